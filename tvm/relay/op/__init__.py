@@ -38,8 +38,6 @@ from . import (
 )
 
 # isort: split
-# facets of the operators above
-from . import compositions, sampling
 from .algorithm import argsort, searchsorted, sort, topk
 from .marks import debug
 from .op import (

@@ -55,9 +55,13 @@ R_co = TypeVar("R_co", covariant=True)
 
 @dataclass(frozen=True)
 class Operand:
-    """Annotates an argument of the call; `convert` makes an expression of what else is taken."""
+    """Annotates an argument of the call; `convert` makes an expression of what else is taken.
 
-    convert: Callable[[Any], RelayExpr] | None = None
+    With `names` the parameter stands for several arguments of these names, all given by `convert`.
+    """
+
+    convert: Callable[[Any], Any] | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,11 @@ class Schema:
     attributes: Mapping[str, Attribute]
     parameters: Mapping[str, Any]  # names and defaults, in the order of the signature
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the arguments."""
+        return [n for name, kind in self.operands.items() for n in kind.names or (name,)]
+
     def attribute(self, name: str, value: Any) -> Any:
         """The value of a parameter as the record stores it.
 
@@ -154,9 +163,13 @@ class Schema:
         """
         return self._converted(self.attributes[name].convert, name, value)
 
-    def operand(self, name: str, value: Any) -> Any:
-        """A value as an argument of the call; raises as `attribute` does."""
-        return self._converted(self.operands[name].convert, name, value)
+    def arguments(self, given: Mapping[str, Any]) -> list[Any]:
+        """The arguments of the call, from all parameters; raises as `attribute` does."""
+        found: list[Any] = []
+        for name, kind in self.operands.items():
+            value = self._converted(kind.convert, name, given[name])
+            found += value if kind.names else [value]
+        return found
 
     def _converted(self, convert: Callable[[Any], Any] | None, name: str, value: Any) -> Any:
         try:
@@ -205,7 +218,7 @@ def operator(
         elif schema.attributes:
             title = attrs or f"{function.__name__.title().replace('_', '')}Attrs"
             record = _attrs_type(title, function, schema, fields, defaults)
-        op = define_op(name, record, **{"inputs": list(schema.operands), **facets})
+        op = define_op(name, record, **{"inputs": schema.names, **facets})
         return _public(function, op, schema, results)
 
     return declare
@@ -268,10 +281,7 @@ def _public(
         if replaced is not None:
             return replaced
         given = {**plain, **dict(zip(plain, args, strict=False)), **kwargs}
-        arguments = [
-            as_operand(op, position, schema.operand(name, given[name]))
-            for position, name in enumerate(schema.operands)
-        ]
+        arguments = [as_operand(op, i, value) for i, value in enumerate(schema.arguments(given))]
         if op.attrs_type is None:
             call = Call(op, arguments)
         else:

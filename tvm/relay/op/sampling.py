@@ -116,7 +116,7 @@ def _sum_of_neighbours(
     return reduce(ops.add, terms)
 
 
-def _grid_sample(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+def composed_grid_sample(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     (data, grid), attrs = call.args, call.attrs
     n, c, *extents = known_shape(data, "image.grid_sample")
     places = known_shape(grid, "image.grid_sample")[2:]
@@ -131,7 +131,7 @@ def _grid_sample(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     return ops.reshape(_sum_of_neighbours(rows, axes, taps), newshape=(n, c, *places))
 
 
-def _roi_align(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+def composed_roi_align(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     (data, rois), attrs = call.args, call.attrs
     if attrs.sample_ratio < 1 or attrs.mode != "avg":
         raise OpNotImplemented(
@@ -188,7 +188,3 @@ def _samples_of(call: Call, which: int, axis: _Places) -> RelayExpr:
     found = ops.add(start, ops.multiply(held, parts))
     infer_type_of(found)
     return found
-
-
-ops.image.grid_sample.set_facets(composition=_grid_sample)
-ops.vision.roi_align.set_facets(composition=_roi_align)

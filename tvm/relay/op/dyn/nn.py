@@ -14,10 +14,9 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
-from ..image.resize import Resize2DAttrs
 from ..layout_shapes import axis_of
 from ..nn.activation import pad
-from ..nn.upsampling import RESIZE_METHODS, UpSampling3DAttrs, UpSamplingAttrs
+from ..nn.upsampling import RESIZE_METHODS
 from ..registry import ShapeFunc, ops
 from ..types import TypeRelation, expect, expect_tensor, shape_of_type, tensor
 from .declare import dynamic, entries, scalar, shape_tensor, unknowns
@@ -112,7 +111,7 @@ def _sizes(attrs: Attrs, out_type: Type, spatial: str) -> list[PrimExpr]:
 
 
 def _resize_shape(
-    attrs: Resize2DAttrs, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
+    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     dims = entries(inputs[0])
     for letter, extent in zip("HW", entries(inputs[1]), strict=True):
@@ -127,9 +126,7 @@ def _static_resize2d(call: Call, values: list[np.ndarray]) -> RelayExpr:
     return Call(ops.image.resize2d, call.args[:1], attrs)
 
 
-def _resize2d_compute(
-    attrs: Resize2DAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
+def _resize2d_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     is_region = attrs.coordinate_transformation_mode == "tf_crop_and_resize"
     region = [inputs[2](i) for i in range(4)] if is_region else None
     return [
@@ -143,7 +140,7 @@ def _resize2d_compute(
 
 dynamic(
     "dyn.image.resize2d",
-    Resize2DAttrs,
+    ops.image.resize2d.attrs_type,
     inputs=("data", "size", "roi"),
     reads=(1, 2),
     infer_type=_with_unknown("dyn.image.resize2d", "HW"),
@@ -168,7 +165,7 @@ def _upsampling_shape(spatial: str) -> ShapeFunc[Attrs]:
 
 
 def _upsampling(
-    name: str, attrs_type: type[Attrs], spatial: str, static: Op, resize: Callable[..., te.Tensor],
+    name: str, spatial: str, static: Op, resize: Callable[..., te.Tensor],
     mode: Callable[[Attrs], str],
 ) -> Op:  # fmt: skip
     names = tuple([f"scale_{letter.lower()}" for letter in spatial])
@@ -180,7 +177,7 @@ def _upsampling(
 
     return dynamic(
         name,
-        attrs_type,
+        static.attrs_type,
         inputs=("data", *names),
         reads=tuple(range(1, 1 + len(spatial))),
         infer_type=_with_unknown(name, spatial),
@@ -196,10 +193,10 @@ def _upsampling(
 
 
 _upsampling(
-    "dyn.nn.upsampling", UpSamplingAttrs, "HW", ops.nn.upsampling, topi.image.resize2d,
+    "dyn.nn.upsampling", "HW", ops.nn.upsampling, topi.image.resize2d,
     lambda attrs: "align_corners" if attrs.align_corners else "asymmetric",
 )  # fmt: skip
 _upsampling(
-    "dyn.nn.upsampling3d", UpSampling3DAttrs, "DHW", ops.nn.upsampling3d, topi.image.resize3d,
+    "dyn.nn.upsampling3d", "DHW", ops.nn.upsampling3d, topi.image.resize3d,
     lambda attrs: attrs.coordinate_transformation_mode,
 )  # fmt: skip

@@ -3,60 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 from tvm.tir import IntImm
 from tvm.topi.image.resize import COORDINATE_MODES
 
-from ..attributes import as_float, as_int, as_ints, as_list, is_run_time, run_time_vector, spread
+from ..attributes import as_float, as_int, as_list, is_run_time, run_time_vector, spread
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op, ops
+from ..operator import Attribute, Expr, Ints, OperatorFunction, OptionalStr, P, R, operator
+from ..registry import OpPattern, ops
 from ..separable import separable_gradient
 from ..types import TypeRelation, expect, expect_dim, expect_tensor, shape_of_type, tensor
-
-
-class Resize1DAttrs(Attrs, key="relay.attrs.Resize1DAttrs"):
-    """The extent wanted and the interpolation."""
-
-    size: tuple[int | PrimExpr, ...]
-    roi: tuple[float, ...] | None = None  # of tf_crop_and_resize: starts, then ends
-    layout: str = "NCW"
-    method: str = "linear"
-    coordinate_transformation_mode: str = "half_pixel"
-    rounding_method: str = ""
-    cubic_alpha: float = -0.5
-    cubic_exclude: int = 0
-    extrapolation_value: float = 0.0
-    out_dtype: str = ""
-
-
-class Resize2DAttrs(Resize1DAttrs, key="relay.attrs.Resize2DAttrs"):
-    """The height and width wanted and the interpolation."""
-
-    layout: str = "NCHW"
-
-
-class Resize3DAttrs(Resize1DAttrs, key="relay.attrs.Resize3DAttrs"):
-    """The three extents wanted and the interpolation."""
-
-    layout: str = "NCDHW"
-
-
-class CropAndResizeAttrs(Attrs, key="relay.attrs.CropAndResizeAttrs"):
-    """The size of the crops and the interpolation."""
-
-    crop_size: tuple[int, ...]
-    layout: str = "NCHW"
-    method: str = "bilinear"
-    extrapolation_value: float = 0.0
-    out_dtype: str = ""
-
 
 _METHODS = ("nearest_neighbor", "linear", "cubic")
 
@@ -107,8 +71,8 @@ _RESIZING = (
 
 
 def _resize(
-    name: str, attrs_type: type[Attrs], spatial: str, function: Callable[..., te.Tensor]
-) -> Op:
+    name: str, spatial: str, function: Callable[..., te.Tensor], **facets: Any
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
         return [
             function(
@@ -119,58 +83,44 @@ def _resize(
             )
         ]  # fmt: skip
 
-    return define_op(
+    return operator(
         name,
-        attrs_type,
-        inputs=("data",),
         infer_type=_resize_type(name, spatial),
         fuse=OpPattern.INJECTIVE,
         compute=compute,
         infer_layout=layout_bound,
         gradient=separable_gradient(_resized),
+        **facets,
     )
 
 
-_resize("image.resize1d", Resize1DAttrs, "W", topi.image.resize1d)
-_resize("image.resize2d", Resize2DAttrs, "HW", topi.image.resize2d)
-_resize("image.resize3d", Resize3DAttrs, "DHW", topi.image.resize3d)
+def _size(size: object, rank: int) -> tuple[int | PrimExpr, ...]:
+    """One extent for each axis; types alone may have variables among them."""
+    extents = size if isinstance(size, (list, tuple)) else [size]
+    if not any([isinstance(e, PrimExpr) and not isinstance(e, IntImm) for e in extents]):
+        return spread(size, rank)
+    return tuple([e if isinstance(e, PrimExpr) else as_int(e) for e in extents])
 
 
-def _crop_and_resize_type(attrs: CropAndResizeAttrs, arg_types: Sequence[Type]) -> Type:
-    who = "image.crop_and_resize"
-    data = expect_tensor(arg_types[0], who)
-    boxes = expect_tensor(arg_types[1], who, "boxes", 2)
-    indices = expect_tensor(arg_types[2], who, "box_indices", 1)
-    count, corners = shape_of_type(boxes)
-    expect_dim(corners, 4, who, "the numbers of a box")
-    expect_dim(shape_of_type(indices)[0], count, who, "the number of box indices")
-    expect(len(attrs.crop_size) == 2, f"{who} requires two extents, got {attrs.crop_size}")
-    expect(attrs.layout in ("NCHW", "NHWC"), f"{who} requires NCHW or NHWC, got {attrs.layout!r}")
-    extents = axes_extents(shape_of_type(data), attrs.layout, who)
-    extents["N"] = count
-    extents.update(zip("HW", attrs.crop_size, strict=True))
-    return tensor(shape_in_layout(extents, attrs.layout), attrs.out_dtype or data.dtype)
+def _region(roi: Sequence[float] | None) -> tuple[float, ...] | None:
+    return None if roi is None else tuple([as_float(v) for v in as_list(roi, "numbers")]) or None
 
 
-define_op(
-    "image.crop_and_resize",
-    CropAndResizeAttrs,
-    inputs=("data", "boxes", "box_indices"),
-    infer_type=_crop_and_resize_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.image.crop_and_resize(
-            *inputs, attrs.crop_size, attrs.layout, attrs.method, attrs.extrapolation_value,
-            out_type.dtype,
-        )
-    ],
+Size1 = Annotated[Any, Attribute("tuple[int | PrimExpr, ...]", partial(_size, rank=1))]
+Size2 = Annotated[Any, Attribute("tuple[int | PrimExpr, ...]", partial(_size, rank=2))]
+Size3 = Annotated[Any, Attribute("tuple[int | PrimExpr, ...]", partial(_size, rank=3))]
+Region = Annotated[Any, Attribute("tuple[float, ...] | None", _region)]
+_FIELDS = (
+    "size", "layout", "roi", "method", "coordinate_transformation_mode", "rounding_method",
+    "cubic_alpha", "cubic_exclude", "extrapolation_value", "out_dtype",
 )  # fmt: skip
 
 
+@_resize("image.resize1d", "W", topi.image.resize1d)
 def resize1d(
-    data: RelayExpr,
-    size: int | Sequence[int],
-    roi: Sequence[float] | None = None,
+    data: Expr,
+    size: Size1,
+    roi: Region = None,
     layout: str = "NCW",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
@@ -178,22 +128,16 @@ def resize1d(
     cubic_alpha: float = -0.5,
     cubic_exclude: int = 0,
     extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
+    out_dtype: OptionalStr = None,
 ) -> RelayExpr:
     """Resize one axis to a size; parameters as in `resize2d`."""
-    return ops.image.resize1d(
-        data, size=_size(size, 1), roi=_region(roi), layout=str(layout), method=str(method),
-        coordinate_transformation_mode=str(coordinate_transformation_mode),
-        rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
-        cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
-        out_dtype=out_dtype or "",
-    )  # fmt: skip
 
 
+@_resize("image.resize2d", "HW", topi.image.resize2d, fields=_FIELDS)
 def resize2d(
-    data: RelayExpr,
-    size: int | Sequence[int],
-    roi: Sequence[float] | None = None,
+    data: Expr,
+    size: Size2,
+    roi: Region = None,
     layout: str = "NCHW",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
@@ -201,8 +145,8 @@ def resize2d(
     cubic_alpha: float = -0.5,
     cubic_exclude: int = 0,
     extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-) -> RelayExpr:
+    out_dtype: OptionalStr = None,
+) -> RelayExpr | None:
     """Resize images to a size.
 
     Parameters
@@ -231,17 +175,11 @@ def resize2d(
     out_dtype : str, optional
         The dtype of the result, the data's by default.
     """
-    if is_run_time(size) or is_run_time(roi):
-        region = roi if isinstance(roi, RelayExpr) else const(list(roi or ()), "float32")
-        return Op.get("dyn.image.resize2d")(
-            data, run_time_vector(size), region, size=(), layout=str(layout), method=str(method),
-            coordinate_transformation_mode=str(coordinate_transformation_mode),
-            rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
-            cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
-            out_dtype=out_dtype or "",
-        )  # fmt: skip
-    return ops.image.resize2d(
-        data, size=_size(size, 2), roi=_region(roi), layout=str(layout), method=str(method),
+    if not is_run_time(size) and not is_run_time(roi):
+        return None
+    region = roi if isinstance(roi, RelayExpr) else const(list(roi or ()), "float32")
+    return ops.dyn.image.resize2d(
+        data, run_time_vector(size), region, size=(), layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),
         rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
         cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
@@ -249,10 +187,11 @@ def resize2d(
     )  # fmt: skip
 
 
+@_resize("image.resize3d", "DHW", topi.image.resize3d, fields=_FIELDS)
 def resize3d(
-    data: RelayExpr,
-    size: int | Sequence[int],
-    roi: Sequence[float] | None = None,
+    data: Expr,
+    size: Size3,
+    roi: Region = None,
     layout: str = "NCDHW",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
@@ -260,41 +199,47 @@ def resize3d(
     cubic_alpha: float = -0.5,
     cubic_exclude: int = 0,
     extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
+    out_dtype: OptionalStr = None,
 ) -> RelayExpr:
     """Resize three axes to a size; parameters as in `resize2d`."""
-    return ops.image.resize3d(
-        data, size=_size(size, 3), roi=_region(roi), layout=str(layout), method=str(method),
-        coordinate_transformation_mode=str(coordinate_transformation_mode),
-        rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
-        cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
-        out_dtype=out_dtype or "",
-    )  # fmt: skip
 
 
-def _size(size: object, rank: int) -> tuple[int | PrimExpr, ...]:
-    """One extent for each axis; types alone may have variables among them."""
-    extents = size if isinstance(size, (list, tuple)) else [size]
-    if not any([isinstance(e, PrimExpr) and not isinstance(e, IntImm) for e in extents]):
-        return spread(size, rank)
-    return tuple([e if isinstance(e, PrimExpr) else as_int(e) for e in extents])
+def _crop_and_resize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    who = "image.crop_and_resize"
+    data = expect_tensor(arg_types[0], who)
+    boxes = expect_tensor(arg_types[1], who, "boxes", 2)
+    indices = expect_tensor(arg_types[2], who, "box_indices", 1)
+    count, corners = shape_of_type(boxes)
+    expect_dim(corners, 4, who, "the numbers of a box")
+    expect_dim(shape_of_type(indices)[0], count, who, "the number of box indices")
+    expect(len(attrs.crop_size) == 2, f"{who} requires two extents, got {attrs.crop_size}")
+    expect(attrs.layout in ("NCHW", "NHWC"), f"{who} requires NCHW or NHWC, got {attrs.layout!r}")
+    extents = axes_extents(shape_of_type(data), attrs.layout, who)
+    extents["N"] = count
+    extents.update(zip("HW", attrs.crop_size, strict=True))
+    return tensor(shape_in_layout(extents, attrs.layout), attrs.out_dtype or data.dtype)
 
 
-def _region(roi: Sequence[float] | None) -> tuple[float, ...] | None:
-    return (
-        tuple([as_float(v) for v in as_list(roi, "numbers")]) or None if roi is not None else None
-    )
-
-
+@operator(
+    "image.crop_and_resize",
+    infer_type=_crop_and_resize_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.image.crop_and_resize(
+            *inputs, attrs.crop_size, attrs.layout, attrs.method, attrs.extrapolation_value,
+            out_type.dtype,
+        )
+    ],
+)  # fmt: skip
 def crop_and_resize(
-    data: RelayExpr,
-    boxes: RelayExpr,
-    box_indices: RelayExpr,
-    crop_size: Sequence[int],
+    data: Expr,
+    boxes: Expr,
+    box_indices: Expr,
+    crop_size: Ints,
     layout: str,
     method: str = "bilinear",
     extrapolation_value: float = 0,
-    out_dtype: str | None = None,
+    out_dtype: OptionalStr = None,
 ) -> RelayExpr:
     """Cut boxes out of images and resize each to one size.
 
@@ -317,8 +262,3 @@ def crop_and_resize(
     out_dtype : str, optional
         The dtype of the result, the data's by default.
     """
-    return ops.image.crop_and_resize(
-        data, boxes, box_indices, crop_size=as_ints(crop_size), layout=str(layout),
-        method=str(method), extrapolation_value=as_float(extrapolation_value),
-        out_dtype=out_dtype or "",
-    )  # fmt: skip

@@ -3,46 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, const
 from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
 
-from ..attributes import as_ints, padding_pairs, spread
+from ..known_shapes import known_shape
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op, ops
+from ..operator import Expr, Ints, OptionalStr, Padding2, Spatial2, operator
+from ..registry import OpPattern, ops
+from ..sampling import composed_grid_sample
 from ..types import apply, expect, expect_dim, expect_tensor, largest, shape_of_type, tensor
 
 
-class AffineGridAttrs(Attrs, key="relay.attrs.AffineGridAttrs"):
-    """The height and width of the grids."""
-
-    target_shape: tuple[int, ...]
-
-
-class GridSampleAttrs(Attrs, key="relay.attrs.GridSampleAttrs"):
-    """The interpolation, and what lies outside."""
-
-    method: str = "bilinear"
-    layout: str = "NCHW"
-    padding_mode: str = "zeros"
-    align_corners: bool = True
-
-
-class Dilation2DAttrs(Attrs, key="relay.attrs.Dilation2DAttrs"):
-    """A window over two axes; padding is (top, left, bottom, right)."""
-
-    strides: tuple[int, ...] = (1, 1)
-    padding: tuple[int, ...] = (0, 0, 0, 0)
-    dilations: tuple[int, ...] = (1, 1)
-    data_layout: str = "NCHW"
-    kernel_layout: str = "IHW"
-    out_dtype: str = ""
-
-
-def _affine_grid_type(attrs: AffineGridAttrs, arg_types: Sequence[Type]) -> Type:
+def _affine_grid_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "image.affine_grid"
     data = expect_tensor(arg_types[0], who, rank=3)
     batch, rows, columns = shape_of_type(data)
@@ -52,7 +34,7 @@ def _affine_grid_type(attrs: AffineGridAttrs, arg_types: Sequence[Type]) -> Type
     return tensor((batch, 2, *attrs.target_shape), data.dtype)
 
 
-def _grid_sample_type(attrs: GridSampleAttrs, arg_types: Sequence[Type]) -> Type:
+def _grid_sample_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "image.grid_sample"
     expect(
         attrs.layout in ("NCHW", "NCDHW"),
@@ -76,7 +58,7 @@ def _grid_sample_type(attrs: GridSampleAttrs, arg_types: Sequence[Type]) -> Type
     return tensor((*have[:2], *places[2:]), data.dtype)
 
 
-def _dilation2d_type(attrs: Dilation2DAttrs, arg_types: Sequence[Type]) -> Type:
+def _dilation2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "image.dilation2d"
     layouts = (attrs.data_layout, attrs.kernel_layout)
     expect(
@@ -103,46 +85,26 @@ def _schedule_dilation(attrs: Attrs, outs: Sequence[te.Tensor], target: object) 
     return topi.x86.schedule_pool(outs, attrs.data_layout)
 
 
-define_op(
+def _composed_affine_grid(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+    maps = call.args[0]
+    batch, dtype = known_shape(maps, "image.affine_grid")[0], infer_type_of(maps).dtype
+    height, width = call.attrs.target_shape
+    y, x = [np.linspace(-1, 1, n) if n > 1 else np.array([-1.0]) for n in (height, width)]
+    places = [(u, v, 1.0) for v, u in product(y, x)]
+    rows = ops.reshape(maps, newshape=(batch * 2, 3))
+    return ops.reshape(
+        ops.nn.dense(rows, const(np.array(places), dtype)), newshape=(batch, 2, height, width)
+    )
+
+
+@operator(
     "image.affine_grid",
-    AffineGridAttrs,
-    inputs=("data",),
     infer_type=_affine_grid_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.image.affine_grid(inputs[0], attrs.target_shape)],
+    composition=_composed_affine_grid,
 )
-define_op(
-    "image.grid_sample",
-    GridSampleAttrs,
-    inputs=("data", "grid"),
-    infer_type=_grid_sample_type,
-    fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.image.grid_sample(
-            *inputs, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
-        )
-    ],
-)
-define_op(
-    "image.dilation2d",
-    Dilation2DAttrs,
-    inputs=("data", "weight"),
-    infer_type=_dilation2d_type,
-    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.image.dilation2d(
-            *inputs, attrs.strides, attrs.padding, attrs.dilations, attrs.data_layout,
-            attrs.kernel_layout, out_type.dtype,
-        )
-    ],
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": _schedule_dilation,
-    },
-)  # fmt: skip
-
-
-def affine_grid(data: RelayExpr, target_shape: Sequence[int]) -> RelayExpr:
+def affine_grid(data: Expr, target_shape: Ints) -> RelayExpr:
     """The grids that affine maps make of a regular one.
 
     Parameters
@@ -157,12 +119,22 @@ def affine_grid(data: RelayExpr, target_shape: Sequence[int]) -> RelayExpr:
     relay.Expr
         (batch, 2, height, width): x, then y.
     """
-    return ops.image.affine_grid(data, target_shape=as_ints(target_shape))
 
 
+@operator(
+    "image.grid_sample",
+    infer_type=_grid_sample_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.image.grid_sample(
+            *inputs, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
+        )
+    ],
+    composition=composed_grid_sample,
+)
 def grid_sample(
-    data: RelayExpr,
-    grid: RelayExpr,
+    data: Expr,
+    grid: Expr,
     method: str = "bilinear",
     layout: str = "NCHW",
     padding_mode: str = "zeros",
@@ -185,21 +157,32 @@ def grid_sample(
     align_corners : bool
         Whether -1 and 1 are the centres of the corner elements, or their outer edges.
     """
-    return ops.image.grid_sample(
-        data, grid, method=str(method), layout=str(layout), padding_mode=str(padding_mode),
-        align_corners=bool(align_corners),
-    )  # fmt: skip
 
 
+@operator(
+    "image.dilation2d",
+    infer_type=_dilation2d_type,
+    fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.image.dilation2d(
+            *inputs, attrs.strides, attrs.padding, attrs.dilations, attrs.data_layout,
+            attrs.kernel_layout, out_type.dtype,
+        )
+    ],
+    schedules={
+        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        "cpu": _schedule_dilation,
+    },
+)  # fmt: skip
 def dilation2d(
-    data: RelayExpr,
-    weight: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilations: int | Sequence[int] = (1, 1),
+    data: Expr,
+    weight: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilations: Spatial2 = (1, 1),
     data_layout: str = "NCHW",
     kernel_layout: str = "IHW",
-    out_dtype: str = "",
+    out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Grey-scale dilation: the greatest sum of data and kernel over a window.
 
@@ -214,8 +197,3 @@ def dilation2d(
     out_dtype : str
         The dtype of the result, the data's by default.
     """
-    return ops.image.dilation2d(
-        data, weight, strides=spread(strides, 2), padding=padding_pairs(padding, 2),
-        dilations=spread(dilations, 2), data_layout=str(data_layout),
-        kernel_layout=str(kernel_layout), out_dtype=out_dtype or "",
-    )  # fmt: skip

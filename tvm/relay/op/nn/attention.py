@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, topi
-from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 
-from ..registry import OpPattern, Precision, define_op
+from ..operator import Expr, operator
+from ..registry import OpPattern, Precision
 from ..types import expect, expect_dim, expect_same_dtype, expect_tensor, shape_of_type, tensor
 
 
-class AttentionAttrs(Attrs, key="relay.attrs.AttentionAttrs"):
-    """What happens to the scores, and how the result is laid out."""
-
-    scale: float = 1.0
-    fill: float = 0.0  # takes the place of scores that are not kept
-    has_bias: bool = False  # the masks begin with what is added
-    has_keep: bool = False  # the masks end with where scores are kept
-    heads: int = 1
-    merge_heads: bool = False  # (batch, queries, heads * width)
-
-
-def _attention_type(attrs: AttentionAttrs, arg_types: Sequence[Type]) -> Type:
+def _attention_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.contrib_attention"
     names = ("query", "key", "value")
     found = [
@@ -46,7 +37,7 @@ def _attention_type(attrs: AttentionAttrs, arg_types: Sequence[Type]) -> Type:
     return tensor((query[0] // attrs.heads, query[1], attrs.heads * value[2]), dtype)
 
 
-def _compute(attrs: AttentionAttrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     masks = list(inputs[3:])
     bias = masks.pop(0) if attrs.has_bias else None
     keep = masks.pop(0) if attrs.has_keep else None
@@ -58,10 +49,9 @@ def _compute(attrs: AttentionAttrs, inputs: Sequence[te.Tensor], out_type: Type)
     return [topi.nn.attention(*inputs[:3], bias, keep, *settings, config)]
 
 
-define_op(
+@operator(
     "nn.contrib_attention",
-    AttentionAttrs,
-    inputs=("query", "key", "value", "masks"),
+    "AttentionAttrs",
     infer_type=_attention_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_compute,
@@ -70,5 +60,33 @@ define_op(
         "cpu": lambda attrs, outs, target: topi.x86.schedule_attention(outs),
     },
     precision=Precision.ALWAYS,
-    description="softmax(query @ key.T * scale + bias) @ value",
 )
+def contrib_attention(
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    masks: Expr,
+    scale: float = 1.0,
+    fill: float = 0.0,
+    has_bias: bool = False,
+    has_keep: bool = False,
+    heads: int = 1,
+    merge_heads: bool = False,
+) -> RelayExpr:
+    """softmax(query @ key.T * scale + bias) @ value
+
+    Parameters
+    ----------
+    query, key, value : relay.Expr
+        (batch * heads, rows, width).
+    masks : relay.Expr
+        A tuple of what is added to the scores (`has_bias`) and of where they are kept (`has_keep`).
+    scale, fill : float
+        The scores' factor, and what takes the place of those that are not kept.
+    has_bias, has_keep : bool
+        Which masks there are.
+    heads : int
+        The number of heads.
+    merge_heads : bool
+        Give (batch, queries, heads * width).
+    """

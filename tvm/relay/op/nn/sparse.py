@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
@@ -11,23 +11,11 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper, const
 
-from ..attributes import as_ints, as_list
+from ..attributes import as_list
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import OpPattern, define_op, ops
+from ..operator import Expr, Operand, Spatial2, operator
+from ..registry import OpPattern
 from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
-
-
-class SparseDenseAttrs(Attrs, key="relay.attrs.SparseDenseAttrs"):
-    """Which side is sparse."""
-
-    sparse_lhs: bool = False
-
-
-class SparseConv2DAttrs(Attrs, key="relay.attrs.SparseConv2DAttrs"):
-    """The data's layout and the window's extents."""
-
-    layout: str = "NHWC"
-    kernel_size: tuple[int, ...] = (1, 1)
 
 
 def _sparse_rows(arg_types: Sequence[Type], who: str, has_blocks: bool = True) -> Dim:
@@ -46,7 +34,7 @@ def _sparse_rows(arg_types: Sequence[Type], who: str, has_blocks: bool = True) -
     return apply(lambda n, h: (n - 1) * h, shape_of_type(indptr)[0], height)
 
 
-def _dense_type(attrs: SparseDenseAttrs, arg_types: Sequence[Type]) -> Type:
+def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.sparse_dense"
     dense = expect_tensor(arg_types[0], who, "dense_mat", 2)
     rows = _sparse_rows(arg_types[1:], who)
@@ -70,7 +58,7 @@ def _transpose_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return TupleType(tuple(arg_types))
 
 
-def _conv2d_type(attrs: SparseConv2DAttrs, arg_types: Sequence[Type]) -> Type:
+def _conv2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.sparse_conv2d"
     data = expect_tensor(arg_types[0], who, rank=4)
     expect(
@@ -91,46 +79,6 @@ def _scheduled(name: str) -> dict[str, Callable[..., te.Schedule]]:
     return {key: lambda attrs, outs, target: make(outs) for key in ("generic", "cpu")}
 
 
-_SPARSE = ("sparse_data", "sparse_indices", "sparse_indptr")
-
-define_op(
-    "nn.sparse_dense",
-    SparseDenseAttrs,
-    inputs=("dense_mat", *_SPARSE),
-    infer_type=_dense_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_dense(*inputs, attrs.sparse_lhs)],
-    schedules=_scheduled("schedule_sparse_dense"),
-)
-define_op(
-    "nn.sparse_add",
-    inputs=("dense_mat", *_SPARSE),
-    infer_type=_add_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_add(*inputs)],
-    schedules=_scheduled("schedule_extern"),
-)
-define_op(
-    "nn.sparse_transpose",
-    inputs=_SPARSE,
-    infer_type=_transpose_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.nn.sparse_transpose(*inputs),
-    schedules=_scheduled("schedule_sparse_transpose"),
-)
-define_op(
-    "nn.sparse_conv2d",
-    SparseConv2DAttrs,
-    inputs=("dense_mat", *_SPARSE),
-    infer_type=_conv2d_type,
-    fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.sparse_conv2d(*inputs, attrs.layout, attrs.kernel_size[0])
-    ],
-    schedules=_scheduled("schedule_sparse_conv2d"),
-)
-
-
 def _parts(matrix: Any) -> list[RelayExpr]:
     """The data, indices and indptr of a matrix: fields of these names, or three elements."""
     if hasattr(matrix, "indptr"):
@@ -140,7 +88,18 @@ def _parts(matrix: Any) -> list[RelayExpr]:
     ]
 
 
-def sparse_dense(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> RelayExpr:
+# the data, indices and indptr of a matrix
+Sparse = Annotated[Any, Operand(_parts, names=("sparse_data", "sparse_indices", "sparse_indptr"))]
+
+
+@operator(
+    "nn.sparse_dense",
+    infer_type=_dense_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_dense(*inputs, attrs.sparse_lhs)],
+    schedules=_scheduled("schedule_sparse_dense"),
+)
+def sparse_dense(dense_mat: Expr, sparse_mat: Sparse, sparse_lhs: bool = False) -> RelayExpr:
     """A product of a dense and a sparse matrix: dense @ sparse.T, or sparse @ dense.T.
 
     Parameters
@@ -152,21 +111,16 @@ def sparse_dense(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> R
     sparse_lhs : bool
         The sparse matrix stands on the left.
     """
-    return ops.nn.sparse_dense(dense_mat, *_parts(sparse_mat), sparse_lhs=bool(sparse_lhs))
 
 
-def sparse_transpose(x: Any) -> TupleWrapper:
-    """The transpose of a square sparse matrix by rows (CSR): its data, indices and indptr.
-
-    Parameters
-    ----------
-    x : tuple, or object with the fields data, indices and indptr
-        The matrix.
-    """
-    return TupleWrapper(ops.nn.sparse_transpose(*_parts(x)), 3)
-
-
-def sparse_add(dense_mat: RelayExpr, sparse_mat: Any) -> RelayExpr:
+@operator(
+    "nn.sparse_add",
+    infer_type=_add_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_add(*inputs)],
+    schedules=_scheduled("schedule_extern"),
+)
+def sparse_add(dense_mat: Expr, sparse_mat: Sparse) -> RelayExpr:
     """The sum of a dense and a sparse matrix.
 
     Parameters
@@ -176,14 +130,40 @@ def sparse_add(dense_mat: RelayExpr, sparse_mat: Any) -> RelayExpr:
     sparse_mat : tuple, or object with the fields data, indices and indptr
         A sparse matrix by rows (CSR), of the same shape.
     """
-    return ops.nn.sparse_add(dense_mat, *_parts(sparse_mat))
 
 
+@operator(
+    "nn.sparse_transpose",
+    infer_type=_transpose_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: topi.nn.sparse_transpose(*inputs),
+    schedules=_scheduled("schedule_sparse_transpose"),
+    results=3,
+)
+def sparse_transpose(x: Sparse) -> TupleWrapper:
+    """The transpose of a square sparse matrix by rows (CSR): its data, indices and indptr.
+
+    Parameters
+    ----------
+    x : tuple, or object with the fields data, indices and indptr
+        The matrix.
+    """
+
+
+@operator(
+    "nn.sparse_conv2d",
+    infer_type=_conv2d_type,
+    fuse=OpPattern.OPAQUE,
+    compute=lambda attrs, inputs, out_type: [
+        topi.nn.sparse_conv2d(*inputs, attrs.layout, attrs.kernel_size[0])
+    ],
+    schedules=_scheduled("schedule_sparse_conv2d"),
+)
 def sparse_conv2d(
-    dense_mat: RelayExpr,
-    sparse_mat: Any,
+    dense_mat: Expr,
+    sparse_mat: Sparse,
     layout: str = "NHWC",
-    kernel_size: int | Sequence[int] = (1, 1),
+    kernel_size: Spatial2 = (1, 1),
 ) -> RelayExpr:
     """A convolution of stride 1 whose result is as large as its data, with a sparse weight.
 
@@ -199,9 +179,3 @@ def sparse_conv2d(
     kernel_size : int or pair of int
         The window's extents, 1 or 3.
     """
-    return ops.nn.sparse_conv2d(
-        dense_mat,
-        *_parts(sparse_mat),
-        layout=str(layout),
-        kernel_size=(as_ints(kernel_size) * 2)[:2],
-    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
 
@@ -15,30 +15,9 @@ from ..attributes import as_float, is_run_time
 from ..image.resize import resize2d, resize3d
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..registry import Compute, OpPattern, Simplify, define_op, ops
+from ..operator import Attribute, Expr, operator
+from ..registry import OpPattern, ops
 from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
-
-
-class UpSamplingAttrs(Attrs, key="relay.attrs.UpSamplingAttrs"):
-    """Factors of height and width, and the interpolation."""
-
-    scale_h: float = 1.0
-    scale_w: float = 1.0
-    layout: str = "NCHW"
-    method: str = "nearest_neighbor"
-    align_corners: bool = False
-
-
-class UpSampling3DAttrs(Attrs, key="relay.attrs.UpSampling3DAttrs"):
-    """Factors of depth, height and width, and the interpolation."""
-
-    scale_d: float = 1.0
-    scale_h: float = 1.0
-    scale_w: float = 1.0
-    layout: str = "NCDHW"
-    method: str = "nearest_neighbor"
-    coordinate_transformation_mode: str = "half_pixel"
-
 
 # the names for two and three axes, and that of resizing
 RESIZE_METHODS = {
@@ -126,33 +105,37 @@ def _compute3d(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> lis
     ]  # fmt: skip
 
 
-def _upsampling(
-    name: str, attrs_type: type[Attrs], spatial: str, simplify: Simplify, compute: Compute[Attrs]
-) -> Op:
-    return define_op(
-        name,
-        attrs_type,
-        inputs=("data",),
-        infer_type=_type(name, spatial),
-        fuse=OpPattern.INJECTIVE,
-        compute=compute,
-        simplify=simplify,
-        infer_layout=layout_bound,
-    )
+def _facets(name: str, spatial: str) -> dict[str, Any]:
+    return {
+        "infer_type": _type(name, spatial),
+        "fuse": OpPattern.INJECTIVE,
+        "infer_layout": layout_bound,
+    }
 
 
-_upsampling("nn.upsampling", UpSamplingAttrs, "HW", _resized2d, _compute2d)
-_upsampling("nn.upsampling3d", UpSampling3DAttrs, "DHW", _resized3d, _compute3d)
+def _factors(*scales: object) -> list[RelayExpr]:
+    return [s if isinstance(s, RelayExpr) else const(as_float(s), "float64") for s in scales]
 
 
+# expressions are for operators of run-time extents
+Scale = Annotated[float | RelayExpr, Attribute("float", as_float)]
+
+
+@operator(
+    "nn.upsampling",
+    "UpSamplingAttrs",
+    compute=_compute2d,
+    simplify=_resized2d,
+    **_facets("nn.upsampling", "HW"),
+)
 def upsampling(
-    data: RelayExpr,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    data: Expr,
+    scale_h: Scale = 1,
+    scale_w: Scale = 1,
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
-) -> RelayExpr:
+) -> RelayExpr | None:
     """Enlarge images by factors.
 
     Parameters
@@ -168,30 +151,30 @@ def upsampling(
     align_corners : bool
         Whether the corner elements keep their values.
     """
-    if any([is_run_time(scale) for scale in (scale_h, scale_w)]):
-        return Op.get("dyn.nn.upsampling")(
-            data, *_factors(scale_h, scale_w), layout=str(layout), method=str(method),
-            align_corners=bool(align_corners),
-        )  # fmt: skip
-    return ops.nn.upsampling(
-        data, scale_h=as_float(scale_h), scale_w=as_float(scale_w), layout=str(layout),
-        method=str(method), align_corners=bool(align_corners),
+    if not any([is_run_time(scale) for scale in (scale_h, scale_w)]):
+        return None
+    return ops.dyn.nn.upsampling(
+        data, *_factors(scale_h, scale_w), layout=str(layout), method=str(method),
+        align_corners=bool(align_corners),
     )  # fmt: skip
 
 
-def _factors(*scales: object) -> list[RelayExpr]:
-    return [s if isinstance(s, RelayExpr) else const(as_float(s), "float64") for s in scales]
-
-
+@operator(
+    "nn.upsampling3d",
+    "UpSampling3DAttrs",
+    compute=_compute3d,
+    simplify=_resized3d,
+    **_facets("nn.upsampling3d", "DHW"),
+)
 def upsampling3d(
-    data: RelayExpr,
-    scale_d: float = 1,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    data: Expr,
+    scale_d: Scale = 1,
+    scale_h: Scale = 1,
+    scale_w: Scale = 1,
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
-) -> RelayExpr:
+) -> RelayExpr | None:
     """Enlarge volumes by factors.
 
     Parameters
@@ -207,13 +190,9 @@ def upsampling3d(
     coordinate_transformation_mode : str
         As for `image.resize3d`.
     """
-    if any([is_run_time(scale) for scale in (scale_d, scale_h, scale_w)]):
-        return Op.get("dyn.nn.upsampling3d")(
-            data, *_factors(scale_d, scale_h, scale_w), layout=str(layout), method=str(method),
-            coordinate_transformation_mode=str(coordinate_transformation_mode),
-        )  # fmt: skip
-    return ops.nn.upsampling3d(
-        data, scale_d=as_float(scale_d), scale_h=as_float(scale_h), scale_w=as_float(scale_w),
-        layout=str(layout), method=str(method),
+    if not any([is_run_time(scale) for scale in (scale_d, scale_h, scale_w)]):
+        return None
+    return ops.dyn.nn.upsampling3d(
+        data, *_factors(scale_d, scale_h, scale_w), layout=str(layout), method=str(method),
         coordinate_transformation_mode=str(coordinate_transformation_mode),
     )  # fmt: skip

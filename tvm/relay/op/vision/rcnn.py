@@ -13,6 +13,7 @@ from tvm.topi.vision.rcnn.roi_align import MODES
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Floats, operator, spatial
 from ..registry import OpPattern
+from ..sampling import composed_roi_align
 from ..types import TypeRelation, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 Size = Annotated[int | Sequence[int], spatial(2)]
@@ -81,6 +82,7 @@ _POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
             attrs.aligned,
         )
     ],
+    composition=composed_roi_align,
     **_OPAQUE,
 )  # fmt: skip
 def roi_align(
