@@ -158,9 +158,14 @@ def test_bounds() -> None:
 def test_floats_obey_exact_laws_only() -> None:
     analyzer, (f, g) = Analyzer(), variables("f g", "float32")
     zero, one = tir.FloatImm("float32", 0.0), tir.FloatImm("float32", 1.0)
-    for kept in (tir.Sub(f, f), tir.Mul(f, zero), tir.Add(tir.Add(f, g), one), tir.EQ(f, f)):
+    negative_zero = tir.FloatImm("float32", -0.0)
+    for kept in (
+        tir.Sub(f, f), tir.Mul(f, zero), tir.Add(tir.Add(f, g), one), tir.EQ(f, f),
+        tir.Add(f, zero), tir.Sub(f, negative_zero), tir.Sub(zero, f),
+    ):  # fmt: skip
         assert analyzer.simplify(kept) is kept
-    assert analyzer.simplify(tir.Add(f, zero)) is f
+    assert analyzer.simplify(tir.Add(f, negative_zero)) is f
+    assert analyzer.simplify(tir.Sub(f, zero)) is f
     assert analyzer.simplify(tir.Mul(f, one)) is f
     negated = tir.Not(tir.LT(f, g))
     assert analyzer.simplify(negated) is negated

@@ -54,8 +54,13 @@ def fold_add(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     if type(b) is FloatImm:
         if type(a) is FloatImm and is_foldable(a.dtype):
             return float_imm(a.dtype, a.value + b.value)
-        return a if b.value == 0 else None
-    return b if type(a) is FloatImm and a.value == 0 else None
+        return a if _is_negative_zero(b.value) else None
+    return b if type(a) is FloatImm and _is_negative_zero(a.value) else None
+
+
+def _is_negative_zero(value: float) -> bool:
+    """Whether x + value is x for all x: -0.0 + 0.0 is 0.0."""
+    return value == 0 and math.copysign(1, value) < 0
 
 
 def fold_sub(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
@@ -66,7 +71,7 @@ def fold_sub(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     if type(b) is FloatImm:
         if type(a) is FloatImm and is_foldable(a.dtype):
             return float_imm(a.dtype, a.value - b.value)
-        return a if b.value == 0 else None
+        return a if b.value == 0 and not _is_negative_zero(b.value) else None
     return None
 
 

@@ -166,6 +166,8 @@ def common_dtype(a: DType, b: DType) -> DType:
 def add(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """``lhs + rhs``"""
     if KINDS[type(lhs)] or KINDS[type(rhs)] or lhs.dtype is not rhs.dtype:
+        if type(lhs) is int and lhs == 0 and isinstance(rhs, PrimExpr) and rhs.dtype.is_float:
+            return rhs  # where a sum of Python begins, which is no number of the program
         lhs, rhs = unify(lhs, rhs)
         if (folded := fold.fold_add(lhs, rhs)) is not None:
             return folded

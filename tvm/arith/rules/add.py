@@ -8,12 +8,12 @@ x, y, z, w, b, s, t, lanes = pattern_vars("x y z w b s t lanes")
 c0, c1, c2 = pattern_consts("c0 c1 c2")
 
 ADD_ANY = rules(
-    rule(x + 0, x),
     rule(broadcast(x, lanes) + broadcast(y, lanes), broadcast(x + y, lanes)),
 )
 
 # integers of any width form a ring, wrapping around or not
 ADD_WRAPPING = rules(
+    rule(x + 0, x),
     rule(ramp(b, s, lanes) + ramp(x, t, lanes), ramp(b + x, s + t, lanes)),
     rule(ramp(b, s, lanes) + broadcast(x, lanes), ramp(b + x, s, lanes)),
     rule(x + x, x * 2),

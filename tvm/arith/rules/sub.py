@@ -8,11 +8,11 @@ x, y, z, w, b, s, t, lanes = pattern_vars("x y z w b s t lanes")
 c0, c1, c2 = pattern_consts("c0 c1 c2")
 
 SUB_ANY = rules(
-    rule(x - 0, x),
     rule(broadcast(x, lanes) - broadcast(y, lanes), broadcast(x - y, lanes)),
 )
 
 SUB_WRAPPING = rules(
+    rule(x - 0, x),
     rule(x - x, 0),
     rule(ramp(b, s, lanes) - ramp(x, t, lanes), ramp(b - x, s - t, lanes)),
     rule(ramp(b, s, lanes) - broadcast(x, lanes), ramp(b - x, s, lanes)),
