@@ -22,10 +22,10 @@ from . import (
     x86,
 )
 from .absent import *
+from .argument_checks import guarded
 from .argwhere import argwhere
 from .broadcast import *
 from .creation import *
-from .door import guarded
 from .einsum import einsum, einsum_extents, einsum_letters
 from .indexing import *
 from .indexing import unravel as unravel_index

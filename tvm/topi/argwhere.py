@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 
 from .loops import load
@@ -52,7 +53,7 @@ def argwhere(output_shape: Any, condition: te.Tensor) -> te.Tensor:
 def _of_rank(rank: int) -> Callable[[Any, te.Tensor], te.Tensor]:
     def build(output_shape: Any, condition: te.Tensor) -> te.Tensor:
         if len(condition.shape) != rank:
-            raise ValueError(
+            raise RuntimeValueError(
                 f"hybrid_argwhere_{rank}d requires a condition of {rank} dimensions, got "
                 f"{len(condition.shape)}"
             )

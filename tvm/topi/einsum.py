@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te
+from tvm.error import RuntimeValueError
 
 from .utils import dims
 
@@ -52,7 +53,9 @@ def einsum_letters(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], st
     left, arrow, right = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise ValueError(f"einsum {subscripts!r} takes {len(terms)} operands, got {len(ranks)}")
+        raise RuntimeValueError(
+            f"einsum {subscripts!r} takes {len(terms)} operands, got {len(ranks)}"
+        )
     free = [c for c in string.ascii_letters if c not in subscripts]
     extra = max([r - len(t) + 3 for t, r in zip(terms, ranks, strict=True) if "..." in t] + [0])
     dots = "".join(free[:extra])
@@ -62,7 +65,7 @@ def einsum_letters(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], st
             term.replace("...", dots[extra - (rank - len(term) + 3) :]) if "..." in term else term
         )
         if len(full) != rank:
-            raise ValueError(
+            raise RuntimeValueError(
                 f"einsum {subscripts!r} names {len(full)} axes of a tensor of rank {rank}"
             )
         found.append(full)
@@ -73,7 +76,7 @@ def einsum_letters(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], st
     output = right.replace("...", dots)
     unknown = set(output) - set(letters)
     if unknown or len(set(output)) != len(output):
-        raise ValueError(
+        raise RuntimeValueError(
             f"einsum {subscripts!r} requires each letter of the result once in a factor"
         )
     return found, output
@@ -95,7 +98,7 @@ def einsum_extents(
             have = extents.get(letter, 1)
             both = isinstance(have, int) and isinstance(extent, int)
             if both and have != extent and 1 not in (have, extent):
-                raise ValueError(
+                raise RuntimeValueError(
                     f"einsum {subscripts!r} has {letter} of extent {have} and {extent}"
                 )
             extents[letter] = extent if isinstance(have, int) and have == 1 else have

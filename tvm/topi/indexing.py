@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.te import tensor_ops
 
 from . import tag
@@ -16,7 +17,7 @@ from .utils import dims, prod, real_axis, unravel_index, wide_index
 def _in_range(index: Any, extent: Any, mode: str) -> Any:
     index = wide_index(index)
     if mode not in ("clip", "wrap", "fast"):
-        raise ValueError(f"indices require a mode of clip, wrap or fast, got {mode!r}")
+        raise RuntimeValueError(f"indices require a mode of clip, wrap or fast, got {mode!r}")
     if mode == "fast":
         return index
     if mode == "wrap":

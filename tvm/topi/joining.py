@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from . import tag
 from .utils import dims, real_axis
@@ -14,7 +15,7 @@ from .utils import dims, real_axis
 def concatenate(a_tuple: Sequence[te.Tensor], axis: int = 0) -> te.Tensor:
     """Join tensors along an axis."""
     if not a_tuple:
-        raise ValueError("concatenate requires at least one tensor")
+        raise RuntimeValueError("concatenate requires at least one tensor")
     at = real_axis(axis, len(a_tuple[0].shape))
     _require_equal_shapes("concatenate", a_tuple, at)
     begins: list[Any] = [0]
@@ -44,7 +45,9 @@ def _require_equal_shapes(name: str, tensors: Sequence[te.Tensor], joined: int |
             if axis != joined
         ):
             where = "" if joined is None else f" but for axis {joined}"
-            raise ValueError(f"{name} requires equal shapes{where}, got {shapes[0]} and {shape}")
+            raise RuntimeValueError(
+                f"{name} requires equal shapes{where}, got {shapes[0]} and {shape}"
+            )
 
 
 def _halved(
@@ -64,7 +67,7 @@ def _halved(
 def stack(a: Sequence[te.Tensor], axis: int) -> te.Tensor:
     """Join tensors of one shape along a new axis."""
     if not a:
-        raise ValueError("stack requires at least one tensor")
+        raise RuntimeValueError("stack requires at least one tensor")
     _require_equal_shapes("stack", a, None)
     rank = len(a[0].shape) + 1
     at = real_axis(axis, rank)

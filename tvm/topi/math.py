@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeTypeError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.op import as_expr
 
@@ -34,7 +35,7 @@ def _real_function(name: str, function: Callable[[PrimExpr], PrimExpr]) -> Calla
 
     def checked(value: PrimExpr) -> PrimExpr:
         if not value.dtype.is_float:
-            raise TypeError(
+            raise RuntimeTypeError(
                 f"topi.{name} requires floating-point numbers, got {value.dtype}; "
                 'convert them first: topi.cast(x, "float32")'
             )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te
+from tvm.error import RuntimeValueError
 
 from .nn.dense.compute import matmul as nn_matmul
 from .utils import dims, real_axis
@@ -37,7 +38,7 @@ def tensordot(
     ]
     met = [(dims(a.shape)[i], dims(b.shape)[j]) for i, j in zip(left, right, strict=True)]
     if any(isinstance(m, int) and isinstance(n, int) and m != n for m, n in met):
-        raise ValueError(f"tensordot requires axes of the same extents, got {met}")
+        raise RuntimeValueError(f"tensordot requires axes of the same extents, got {met}")
     reduced = [te.reduce_axis((0, a.shape[i]), name=f"k{k}") for k, i in enumerate(left)]
     kept = [i for i in range(ranks[0]) if i not in left]
 

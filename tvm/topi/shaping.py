@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.ir import structural_equal
 
 from . import tag
@@ -41,7 +42,7 @@ def expand_like(a: te.Tensor, shape_like: te.Tensor, axis: Sequence[int]) -> te.
     new = {real_axis(k, rank) for k in axis}
     one = len(a.shape) == 1 and dims(a.shape) == (1,) and len(new) == rank
     if not one and len(a.shape) + len(new) != rank:
-        raise ValueError(
+        raise RuntimeValueError(
             f"expand_like requires {rank - len(a.shape)} axes to reach {rank}, got {len(new)}"
         )
 
@@ -60,7 +61,9 @@ def squeeze(a: te.Tensor, axis: int | Sequence[int] | None = None) -> te.Tensor:
         gone = [real_axis(x, len(extents)) for x in ([axis] if isinstance(axis, int) else axis)]
         long = [i for i in gone if isinstance(extents[i], int) and extents[i] != 1]
         if long:
-            raise ValueError(f"squeeze requires axes of extent 1, got {extents} and axis {long[0]}")
+            raise RuntimeValueError(
+                f"squeeze requires axes of extent 1, got {extents} and axis {long[0]}"
+            )
 
     def element(*indices: Any) -> Any:
         kept = iter(indices)
@@ -75,7 +78,9 @@ def transpose(a: te.Tensor, axes: Sequence[int] | None = None) -> te.Tensor:
     rank = len(a.shape)
     order = [real_axis(x, rank) for x in axes] if axes is not None else list(range(rank))[::-1]
     if sorted(order) != list(range(rank)):
-        raise ValueError(f"transpose requires each of {rank} axes once, got {tuple(axes or ())}")
+        raise RuntimeValueError(
+            f"transpose requires each of {rank} axes once, got {tuple(axes or ())}"
+        )
     source = [order.index(i) for i in range(rank)]
     return te.compute(
         [a.shape[x] for x in order],
@@ -105,7 +110,9 @@ def reshape(a: te.Tensor, newshape: Sequence[Any]) -> te.Tensor:
     have, want = dims(a.shape), dims(newshape)
     counts = prod(have), prod(want)
     if all(isinstance(count, int) for count in counts) and counts[0] != counts[1]:
-        raise ValueError(f"reshape requires a shape of as many elements as {have}, got {want}")
+        raise RuntimeValueError(
+            f"reshape requires a shape of as many elements as {have}, got {want}"
+        )
     runs = _equal_runs(have, want)
 
     def element(*indices: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from .utils import dims, get_const_int, real_axis
 
@@ -96,7 +97,9 @@ def topk(
         The indices' dtype: int32, int64, float32 or float64.
     """
     if ret_type not in ("both", "values", "indices"):
-        raise ValueError(f"topk requires a ret_type of both, values or indices, got {ret_type!r}")
+        raise RuntimeValueError(
+            f"topk requires a ret_type of both, values or indices, got {ret_type!r}"
+        )
     at = real_axis(axis, len(data.shape))
     shape = list(dims(data.shape))
     if not (isinstance(k, (int, tir.IntImm)) and get_const_int(k) < 1):

@@ -10,6 +10,7 @@ import numpy as np
 
 from tvm import te, tir
 from tvm.arith import Analyzer
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
@@ -29,7 +30,7 @@ def dims(shape: Iterable[Any]) -> tuple[Any, ...]:
 def real_axis(axis: Any, rank: int) -> int:
     """An axis counted from the front, which may be given from the end."""
     if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of range for {rank} dimensions")
+        raise RuntimeValueError(f"axis {axis} is out of range for {rank} dimensions")
     return int(axis) % rank
 
 
@@ -37,7 +38,7 @@ def require_equal(who: str, what: str, left: Any, right: Any) -> None:
     """Refuse two extents that are known to differ."""
     known = dims((left, right))
     if all(isinstance(extent, int) for extent in known) and known[0] != known[1]:
-        raise ValueError(f"{who} requires {what}, got {known[0]} and {known[1]}")
+        raise RuntimeValueError(f"{who} requires {what}, got {known[0]} and {known[1]}")
 
 
 def prod(x: Iterable[Any]) -> Any:
@@ -61,7 +62,7 @@ def get_const_int(expr: Any) -> int:
     if not isinstance(expr, tir.IntImm):
         expr = simplify(expr)
     if not isinstance(expr, tir.IntImm):
-        raise ValueError(f"a constant integer is required here, got {expr}")
+        raise RuntimeValueError(f"a constant integer is required here, got {expr}")
     return int(expr.value)
 
 
@@ -72,7 +73,7 @@ def get_const_float(expr: Any) -> float:
     if not isinstance(expr, (tir.FloatImm, tir.IntImm)):
         expr = simplify(expr)
     if not isinstance(expr, (tir.FloatImm, tir.IntImm)):
-        raise ValueError(f"a constant number is required here, got {expr}")
+        raise RuntimeValueError(f"a constant number is required here, got {expr}")
     return float(expr.value)
 
 

@@ -349,7 +349,7 @@ class IntervalEvaluator(Visitor):
             return union(a, b, self.analyzer)
         if name == "tir.likely":
             value = self.visit(call.args[0])
-            return self.visit_prim_expr(call) if value.is_point else value  # type: ignore[no-any-return]
+            return self.visit_prim_expr(call) if value.is_point else value
         if name == "tir.shift_right" and type(call.args[1]) is IntImm:
             a, by = self.visit(call.args[0]), call.args[1]
             return Interval(_lift(op.shift_right, a.low, by), _lift(op.shift_right, a.high, by))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tvm import te
 
-from ..door import guarded
+from ..argument_checks import guarded
 from ..modules import module_attribute
 from ..nn.workload import fallback_schedule_cpu_1x1_int8, fallback_schedule_cpu_common_int8
 from .schedules import (

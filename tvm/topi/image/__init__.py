@@ -1,6 +1,6 @@
 """Operators on images."""
 
-from ..door import guarded
+from ..argument_checks import guarded
 from .dilation2d import dilation2d, dilation2d_nchw, dilation2d_nhwc
 from .grid_sample import affine_grid, grid_sample
 from .pixels import (

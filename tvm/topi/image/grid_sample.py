@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from .. import tag
 from ..utils import cast_scalar, dims
@@ -72,12 +73,12 @@ def grid_sample(
         Whether -1 and 1 are the centres of the corner elements, or their outer edges.
     """
     if layout not in ("NCHW", "NCDHW"):
-        raise ValueError(f"grid_sample requires a layout of NCHW or NCDHW, got {layout!r}")
+        raise RuntimeValueError(f"grid_sample requires a layout of NCHW or NCDHW, got {layout!r}")
     rank = len(layout) - 2
     if method not in METHODS[: 3 if rank == 2 else 2]:
-        raise ValueError(f"grid_sample of {layout} does not know the method {method!r}")
+        raise RuntimeValueError(f"grid_sample of {layout} does not know the method {method!r}")
     if padding_mode not in PADDING_MODES:
-        raise ValueError(
+        raise RuntimeValueError(
             f"grid_sample requires a padding_mode of {', '.join(PADDING_MODES)}, got {padding_mode!r}"
         )
     extents = dims(data.shape)[2:]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from ..utils import dims
 from .resize import nearest_index, source_position
@@ -24,7 +25,7 @@ def _split(indices: Sequence[Any], layout: str, spatial: str) -> Places:
     """(n, c, space..., block of c, inner n, inner c); what the layout has not is None."""
     names = [letter for letter in layout if letter.isalpha()]
     if len(names) != len(indices) or not set("NC" + spatial) <= set(names):
-        raise ValueError(f"layout {layout!r} of {len(names)} axes requires as many indices, got {len(indices)}")  # fmt: skip
+        raise RuntimeValueError(f"layout {layout!r} of {len(names)} axes requires as many indices, got {len(indices)}")  # fmt: skip
     at = dict(zip(names, indices, strict=True))
     is_packed = "n" in at
     block = None if is_packed else at.get("c")

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from .. import tag
 from ..layout import axis_positions
@@ -57,7 +58,7 @@ def source_position(
         return centre
     if mode == "pytorch_half_pixel":
         return _unless_one(want, lambda: centre, 0.0, dtype)
-    raise ValueError(
+    raise RuntimeValueError(
         f"resize requires a coordinate_transformation_mode of {', '.join(COORDINATE_MODES)}, "
         f"got {mode!r}"
     )
@@ -375,7 +376,7 @@ def crop_and_resize(
     """
     methods = {"bilinear": "linear", "nearest_neighbor": "nearest_neighbor"}
     if method not in methods:
-        raise ValueError(
+        raise RuntimeValueError(
             f"crop_and_resize requires a method of {', '.join(methods)}, got {method!r}"
         )
     at, batch = axis_positions(layout, "HW"), layout.index("N")

@@ -1,6 +1,6 @@
 """Linear algebra of batches of matrices."""
 
-from ..door import guarded
+from ..argument_checks import guarded
 from .factor import cholesky, lu_factor, pivots_to_permutation, solve_triangular
 from .orthogonal import householder_product, householder_qr
 from .spectrum import eigh, svd

@@ -1,6 +1,6 @@
 """Neural-network operators."""
 
-from ..door import guarded
+from ..argument_checks import guarded
 from ..modules import module_attribute
 from ..rewrites import (
     add_alter_layout,

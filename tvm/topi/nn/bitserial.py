@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 
 from ..utils import dims
@@ -22,7 +23,7 @@ _WIDTHS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
 def _width(pack_type: str) -> int:
     if pack_type not in _WIDTHS:
-        raise ValueError(f"bits are packed into {', '.join(_WIDTHS)}, got {pack_type!r}")
+        raise RuntimeValueError(f"bits are packed into {', '.join(_WIDTHS)}, got {pack_type!r}")
     return _WIDTHS[pack_type]
 
 
@@ -52,7 +53,7 @@ def bitpack(
     width = _width(pack_type)
     shape = list(dims(data.shape))
     if isinstance(shape[pack_axis], int) and shape[pack_axis] % width:
-        raise ValueError(
+        raise RuntimeValueError(
             f"bitpack requires a multiple of {width} along axis {pack_axis}, got {shape[pack_axis]}"
         )
     shape[pack_axis] = shape[pack_axis] // width
@@ -230,7 +231,7 @@ def binarize_pack(data: te.Tensor, axis: int | None = None, name: str = "PackedI
     shape = list(dims(data.shape))
     at = len(shape) - 1 if axis is None else axis
     if isinstance(shape[at], int) and shape[at] % 32:
-        raise ValueError(
+        raise RuntimeValueError(
             f"binarize_pack requires a multiple of 32 along axis {at}, got {shape[at]}"
         )
     shape[at] = shape[at] // 32

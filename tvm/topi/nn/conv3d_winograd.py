@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from ..utils import ceil_div, chosen, dims
 from .conv2d.winograd import WINDOW, check_tile, input_line, kernel_matrix, output_line
@@ -86,7 +87,7 @@ def conv3d_winograd_ncdhw_without_weight_transform(
     """
     steps = [x for s in (strides, dilation) for x in ((s,) if isinstance(s, int) else s)]
     if {int(x) for x in steps} != {1}:
-        raise ValueError(
+        raise RuntimeValueError(
             f"Winograd's convolution requires stride and dilation 1, got {strides} and {dilation}"
         )
     dtype = out_dtype or data.dtype

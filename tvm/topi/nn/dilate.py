@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from .. import tag
 from ..utils import dims
@@ -30,7 +31,7 @@ def dilate(
     """
     steps = dims(strides)
     if len(steps) != len(data.shape):
-        raise ValueError(
+        raise RuntimeValueError(
             f"dilate requires a stride for each of {len(data.shape)} axes, got {steps}"
         )
     # nothing stays nothing

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from ..reduction import sum as sum_of
 from ..utils import dims
@@ -29,7 +30,9 @@ def nll_loss(
         The target that has no loss.
     """
     if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"nll_loss requires a reduction of none, mean or sum, got {reduction!r}")
+        raise RuntimeValueError(
+            f"nll_loss requires a reduction of none, mean or sum, got {reduction!r}"
+        )
     zero = tir.const(0, predictions.dtype)
 
     def unless_ignored(i: Any, value: Any) -> Any:

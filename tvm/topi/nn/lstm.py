@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from ..utils import dims, require_equal
 
@@ -97,7 +98,7 @@ def lstm(
 
 def _check(Xs: te.Tensor, Wi: te.Tensor, Wh: te.Tensor, weight_layout: str) -> None:
     if sorted(weight_layout) != sorted(_ORDERS):
-        raise ValueError(
+        raise RuntimeValueError(
             f"lstm requires a weight_layout of the letters IFGO, got {weight_layout!r}"
         )
     require_equal("lstm", "inputs of the width of Wi", Xs.shape[2], Wi.shape[1])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from .. import tag
 from ..utils import dims
@@ -155,9 +156,9 @@ def batch_to_space_nd(
 
 def _require_mode(name: str, mode: str) -> None:
     if mode not in ("DCR", "CRD", "CDR"):
-        raise ValueError(f"{name} requires a mode of DCR or CRD, got {mode!r}")
+        raise RuntimeValueError(f"{name} requires a mode of DCR or CRD, got {mode!r}")
 
 
 def _require_multiple(name: str, extent: Any, unit: int) -> None:
     if isinstance(extent, int) and extent % unit:
-        raise ValueError(f"{name} requires an extent that {unit} divides, got {extent}")
+        raise RuntimeValueError(f"{name} requires an extent that {unit} divides, got {extent}")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import IRBuilder
 
@@ -161,7 +162,7 @@ def sparse_conv2d(
         The window's extents, 1 or 3.
     """
     if layout not in ("NHWC", "NCHW"):
-        raise ValueError(f"sparse_conv2d requires a layout of NHWC or NCHW, got {layout!r}")
+        raise RuntimeValueError(f"sparse_conv2d requires a layout of NHWC or NCHW, got {layout!r}")
     extents = block_extents(sparse_data)
     sizes = dict(zip(layout, dims(dense_data.shape), strict=True))
     height, width, channels = sizes["H"], sizes["W"], sizes["C"]

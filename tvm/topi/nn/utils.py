@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te
+from tvm.error import RuntimeValueError
 
 from ..utils import dims, get_const_int
 
@@ -27,7 +28,7 @@ def get_pad_tuple_generic(padding: Any, kernel: Any) -> tuple[int, ...]:
         if padding == "VALID":
             return (0,) * (2 * rank)
         if padding != "SAME":
-            raise ValueError(f'padding must be numbers, "VALID" or "SAME", got {padding!r}')
+            raise RuntimeValueError(f'padding must be numbers, "VALID" or "SAME", got {padding!r}')
         total = [get_const_int(k) - 1 for k in kernel]
         before = [(t + 1) // 2 for t in total]
         return (*before, *[t - b for t, b in zip(total, before, strict=True)])
@@ -37,7 +38,7 @@ def get_pad_tuple_generic(padding: Any, kernel: Any) -> tuple[int, ...]:
     if len(numbers) == rank:
         return tuple(numbers * 2)
     if len(numbers) != 2 * rank:
-        raise ValueError(f"padding requires 1, {rank} or {2 * rank} numbers, got {padding}")
+        raise RuntimeValueError(f"padding requires 1, {rank} or {2 * rank} numbers, got {padding}")
     return tuple(numbers)
 
 

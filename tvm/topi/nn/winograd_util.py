@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tvm import te
+from tvm.error import RuntimeValueError
 
 from ..utils import const_matrix
 
@@ -40,7 +41,7 @@ def winograd_transform_matrices(
 def transform_matrices(tile: int, kernel: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A (n, tile), B (n, n) and G (n, kernel) with n = tile + kernel - 1, in float64."""
     if tile < 1 or kernel < 2:
-        raise ValueError(
+        raise RuntimeValueError(
             f"Winograd's transform requires a tile of 1 or more and a window of 2 or more, "
             f"got {tile} and {kernel}"
         )

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from tvm import te
 from tvm.autotvm.task.space import ConfigSpace, OtherOptionEntity, SplitEntity
+from tvm.error import RuntimeValueError
 from tvm.target.cpu import cpu_info
 from tvm.target.generic_func import generic_func
 
@@ -74,7 +75,9 @@ def conv2d_workload(
         "NCHW", "NHWC" or "HWCN".
     """
     if data_layout not in ("NCHW", "NHWC", "HWCN"):
-        raise ValueError(f"a workload requires the layout NCHW, NHWC or HWCN, got {data_layout!r}")
+        raise RuntimeValueError(
+            f"a workload requires the layout NCHW, NHWC or HWCN, got {data_layout!r}"
+        )
     extents = dict(zip(data_layout, dims(data.shape), strict=True))
     window = dict(zip("OIHW" if data_layout == "NCHW" else "HWIO", dims(kernel.shape), strict=True))
     return _workload(
@@ -103,7 +106,7 @@ def depthwise_conv2d_workload(
         As of `conv2d_workload`.
     """
     if data_layout not in ("NCHW", "NHWC"):
-        raise ValueError(f"a workload requires the layout NCHW or NHWC, got {data_layout!r}")
+        raise RuntimeValueError(f"a workload requires the layout NCHW or NHWC, got {data_layout!r}")
     extents = dict(zip(data_layout, dims(data.shape), strict=True))
     window = dict(zip("CMHW" if data_layout == "NCHW" else "HWCM", dims(kernel.shape), strict=True))
     return _workload(
@@ -175,7 +178,7 @@ def fallback_schedule_cpu_1x1_int8(
 
 def _set_int8_tiles(cfg: ConfigSpace, wkl: Workload, lanes: int, group: int) -> None:
     if wkl.out_filter % lanes:
-        raise ValueError(
+        raise RuntimeValueError(
             f"a convolution of narrow numbers requires output channels in blocks of {lanes}, "
             f"got {wkl.out_filter}"
         )

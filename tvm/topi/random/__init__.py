@@ -1,6 +1,6 @@
 """Random numbers by Threefry."""
 
-from ..door import guarded
+from ..argument_checks import guarded
 from .kernel import (
     multinomial,
     normal,

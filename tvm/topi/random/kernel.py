@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tvm import driver, te, tir
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.runtime import Device
 from tvm.runtime import ndarray as nd
@@ -225,7 +226,7 @@ def uniform(
         The generator's next state, and the numbers.
     """
     if out_dtype not in _FRACTIONS:
-        raise ValueError(f"random numbers are float32 or float64, not {out_dtype!r}")
+        raise RuntimeValueError(f"random numbers are float32 or float64, not {out_dtype!r}")
     state, words = threefry_generate(gen, out_shape)
     kind, bits, fraction = _FRACTIONS[out_dtype]
     one = ((1 << (bits - fraction - 2)) - 1) << fraction  # the bits of 1.0

@@ -1,6 +1,6 @@
 """Products with matrices by rows (CSR)."""
 
-from ..door import guarded
+from ..argument_checks import guarded
 from . import utils
 from .csrmm import csrmm, csrmm_default
 from .csrmv import csrmv, csrmv_default

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te
+from tvm.error import RuntimeValueError
 
 from .. import tag
 from ..nn.sparse import sparse_dense_sp_lhs, sparse_dense_sp_rhs
@@ -53,7 +54,7 @@ def dense(data: Any, weight: Any, bias: te.Tensor | None = None) -> te.Tensor:
         (outputs,).
     """
     if hasattr(data, "indptr") == hasattr(weight, "indptr"):
-        raise ValueError("sparse.dense requires either the data or the weight to be sparse")
+        raise RuntimeValueError("sparse.dense requires either the data or the weight to be sparse")
     if hasattr(data, "indptr"):
         return dense_si(data.data, data.indices, data.indptr, weight, bias)
     return dense_sw(data, weight.data, weight.indices, weight.indptr, bias)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tvm.error import RuntimeValueError
+
 Array = np.ndarray
 
 
@@ -29,7 +31,7 @@ def random_bsr_matrix(
         The blocks (blocks, bs_r, bs_c), their columns, and where each row of blocks begins.
     """
     if m % bs_r or n % bs_c:
-        raise ValueError(f"blocks of {bs_r} x {bs_c} do not divide a matrix of {m} x {n}")
+        raise RuntimeValueError(f"blocks of {bs_r} x {bs_c} do not divide a matrix of {m} x {n}")
     rows, columns = m // bs_r, n // bs_c
     count = int(density * m * n) // (bs_r * bs_c) + 1
     chosen = np.sort(np.random.choice(rows * columns, min(count, rows * columns), replace=False))

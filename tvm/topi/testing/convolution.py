@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import RuntimeValueError
+
 from .windows import convolve, convolve_transposed, pads, places, spread
 
 Array = np.ndarray
@@ -94,7 +96,7 @@ def conv2d_transpose_nhwc_python(
 ) -> Array:
     """A transposed convolution with channels last; the weight's format is such as "HWIO"."""
     if sorted(weight_format) != list("HIOW"):
-        raise ValueError(
+        raise RuntimeValueError(
             f"a weight_format of the letters H, W, I, O is required, got {weight_format!r}"
         )
     order = [weight_format.index(axis) for axis in "IOHW"]
@@ -168,7 +170,7 @@ def conv2d_backward_weight_python(
             dy_np, x_np, kernel_size, stride, padding, groups, channels
         )
     if layout != "NHWC":
-        raise ValueError(f"a layout of NCHW or NHWC is required, got {layout!r}")
+        raise RuntimeValueError(f"a layout of NCHW or NHWC is required, got {layout!r}")
     found = conv2d_backward_weight_nchw_python(
         dy_np.transpose(0, 3, 1, 2), x_np.transpose(0, 3, 1, 2), kernel_size, stride, padding,
         groups, channels,

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import RuntimeValueError
+
 from .windows import places, spread
 
 Array = np.ndarray
@@ -88,7 +90,7 @@ def poolnd_python(
         weight = windows(np.ones_like(data, "float64"), float(count_include_pad), 0.0).sum(over)
         out = windows(data, 0.0, 0.0).sum(over) / np.maximum(weight, 1)
     else:
-        raise ValueError(f"a pool_type of max or avg is required, got {pool_type!r}")
+        raise RuntimeValueError(f"a pool_type of max or avg is required, got {pool_type!r}")
     return (np.moveaxis(out, 1, -1) if is_last else out).astype(dtype)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import RuntimeValueError
+
 from .normalization import softmax_python
 
 Array = np.ndarray
@@ -47,7 +49,7 @@ def attention_python(
         How many keys up to its own a query sees.
     """
     if layout not in ("BSNH", "BNSH"):
-        raise ValueError(f"a layout of BSNH or BNSH is required, got {layout!r}")
+        raise RuntimeValueError(f"a layout of BSNH or BNSH is required, got {layout!r}")
     queries, keys, values = [x.swapaxes(1, 2) if layout == "BSNH" else x for x in (q, k, v)]
     repeats = queries.shape[1] // keys.shape[1]
     keys, values = [np.repeat(x, repeats, 1) for x in (keys, values)]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import RuntimeValueError
+
 Array = np.ndarray
 
 
@@ -22,7 +24,7 @@ def get_inx(
         return x * ((image_width - 1) / (target_width - 1) if target_width > 1 else 0.0)
     if coordinate_transformation_mode == "asymmetric":
         return x * scale
-    raise ValueError(
+    raise RuntimeValueError(
         "a coordinate_transformation_mode of half_pixel, align_corners or asymmetric is required, "
         f"got {coordinate_transformation_mode!r}"
     )

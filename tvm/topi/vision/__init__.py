@@ -1,6 +1,6 @@
 """Operators of detection networks."""
 
-from ..door import guarded
+from ..argument_checks import guarded
 from . import nms, rcnn, ssd
 from .hybrid import (
     hybrid_get_valid_counts,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import BufferVar, IRBuilder
 
@@ -54,7 +55,9 @@ def all_class_non_max_suppression(
         return _as_onnx(chosen, numbers, batch, classes, count)
     if output_format == "tensorflow":
         return _as_tensorflow(chosen, numbers, scores)
-    raise ValueError(f"an output_format of onnx or tensorflow is required, got {output_format!r}")
+    raise RuntimeValueError(
+        f"an output_format of onnx or tensorflow is required, got {output_format!r}"
+    )
 
 
 def _select(

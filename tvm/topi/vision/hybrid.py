@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from ..utils import dims, get_const_int
 from .all_class_nms import regular_non_max_suppression
@@ -25,7 +26,7 @@ from .nms import (
 def _require_extents(name: str, data: te.Tensor, batch_size: Any, num_anchors: Any) -> None:
     found, wanted = dims(data.shape)[:2], dims((batch_size, num_anchors))
     if any(isinstance(n, int) and isinstance(m, int) and n != m for n, m in zip(found, wanted, strict=True)):  # fmt: skip
-        raise ValueError(f"{name} requires data of {wanted} boxes, got {found}")
+        raise RuntimeValueError(f"{name} requires data of {wanted} boxes, got {found}")
 
 
 def hybrid_get_valid_counts(
@@ -104,7 +105,7 @@ def hybrid_regular_nms(
     _require_extents("hybrid_regular_nms", boxes, batch_size, num_boxes)
     columns = dims(scores.shape)[2]
     if columns != get_const_int(num_classes_with_background):
-        raise ValueError(
+        raise RuntimeValueError(
             f"hybrid_regular_nms requires scores of {num_classes_with_background} classes with "
             f"background, got {columns}"
         )

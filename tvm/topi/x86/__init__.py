@@ -1,6 +1,6 @@
 """Schedules for x86 processors (and other CPUs with vector registers)."""
 
-from ..door import guarded
+from ..argument_checks import guarded
 from ..modules import module_attribute
 from ..nn.attention.x86 import choose_attention, schedule_attention
 from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc

@@ -13,6 +13,7 @@ from typing import Any
 
 from tvm import te
 from tvm.autotvm.task.task import get_config, template
+from tvm.error import RuntimeValueError
 
 from .. import nn
 from ..configuration import workload
@@ -150,7 +151,7 @@ def _dense_pack(
         (rows, inner), units = dims(data.shape), dims(weight.shape)[0]
         choices = matmul_choices(padded_rows(rows), units, data.dtype, processor(), inner)
         if choices is None:
-            raise ValueError(f"{PACK_TASK} needs units that fill vectors, got {units}")
+            raise RuntimeValueError(f"{PACK_TASK} needs units that fill vectors, got {units}")
         block = choices.choose(workload(PACK_TASK, data, weight, bias, out_dtype)).columns
         weight = te.placeholder((units // block, inner, block), weight.dtype, "weight")
     out = nn.dense_pack(data, weight, bias, out_dtype)
@@ -165,7 +166,9 @@ def _dense_int8(
         (rows, inner), units = dims(data.shape), dims(weight.shape)[0]
         found = dense_dot_block(rows, units, inner, data.dtype, weight.dtype)
         if found is None:
-            raise ValueError("the target has no dot products for dense_int8.x86 of these operands")
+            raise RuntimeValueError(
+                "the target has no dot products for dense_int8.x86 of these operands"
+            )
         block, group = found
         shape = (units // block, inner // group, block, group)
         weight = te.placeholder(shape, weight.dtype, "weight")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te
+from tvm.error import RuntimeValueError
 
 from .. import generic, nn
 from ..joining import concatenate
@@ -157,7 +158,7 @@ def _sparse_conv2d_3x3(name: str, own_layout: str) -> Callable[..., te.Tensor]:
         data: te.Tensor, wdat: te.Tensor, wind: te.Tensor, wptr: te.Tensor, layout: str = own_layout
     ) -> te.Tensor:
         if layout != own_layout:
-            raise ValueError(f"{name} requires the layout {own_layout}, got {layout!r}")
+            raise RuntimeValueError(f"{name} requires the layout {own_layout}, got {layout!r}")
         return nn.sparse_conv2d(data, wdat, wind, wptr, layout, 3)
 
     spconv2d.__name__ = spconv2d.__qualname__ = name

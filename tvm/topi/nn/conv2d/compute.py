@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 
 from ...configuration import workload_attrs
@@ -295,7 +296,7 @@ def conv2d_NCHWc(
     n, chunks, height, width, ic_block = dims(data.shape)
     oc_chunk, ic_chunk, kh, kw, _, oc_block = dims(kernel.shape)
     if ic_chunk * groups != chunks or block_size(out_layout) not in (0, oc_block):
-        raise ValueError(f"conv2d_NCHWc: kernel {dims(kernel.shape)} does not fit {layout}")
+        raise RuntimeValueError(f"conv2d_NCHWc: kernel {dims(kernel.shape)} does not fit {layout}")
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
     pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from ...configuration import workload_attrs
 from ...utils import as_extent, dims, is_dynamic_shape
@@ -54,7 +55,9 @@ def conv2d_NCHWc_int8(
     fits = kernel_ic * groups == ic_chunk and words * size == ic_block and size == n_elems
     fits = fits and oc_chunk % groups == 0
     if not fits or block_size(out_layout) not in (0, oc_block):
-        raise ValueError(f"conv2d_NCHWc_int8: kernel {dims(kernel.shape)} does not fit {layout}")
+        raise RuntimeValueError(
+            f"conv2d_NCHWc_int8: kernel {dims(kernel.shape)} does not fit {layout}"
+        )
     sh, sw = _spread(stride, 2)
     dh, dw = _spread(dilation, 2)
     pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from ..dense.library import schedule_product
 from ..utils import get_pad_tuple
@@ -44,7 +45,7 @@ def dnnl_conv2d(
         Passed to :func:`tvm.te.extern`.
     """
     if out_dtype != "float32":
-        raise ValueError(f"dnnl_conv2d computes float32, got out_dtype {out_dtype!r}")
+        raise RuntimeValueError(f"dnnl_conv2d computes float32, got out_dtype {out_dtype!r}")
     strides = [stride] * 2 if isinstance(stride, int) else list(stride)
     steps = [dilation] * 2 if isinstance(dilation, int) else list(dilation)
     if channel_last:

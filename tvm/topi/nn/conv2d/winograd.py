@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from ...configuration import workload_attrs
 from ...utils import as_extent, ceil_div, chosen, dims, is_dynamic_shape
@@ -95,7 +96,7 @@ def conv2d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Te
 def check_tile(tile_size: int, window: Sequence[Any]) -> None:
     """Refuse tiles and windows that have no transform here."""
     if tile_size not in POINTS or tuple(window) != (WINDOW, WINDOW):
-        raise ValueError(
+        raise RuntimeValueError(
             f"Winograd's convolution requires tiles of 2 or 4 and 3x3 windows, got a tile of "
             f"{tile_size} and a window of {'x'.join([str(w) for w in window])}"
         )
@@ -169,11 +170,13 @@ def conv2d_NCHWc_winograd(
     oc_block = block_size(out_layout)
     check_tile(tile_size, (WINDOW, WINDOW))
     if reach != tile_size + WINDOW - 1 or kernel_ic != dims(data.shape)[1]:
-        raise ValueError(
+        raise RuntimeValueError(
             f"conv2d_NCHWc_winograd: kernel {dims(kernel.shape)} does not fit {layout}"
         )
     if oc_block == 0 or group % oc_block != 0:
-        raise ValueError(f"conv2d_NCHWc_winograd: groups of {group} are not blocks of {out_layout}")
+        raise RuntimeValueError(
+            f"conv2d_NCHWc_winograd: groups of {group} are not blocks of {out_layout}"
+        )
     oc_chunk = groups * (group // oc_block)
     top, left, bottom, right = get_pad_tuple_generic(padding, (WINDOW, WINDOW))
     oh = as_extent(height + top + bottom - WINDOW + 1)
@@ -307,7 +310,7 @@ def conv2d_winograd_nchw_without_weight_transform(
 
 def _check_steps(strides: Any, dilation: Any) -> None:
     if {*_spread(strides, 2), *_spread(dilation, 2)} != {1}:
-        raise ValueError(
+        raise RuntimeValueError(
             f"Winograd's convolution requires stride and dilation 1, got {strides} and {dilation}"
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.autotvm.task.space import ConfigSpace
+from tvm.error import RuntimeValueError
 
 from ...generic import schedule_extern
 from ...utils import dims, prod
@@ -37,7 +38,7 @@ def _product(
     transpose_b: bool,
 ) -> te.Tensor:
     if out_dtype not in (None, "", lhs.dtype):
-        raise ValueError(
+        raise RuntimeValueError(
             f"{library} multiplies {lhs.dtype} to {lhs.dtype}, got out_dtype {out_dtype!r}"
         )
     name = f"tvm.contrib.{library}.{'matmul' if len(lhs.shape) == 2 else 'batch_matmul'}"
@@ -81,7 +82,7 @@ def matmul_blas_common(
     elif out_dtype in (None, "", tensor_a.dtype):
         product = lib.matmul(tensor_a, tensor_b, transpose_a, transpose_b)
     else:
-        raise ValueError(
+        raise RuntimeValueError(
             f"{lib.__name__} has no products of {dtypes[0]} and {dtypes[1]} to {out_dtype}"
         )
     _count_operations(cfg, product, tensor_a, transpose_a)
@@ -102,7 +103,7 @@ def batch_matmul_blas_common(
     """Products of two batches of matrices by a module; parameters as of `matmul_blas_common`."""
     product = lib.batch_matmul(tensor_a, tensor_b, trans_a, trans_b)
     if out_shape is not None and dims(product.shape) != dims(out_shape):
-        raise ValueError(
+        raise RuntimeValueError(
             f"batch_matmul_blas_common gives the shape {dims(product.shape)}, got out_shape "
             f"{dims(out_shape)}"
         )
@@ -163,7 +164,7 @@ def _batch_matmul_by(library: str, title: str) -> Callable[..., te.Tensor]:
     ) -> te.Tensor:
         found = _product(library, tensor_a, tensor_b, None, out_dtype, transpose_a, transpose_b)
         if out_shape is not None and dims(found.shape) != dims(out_shape):
-            raise ValueError(
+            raise RuntimeValueError(
                 f"batch_matmul_{library} gives the shape {dims(found.shape)}, "
                 f"got out_shape {dims(out_shape)}"
             )

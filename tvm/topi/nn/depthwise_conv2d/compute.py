@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te
+from tvm.error import RuntimeValueError
 
 from ...configuration import workload_attrs
 from ...math import cast
@@ -80,7 +81,7 @@ def depthwise_conv2d_NCHWc(
     n, chunk, height, width, block = dims(Input.shape)
     _, _, kh, kw, _, kernel_block = dims(Filter.shape)
     if kernel_block != block:
-        raise ValueError(
+        raise RuntimeValueError(
             f"depthwise_conv2d_NCHWc: kernel {dims(Filter.shape)} does not fit {layout}"
         )
     sh, sw = _spread(stride, 2)

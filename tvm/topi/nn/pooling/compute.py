@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.reduction import least
 
@@ -228,7 +229,7 @@ def _adaptive_pool(
 
 def _require_kind(kind: str) -> None:
     if kind not in ("max", "avg"):
-        raise ValueError(f"pooling requires a pool_type of max or avg, got {kind!r}")
+        raise RuntimeValueError(f"pooling requires a pool_type of max or avg, got {kind!r}")
 
 
 def _parts_evenly(extent: Any, size: Any) -> bool:

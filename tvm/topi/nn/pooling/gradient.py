@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.tir.reduction import least
 
 from ...layout import axis_positions
@@ -35,7 +36,7 @@ def pool_grad(
         The pooling's parameters; padding is (top, left, bottom, right).
     """
     if pool_type not in ("max", "avg"):
-        raise ValueError(f"pool_grad requires a pool_type of max or avg, got {pool_type!r}")
+        raise RuntimeValueError(f"pool_grad requires a pool_type of max or avg, got {pool_type!r}")
     at = axis_positions(layout, "HW")
     extents, counts = dims(data.shape), dims(grads.shape)
     first = _first_maximum(data, counts, at, kernel, stride, padding, dilation)

@@ -1,6 +1,6 @@
 """Operators of networks that look at regions."""
 
-from ...door import guarded
+from ...argument_checks import guarded
 from .proposal import proposal
 from .roi_align import roi_align_nchw, roi_align_nhwc
 from .roi_pool import roi_pool_nchw, roi_pool_nhwc

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import IRBuilder
 from tvm.tir.reduction import least
@@ -83,7 +84,7 @@ def _roi_align(
 ) -> te.Tensor:
     name = mode.decode() if isinstance(mode, bytes) else str(mode)
     if name not in MODES:
-        raise ValueError(f"roi_align requires a mode of {', '.join(MODES)}, got {mode!r}")
+        raise RuntimeValueError(f"roi_align requires a mode of {', '.join(MODES)}, got {mode!r}")
     dtype = "float64" if data.dtype == "float64" else "float32"
     blend = _greatest_corner if name == "max_corner" else _interpolate
     pooled = (pooled_size, pooled_size) if isinstance(pooled_size, int) else tuple(pooled_size)

@@ -1,6 +1,6 @@
 """Operators of single-shot detectors."""
 
-from ...door import guarded
+from ...argument_checks import guarded
 from .multibox import multibox_detection, multibox_prior, multibox_transform_loc
 
 __all__ = ["multibox_detection", "multibox_prior", "multibox_transform_loc"]

@@ -4,14 +4,13 @@
     topi.nn.dense(A, of_rank_4)    ->    RuntimeValueError: topi.nn.dense does not suit its arguments: ...
 
 A compute reads the shapes and elements of its arguments as they come. Only when that fails, its
-arguments are held against its annotations, so that a call that succeeds pays nothing. An error that
-somebody wrote passes; one that Python raised on the way, because a value was not what the code took
-it for, does not leave the library.
+arguments are held against its annotations, so that a call that succeeds pays nothing. The package's
+own errors pass; any other one that its code raised came of a value that was not what the code took
+it for, and names the arguments.
 """
 
 from __future__ import annotations
 
-import dis
 import inspect
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
@@ -24,7 +23,6 @@ from tvm.error import RuntimeTypeError, RuntimeValueError, TVMError
 from tvm.ir.expr import PrimExpr
 
 _PACKAGE = str(Path(__file__).parents[1])
-_RAISE = dis.opmap["RAISE_VARARGS"]
 _SCALARS: Mapping[str, Any] = {
     "int": (int, tir.IntImm), "float": (int, float, PrimExpr), "str": str, "bool": bool,
     "PrimExpr": (int, float, PrimExpr), "Sequence[int]": (tuple, list),
@@ -94,7 +92,7 @@ def _complaint(
                 f"{path} requires {_kinds(wanted)} for {name}, got {_described(value)}",
                 hint=_hint(value, path),
             )
-    if not _is_accident(error):
+    if isinstance(error, TVMError) or not _is_ours(error):
         return None
     arguments = ", ".join([f"{name}={_described(value)}" for name, value in given.items()])
     kind = RuntimeTypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeValueError
@@ -157,16 +155,12 @@ def _in_relay(path: str) -> str:
     return path.replace("topi.", "relay.", 1)
 
 
-def _is_accident(error: Exception) -> bool:
-    """Whether Python raised an error in our code, rather than one of our `raise` statements."""
+def _is_ours(error: Exception) -> bool:
+    """Whether code of this package raised an error, rather than a function of the caller."""
     place = error.__traceback__
-    if isinstance(error, TVMError) or place is None:
-        return False
-    while place.tb_next is not None:
+    while place is not None and place.tb_next is not None:
         place = place.tb_next
-    code = place.tb_frame.f_code
-    is_stated = code.co_code[place.tb_lasti] == _RAISE and not isinstance(error, AssertionError)
-    return code.co_filename.startswith(_PACKAGE) and not is_stated
+    return place is not None and place.tb_frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 __all__ = ["guarded"]
