@@ -222,6 +222,7 @@ def _crop_and_resize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "image.crop_and_resize",
+    defaults={"layout": "NCHW"},
     infer_type=_crop_and_resize_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [

@@ -93,6 +93,7 @@ def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te
 @operator(
     "nn.contrib_conv3d_winograd_without_weight_transform",
     "Conv3DWinogradAttrs",
+    defaults={"tile_size": 2},
     infer_type=_conv_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_compute,

@@ -30,8 +30,9 @@ def conv2d_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         rest.append(extents[2 + i] + pads - reach)
     steps = _steps(attrs, window)
     to_data = ops.nn.conv2d_transpose(
-        grad, weight, **steps, channels=extents[1], output_padding=tuple(rest)
-    )
+        grad, weight, **steps, channels=extents[1], kernel_layout="IOHW",
+        output_padding=tuple(rest),
+    )  # fmt: skip
     return [to_data, _kernel_gradient(grad, data, steps)]
 
 
@@ -106,6 +107,7 @@ def conv2d_backward_weight_gradient(call: Call, grad: RelayExpr) -> list[RelayEx
     ]  # fmt: skip
     to_given = ops.nn.conv2d(data, grad, **steps)
     to_data = ops.nn.conv2d_transpose(
-        given, grad, **steps, channels=extents[1], output_padding=tuple(rest)
-    )
+        given, grad, **steps, channels=extents[1], kernel_layout="IOHW",
+        output_padding=tuple(rest),
+    )  # fmt: skip
     return [to_given, to_data]

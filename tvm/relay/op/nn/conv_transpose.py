@@ -257,6 +257,7 @@ _TRANSPOSED: dict[str, Any] = {
 
 @operator(
     "nn.conv2d_transpose",
+    defaults={"kernel_layout": "OIHW"},
     infer_type=conv_transpose_type("nn.conv2d_transpose", "HW"),
     gradient=of_plain_result(conv2d_transpose_gradient),
     **_TRANSPOSED,
@@ -287,6 +288,7 @@ def conv2d_transpose(
 
 @operator(
     "nn.conv1d_transpose",
+    defaults={"kernel_layout": "OIW"},
     infer_type=conv_transpose_type("nn.conv1d_transpose", "W"),
     **_TRANSPOSED,
 )
@@ -310,6 +312,7 @@ def conv1d_transpose(
 
 @operator(
     "nn.conv3d_transpose",
+    defaults={"kernel_layout": "OIDHW"},
     infer_type=conv_transpose_type("nn.conv3d_transpose", "DHW"),
     **_TRANSPOSED,
 )

@@ -297,6 +297,7 @@ def _composed_group_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
 
 @operator(
     "nn.group_norm",
+    defaults={"num_groups": 0},
     infer_type=_group_norm_type,
     argument_types=vectors_of_channels,
     simplify=_composed_group_norm,

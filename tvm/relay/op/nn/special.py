@@ -70,6 +70,10 @@ _SCHEDULES = {"generic": _generic, "cpu": _in_steps}
 
 @operator(
     "nn.correlation",
+    defaults={
+        "kernel_size": 1, "max_displacement": 1, "stride1": 1, "stride2": 1, "padding": 0,
+        "is_multiply": True, "layout": "NCHW",
+    },
     infer_type=_correlation_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
@@ -230,6 +234,7 @@ def _fifo_buffer_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "nn.fifo_buffer",
     "FIFOBufferAttrs",
+    defaults={"axis": 0},
     infer_type=_fifo_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [topi.nn.fifo_buffer(*inputs, attrs.axis)],
