@@ -47,6 +47,7 @@ _FOLD: dict[type, Callable[[int, int], int]] = {
     tir.And: lambda a, b: bool(a) and bool(b),
     tir.Or: lambda a, b: bool(a) or bool(b),
 }
+_NEUTRAL = frozenset((tir.Add, tir.Sub))
 _FOLD_FLOATS: dict[type, Callable[[Any, Any], PrimExpr | None]] = {
     tir.Add: fold.fold_add,
     tir.Sub: fold.fold_sub,
@@ -275,6 +276,8 @@ class RewriteSimplifier:
         if a.__class__ is tir.FloatImm and b.__class__ is tir.FloatImm:
             folded = _FOLD_FLOATS[cls](a, b) if cls in _FOLD_FLOATS else None
             return node if folded is None else self.interner.intern(folded)
+        if b.__class__ is tir.FloatImm and cls in _NEUTRAL and _FOLD_FLOATS[cls](a, b) is a:
+            return a  # not said by rules, which tell no -0.0 from 0.0
         if cls is tir.GT:
             return self.binary(tir.LT, b, a)
         if cls is tir.GE:
