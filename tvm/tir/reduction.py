@@ -39,11 +39,24 @@ def comm_reducer(
     def reducer(*args: Any, **options: Any) -> Any:
         if options or len(args) < 2 or isinstance(args[1], (IterVar, list, tuple)):
             return _make_reduce(fcombine, fidentity, *args, **options)
+        _check_values(name, args)
         return reduce(fcombine, [value for value in args if value is not None])
 
     reducer.__name__ = reducer.__qualname__ = name
     reducer.__doc__ = f"The {name} of an expression over axes, or of the given values."
     return reducer
+
+
+def _check_values(name: str, values: Sequence[Any]) -> None:
+    """Refuse `te.sum(A[i], i)`, where the second operand was meant as the axis."""
+    first, last = values[0], values[-1]
+    if len(values) != 2 or type(last) is not Var or not last.dtype.is_int:
+        return
+    if name == "sum" or as_expr(first).dtype.is_float:
+        raise TypeError(
+            f"{name} over an axis requires one that te.reduce_axis made, got {last.name}, an axis of "
+            f"the result or a scalar; an operator combines it as a value"
+        )
 
 
 def _make_reduce(

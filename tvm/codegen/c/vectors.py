@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tvm.codegen.undefined import undefined_variable
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import Broadcast, Call, CallEffectKind, IntImm, Let, Ramp, Shuffle, Var
@@ -41,7 +42,7 @@ class VectorWriter(ArithmeticWriter):
     def visit_var(self, var: Var) -> str:
         found = self.values.get(var)
         if found is None:
-            raise LoweringError(f"variable {var.name} is used but not defined")
+            raise undefined_variable(var)
         self.used.add(var)
         self.read.add(var)
         is_scalar = var.dtype.lanes == 1 or var in self.of_lane

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tvm.codegen.undefined import undefined_variable
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
@@ -43,7 +44,7 @@ class MemoryWriter(ArithmeticWriter):
     def visit_var(self, var: Var) -> str:
         found = self.values.get(var)
         if found is None:
-            raise LoweringError(f"variable {var.name} is used but not defined")
+            raise undefined_variable(var)
         return found
 
     # ---- vectors
