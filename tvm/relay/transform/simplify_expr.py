@@ -250,7 +250,7 @@ _FILLED = {ops.zeros: 0, ops.zeros_like: 0, ops.ones: 1, ops.ones_like: 1}
 
 def _is_splat(expr: RelayExpr, value: float) -> bool:
     if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op in _FILLED:
-        return _is_same_number(np.float64(_FILLED[expr.op]), value)
+        return bool(_is_same_number(np.float64(_FILLED[expr.op]), value))
     if calls(expr, ops.full):
         return _is_splat(expr.args[0], value)
     if not isinstance(expr, Constant) or math.prod(expr.data.shape) > _SMALL:
