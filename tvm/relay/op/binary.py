@@ -130,37 +130,30 @@ def _select(condition: RelayExpr, grad: RelayExpr) -> RelayExpr:
     return ops.where(condition, grad, ops.zeros_like(grad))
 
 
+# fmt: off
 add = binary("add", "Sum", topi.add, np.add, lambda a, b, y, g: (g, g))
 subtract = binary(
-    "subtract", "Difference", topi.subtract, np.subtract, lambda a, b, y, g: (g, ops.negative(g))
+    "subtract", "Difference", topi.subtract, np.subtract, lambda a, b, y, g: (g, ops.negative(g)),
 )
 multiply = binary(
-    "multiply", "Product", topi.multiply, np.multiply, lambda a, b, y, g: (g * b, g * a)
+    "multiply", "Product", topi.multiply, np.multiply, lambda a, b, y, g: (g * b, g * a),
 )
 divide = binary(
-    "divide",
-    "Quotient (truncated towards zero for integers)",
-    topi.divide,
-    divide_towards_zero,
+    "divide", "Quotient (truncated towards zero for integers)", topi.divide, divide_towards_zero,
     lambda a, b, y, g: (g / b, ops.negative(g * y / b)),
 )
 floor_divide = binary(
-    "floor_divide",
-    "Quotient rounded towards minus infinity",
-    topi.floor_divide,
-    np.floor_divide,
+    "floor_divide", "Quotient rounded towards minus infinity", topi.floor_divide, np.floor_divide,
     _flat,
 )
 trunc_divide = binary(
-    "trunc_divide", "Quotient rounded towards zero", topi.trunc_divide, _truncated_divide, _flat
+    "trunc_divide", "Quotient rounded towards zero", topi.trunc_divide, _truncated_divide, _flat,
 )
 floor_mod = binary(
-    "floor_mod",
-    "Remainder with the divisor's sign",
-    topi.floor_mod,
-    np.mod,
+    "floor_mod", "Remainder with the divisor's sign", topi.floor_mod, np.mod,
     lambda a, b, y, g: (g, ops.negative(g * ops.floor_divide(a, b))),
 )
+# fmt: on
 
 
 def _trunc_mod_gradient(
@@ -169,59 +162,52 @@ def _trunc_mod_gradient(
     return g, ops.negative(g * ops.trunc_divide(a, b))
 
 
+# fmt: off
 trunc_mod = binary(
-    "trunc_mod", "Remainder with the dividend's sign", topi.trunc_mod, np.fmod, _trunc_mod_gradient
+    "trunc_mod", "Remainder with the dividend's sign", topi.trunc_mod, np.fmod, _trunc_mod_gradient,
 )
 mod = binary("mod", "Remainder with the dividend's sign", topi.mod, np.fmod, _trunc_mod_gradient)
 power = binary(
-    "power",
-    "Power",
-    topi.power,
-    np.power,
-    lambda a, b, y, g: (g * b * y / a, g * y * ops.log(a)),
+    "power", "Power", topi.power, np.power, lambda a, b, y, g: (g * b * y / a, g * y * ops.log(a)),
     precision=Precision.KEEP_FLOAT32,
 )
 maximum = binary(
-    "maximum",
-    "The larger of two",
-    topi.maximum,
-    np.maximum,
+    "maximum", "The larger of two", topi.maximum, np.maximum,
     lambda a, b, y, g: (_select(ops.greater_equal(a, b), g), _select(ops.less(a, b), g)),
 )
 minimum = binary(
-    "minimum",
-    "The smaller of two",
-    topi.minimum,
-    np.minimum,
+    "minimum", "The smaller of two", topi.minimum, np.minimum,
     lambda a, b, y, g: (_select(ops.less_equal(a, b), g), _select(ops.greater(a, b), g)),
 )
 left_shift = integer_binary(
-    "left_shift", "Shift of the bits to the left", topi.left_shift, np.left_shift, _flat
+    "left_shift", "Shift of the bits to the left", topi.left_shift, np.left_shift, _flat,
 )
 right_shift = integer_binary(
-    "right_shift", "Shift of the bits to the right", topi.right_shift, np.right_shift, _flat
+    "right_shift", "Shift of the bits to the right", topi.right_shift, np.right_shift, _flat,
 )
 equal = binary("equal", "Whether lhs == rhs", topi.equal, np.equal, _flat, dtype="bool")
 not_equal = binary(
-    "not_equal", "Whether lhs != rhs", topi.not_equal, np.not_equal, _flat, dtype="bool"
+    "not_equal", "Whether lhs != rhs", topi.not_equal, np.not_equal, _flat, dtype="bool",
 )
 less = binary("less", "Whether lhs < rhs", topi.less, np.less, _flat, dtype="bool")
 less_equal = binary(
-    "less_equal", "Whether lhs <= rhs", topi.less_equal, np.less_equal, _flat, dtype="bool"
+    "less_equal", "Whether lhs <= rhs", topi.less_equal, np.less_equal, _flat, dtype="bool",
 )
 greater = binary("greater", "Whether lhs > rhs", topi.greater, np.greater, _flat, dtype="bool")
 greater_equal = binary(
-    "greater_equal", "Whether lhs >= rhs", topi.greater_equal, np.greater_equal, _flat, dtype="bool"
+    "greater_equal", "Whether lhs >= rhs", topi.greater_equal, np.greater_equal, _flat,
+    dtype="bool",
 )
 logical_and = binary("logical_and", "Logical conjunction", topi.logical_and, np.logical_and, _flat)
 logical_or = binary("logical_or", "Logical disjunction", topi.logical_or, np.logical_or, _flat)
 logical_xor = binary("logical_xor", "Logical exclusive or", topi.logical_xor, np.logical_xor, _flat)
 bitwise_and = integer_binary(
-    "bitwise_and", "Bitwise conjunction", topi.bitwise_and, np.bitwise_and, _flat
+    "bitwise_and", "Bitwise conjunction", topi.bitwise_and, np.bitwise_and, _flat,
 )
 bitwise_or = integer_binary(
-    "bitwise_or", "Bitwise disjunction", topi.bitwise_or, np.bitwise_or, _flat
+    "bitwise_or", "Bitwise disjunction", topi.bitwise_or, np.bitwise_or, _flat,
 )
 bitwise_xor = integer_binary(
-    "bitwise_xor", "Bitwise exclusive or", topi.bitwise_xor, np.bitwise_xor, _flat
+    "bitwise_xor", "Bitwise exclusive or", topi.bitwise_xor, np.bitwise_xor, _flat,
 )
+# fmt: on

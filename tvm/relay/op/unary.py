@@ -65,7 +65,9 @@ def unary(
 def real_function(
     name: str, summary: str, function: Scalar, *args: Any, **facets: Any
 ) -> UnaryFunction:
-    """One row of the table that takes floating-point numbers only."""
+    """One row of the table that takes floating-point numbers only, and loses accuracy in fewer bits."""
+    facets = {"precision": Precision.KEEP_FLOAT32, **facets}
+    summary = f"{summary}, element by element."
     return unary(name, summary, function, *args, infer_type=same_floating(name), **facets)
 
 
@@ -103,226 +105,113 @@ def _flat(x: RelayExpr, y: RelayExpr, g: RelayExpr) -> RelayExpr:
     return ops.zeros_like(x)
 
 
-_FLOAT32 = Precision.KEEP_FLOAT32
-
-log = real_function(
-    "log",
-    "Natural logarithm, element by element.",
-    topi.log,
-    np.log,
-    lambda x, y, g: g / x,
-    precision=_FLOAT32,
-)
+# fmt: off
+log = real_function("log", "Natural logarithm", topi.log, np.log, lambda x, y, g: g / x)
 log2 = real_function(
-    "log2",
-    "Logarithm to base 2, element by element.",
-    topi.log2,
-    np.log2,
+    "log2", "Logarithm to base 2", topi.log2, np.log2,
     lambda x, y, g: g / (x * _like(math.log(2), x)),
-    precision=_FLOAT32,
 )
 log10 = real_function(
-    "log10", 'Logarithm to base 10, element by element.', topi.log10, np.log10, lambda x, y, g: g / (x * _like(math.log(10), x)),
-    precision=_FLOAT32,
-)  # fmt: skip
-exp = real_function(
-    "exp",
-    "Exponential, element by element.",
-    topi.exp,
-    np.exp,
-    lambda x, y, g: g * y,
-    precision=_FLOAT32,
+    "log10", "Logarithm to base 10", topi.log10, np.log10,
+    lambda x, y, g: g / (x * _like(math.log(10), x)),
 )
+exp = real_function("exp", "Exponential", topi.exp, np.exp, lambda x, y, g: g * y)
 sqrt = real_function(
-    "sqrt", "Square root, element by element.", topi.sqrt, np.sqrt, lambda x, y, g: g / (y + y)
+    "sqrt", "Square root", topi.sqrt, np.sqrt, lambda x, y, g: g / (y + y),
+    precision=Precision.FOLLOW,
 )
 rsqrt = real_function(
-    "rsqrt",
-    "One over the square root, element by element.",
-    topi.rsqrt,
-    _numpy_rsqrt,
-    lambda x, y, g: g * _like(-0.5, x) * y / x,
+    "rsqrt", "One over the square root", topi.rsqrt, _numpy_rsqrt,
+    lambda x, y, g: g * _like(-0.5, x) * y / x, precision=Precision.FOLLOW,
 )
 sigmoid = real_function(
-    "sigmoid", 'Logistic function, element by element.', topi.sigmoid, _numpy_sigmoid, lambda x, y, g: g * y * (ops.ones_like(y) - y)
-)  # fmt: skip
+    "sigmoid", "Logistic function", topi.sigmoid, _numpy_sigmoid,
+    lambda x, y, g: g * y * (ops.ones_like(y) - y), precision=Precision.FOLLOW,
+)
 tanh = real_function(
-    "tanh",
-    "Hyperbolic tangent, element by element.",
-    topi.tanh,
-    np.tanh,
-    lambda x, y, g: g * (ops.ones_like(y) - y * y),
+    "tanh", "Hyperbolic tangent", topi.tanh, np.tanh,
+    lambda x, y, g: g * (ops.ones_like(y) - y * y), precision=Precision.FOLLOW,
 )
 erf = real_function(
-    "erf", 'Gauss error function, element by element.', topi.erf, None,
+    "erf", "Gauss error function", topi.erf, None,
     lambda x, y, g: g * _like(2 / math.sqrt(math.pi), x) * ops.exp(ops.negative(x * x)),
-    precision=_FLOAT32,
-)  # fmt: skip
-sin = real_function(
-    "sin",
-    "Sine, element by element.",
-    topi.sin,
-    np.sin,
-    lambda x, y, g: g * ops.cos(x),
-    precision=_FLOAT32,
 )
-cos = real_function(
-    "cos",
-    "Cosine, element by element.",
-    topi.cos,
-    np.cos,
-    lambda x, y, g: ops.negative(g * ops.sin(x)),
-    precision=_FLOAT32,
-)
+sin = real_function("sin", "Sine", topi.sin, np.sin, lambda x, y, g: g * ops.cos(x))
+cos = real_function("cos", "Cosine", topi.cos, np.cos, lambda x, y, g: ops.negative(g * ops.sin(x)))
 tan = real_function(
-    "tan",
-    "Tangent, element by element.",
-    topi.tan,
-    np.tan,
-    lambda x, y, g: g * (ops.ones_like(y) + y * y),
-    precision=_FLOAT32,
+    "tan", "Tangent", topi.tan, np.tan, lambda x, y, g: g * (ops.ones_like(y) + y * y),
 )
-sinh = real_function(
-    "sinh",
-    "Hyperbolic sine, element by element.",
-    topi.sinh,
-    np.sinh,
-    lambda x, y, g: g * ops.cosh(x),
-    precision=_FLOAT32,
-)
+sinh = real_function("sinh", "Hyperbolic sine", topi.sinh, np.sinh, lambda x, y, g: g * ops.cosh(x))
 cosh = real_function(
-    "cosh",
-    "Hyperbolic cosine, element by element.",
-    topi.cosh,
-    np.cosh,
-    lambda x, y, g: g * ops.sinh(x),
-    precision=_FLOAT32,
+    "cosh", "Hyperbolic cosine", topi.cosh, np.cosh, lambda x, y, g: g * ops.sinh(x),
 )
 asin = real_function(
-    "asin",
-    "Inverse sine, element by element.",
-    topi.asin,
-    np.arcsin,
+    "asin", "Inverse sine", topi.asin, np.arcsin,
     lambda x, y, g: g * ops.rsqrt(ops.ones_like(y) - x * x),
-    precision=_FLOAT32,
 )
 acos = real_function(
-    "acos", 'Inverse cosine, element by element.', topi.acos, np.arccos, lambda x, y, g: ops.negative(g * ops.rsqrt(ops.ones_like(y) - x * x)),
-    precision=_FLOAT32,
-)  # fmt: skip
+    "acos", "Inverse cosine", topi.acos, np.arccos,
+    lambda x, y, g: ops.negative(g * ops.rsqrt(ops.ones_like(y) - x * x)),
+)
 atan = real_function(
-    "atan",
-    "Inverse tangent, element by element.",
-    topi.atan,
-    np.arctan,
-    lambda x, y, g: g / (ops.ones_like(y) + x * x),
-    precision=_FLOAT32,
+    "atan", "Inverse tangent", topi.atan, np.arctan, lambda x, y, g: g / (ops.ones_like(y) + x * x),
 )
 asinh = real_function(
-    "asinh", 'Inverse hyperbolic sine, element by element.', topi.asinh, np.arcsinh, lambda x, y, g: g * ops.rsqrt(x * x + ops.ones_like(x)),
-    precision=_FLOAT32,
-)  # fmt: skip
+    "asinh", "Inverse hyperbolic sine", topi.asinh, np.arcsinh,
+    lambda x, y, g: g * ops.rsqrt(x * x + ops.ones_like(x)),
+)
 acosh = real_function(
-    "acosh", 'Inverse hyperbolic cosine, element by element.', topi.acosh, np.arccosh, lambda x, y, g: g * ops.rsqrt(x * x - ops.ones_like(x)),
-    precision=_FLOAT32,
-)  # fmt: skip
+    "acosh", "Inverse hyperbolic cosine", topi.acosh, np.arccosh,
+    lambda x, y, g: g * ops.rsqrt(x * x - ops.ones_like(x)),
+)
 atanh = real_function(
-    "atanh", 'Inverse hyperbolic tangent, element by element.', topi.atanh, np.arctanh, lambda x, y, g: g / (ops.ones_like(x) - x * x),
-    precision=_FLOAT32,
-)  # fmt: skip
-floor = unary(
-    "floor",
-    "The nearest integer towards minus infinity.",
-    topi.floor,
-    np.floor,
-    _flat,
+    "atanh", "Inverse hyperbolic tangent", topi.atanh, np.arctanh,
+    lambda x, y, g: g / (ops.ones_like(x) - x * x),
 )
-ceil = unary(
-    "ceil",
-    "The nearest integer towards infinity.",
-    topi.ceil,
-    np.ceil,
-    _flat,
-)
-trunc = unary(
-    "trunc",
-    "The nearest integer towards zero.",
-    topi.trunc,
-    np.trunc,
-    _flat,
-)
-round = unary(
-    "round",
-    "The nearest integer, halves to even.",
-    topi.round,
-    np.rint,
-    _flat,
-)
-sign = unary(
-    "sign",
-    "-1, 0 or 1 by the sign of each element.",
-    topi.sign,
-    np.sign,
-    _flat,
-)
+floor = unary("floor", "The nearest integer towards minus infinity.", topi.floor, np.floor, _flat)
+ceil = unary("ceil", "The nearest integer towards infinity.", topi.ceil, np.ceil, _flat)
+trunc = unary("trunc", "The nearest integer towards zero.", topi.trunc, np.trunc, _flat)
+round = unary("round", "The nearest integer, halves to even.", topi.round, np.rint, _flat)
+sign = unary("sign", "-1, 0 or 1 by the sign of each element.", topi.sign, np.sign, _flat)
 abs = unary(
-    "abs", "Absolute value, element by element.", topi.abs, np.abs, lambda x, y, g: g * ops.sign(x)
+    "abs", "Absolute value, element by element.", topi.abs, np.abs, lambda x, y, g: g * ops.sign(x),
 )
 negative = unary(
-    "negative",
-    "The elements with the opposite sign.",
-    topi.negative,
-    np.negative,
+    "negative", "The elements with the opposite sign.", topi.negative, np.negative,
     lambda x, y, g: ops.negative(g),
 )
 logical_not = unary(
-    "logical_not", "Logical negation, element by element.", topi.logical_not, np.logical_not, _flat
+    "logical_not", "Logical negation, element by element.", topi.logical_not, np.logical_not, _flat,
 )
 bitwise_not = unary(
-    "bitwise_not", 'Bitwise negation, element by element.', topi.bitwise_not, np.bitwise_not, _flat,
+    "bitwise_not", "Bitwise negation, element by element.", topi.bitwise_not, np.bitwise_not, _flat,
     infer_type=integers_only(same_as_input("bitwise_not"), "bitwise_not"),
-)  # fmt: skip
+)
 copy = unary("copy", "A copy of a tensor.", topi.identity, np.copy, lambda x, y, g: g)
 zeros_like = unary(
-    "zeros_like",
-    "Zeros in the shape and dtype of a tensor.",
-    lambda x: topi.full_like(x, 0),
-    np.zeros_like,
-    _flat,
+    "zeros_like", "Zeros in the shape and dtype of a tensor.", lambda x: topi.full_like(x, 0),
+    np.zeros_like, _flat,
 )
 ones_like = unary(
-    "ones_like",
-    "Ones in the shape and dtype of a tensor.",
-    lambda x: topi.full_like(x, 1),
-    np.ones_like,
-    _flat,
+    "ones_like", "Ones in the shape and dtype of a tensor.", lambda x: topi.full_like(x, 1),
+    np.ones_like, _flat,
 )
 
 
 # the exact functions are vectorised and cost no more than classic approximations of them
 fast_exp = real_function(
-    "fast_exp",
-    "Exponential, element by element.",
-    topi.fast_exp,
-    np.exp,
-    precision=_FLOAT32,
+    "fast_exp", "Exponential", topi.fast_exp, np.exp,
     composition=lambda call, arg_types: ops.exp(*call.args),
 )
 fast_tanh = real_function(
-    "fast_tanh",
-    "Hyperbolic tangent, element by element.",
-    topi.fast_tanh,
-    np.tanh,
-    precision=_FLOAT32,
+    "fast_tanh", "Hyperbolic tangent", topi.fast_tanh, np.tanh,
     composition=lambda call, arg_types: ops.tanh(*call.args),
 )
 fast_erf = real_function(
-    "fast_erf",
-    "Gauss error function, element by element.",
-    topi.fast_erf,
-    precision=_FLOAT32,
+    "fast_erf", "Gauss error function", topi.fast_erf,
     composition=lambda call, arg_types: ops.erf(*call.args),
 )
+# fmt: on
 
 
 def _predicate(name: str, summary: str, function: Scalar, fold: Fold) -> UnaryFunction:
