@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
@@ -19,6 +20,19 @@ def for_all_targets(
         return schedule(outs)
 
     return {"generic": of_call, "cpu": of_call}
+
+
+def default_schedules(
+    cpu: Callable[[Sequence[te.Tensor]], te.Schedule] | None = None, inline: bool = True
+) -> dict[str, Schedule[Any]]:
+    """The default schedule, which may inline element-wise stages; on processors another one."""
+
+    def generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
+        return topi.generic.default_schedule(outs, inline)
+
+    if cpu is None:
+        return {"generic": generic}
+    return {"generic": generic, "cpu": lambda attrs, outs, target: cpu(outs)}
 
 
 # of kernels whose loops are written out

@@ -21,6 +21,7 @@ from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Ints, OptionalStr, Padding2, Spatial2, operator
 from ..registry import OpPattern, ops
 from ..sampling import composed_grid_sample
+from ..schedules import default_schedules
 from ..types import apply, expect, expect_dim, expect_tensor, largest, shape_of_type, tensor
 
 
@@ -170,7 +171,7 @@ def grid_sample(
         )
     ],
     schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        **default_schedules(),
         "cpu": _schedule_dilation,
     },
 )  # fmt: skip

@@ -18,6 +18,7 @@ from ..known_shapes import known_shape, shape_of
 from ..layout import layout_any
 from ..operator import Attribute, Expr, Operand, operator
 from ..registry import LayoutChoice, OpPattern, Precision, ops
+from ..schedules import default_schedules
 from ..separable import identity_matrix, through
 from ..types import (
     Dim,
@@ -181,10 +182,7 @@ def _numpy_softmax(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> 
     return [weights / weights.sum(axis=attrs.axis, keepdims=True)]
 
 
-_SCHEDULES = {
-    "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-    "cpu": lambda attrs, outs, target: topi.x86.schedule_softmax(outs),
-}
+_SCHEDULES = default_schedules(topi.x86.schedule_softmax)
 _SOFTMAX: dict[str, Any] = {
     "infer_type": _softmax_type,
     "fuse": OpPattern.OUT_ELEMWISE_FUSABLE,

@@ -11,6 +11,7 @@ from tvm.ir.type import TupleType, Type
 
 from ..operator import Expr, operator
 from ..registry import OpPattern, Precision
+from ..schedules import default_schedules
 from ..types import expect, expect_dim, expect_same_dtype, expect_tensor, shape_of_type, tensor
 
 
@@ -55,10 +56,7 @@ def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te
     infer_type=_attention_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_compute,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_attention(outs),
-    },
+    schedules=default_schedules(topi.x86.schedule_attention),
     precision=Precision.ALWAYS,
 )
 def contrib_attention(

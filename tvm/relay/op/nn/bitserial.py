@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, Padding2, Spatial2, operator
 from ..registry import OpPattern
+from ..schedules import default_schedules
 from ..types import apply, expect, expect_dim, expect_tensor, positive_axis, shape_of_type, tensor
 from .argument_types import of_convolution, of_dense
 
@@ -32,15 +32,7 @@ def _bitpack_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(shape, attrs.pack_type)
 
 
-def _in_steps(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.x86.schedule_steps(outs)
-
-
-def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.default_schedule(outs, False)
-
-
-_SCHEDULES = {"generic": _generic, "cpu": _in_steps}
+_SCHEDULES = default_schedules(topi.x86.schedule_steps, inline=False)
 
 
 @operator(

@@ -21,6 +21,7 @@ from ..layout_shapes import axes_extents, moved, plain_layout, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..plain_results import of_plain_result
 from ..registry import LayoutChoice, OpPattern, Precision, ops
+from ..schedules import default_schedules
 from ..shaping import layout_transform
 from ..types import (
     Dim,
@@ -327,10 +328,6 @@ def _own_layouts(
     )
 
 
-def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
-    return topi.generic.default_schedule(outs, True)
-
-
 # of all convolutions, and of those in plain layouts
 CONVOLUTION: dict[str, Any] = {
     "fuse": OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -339,10 +336,7 @@ CONVOLUTION: dict[str, Any] = {
 PLAIN_CONVOLUTION: dict[str, Any] = {
     **CONVOLUTION,
     "compute": conv_compute,
-    "schedules": {
-        "generic": _generic,
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_conv2d(outs),
-    },
+    "schedules": default_schedules(topi.x86.schedule_conv2d),
 }
 
 
@@ -425,7 +419,7 @@ def _schedule_blocked_conv(attrs: Any, outs: Sequence[te.Tensor], target: Target
     conv2d,
     infer_type=conv_type("nn.contrib_conv2d_NCHWc", "HW"),
     compute=_blocked_conv,
-    schedules={"generic": _generic, "cpu": _schedule_blocked_conv},
+    schedules={**default_schedules(), "cpu": _schedule_blocked_conv},
     infer_layout=_own_layouts,
     **CONVOLUTION,
 )
@@ -457,10 +451,7 @@ def contrib_conv2d_nchwc(
             topi.x86.conv2d.OPEN_COLUMNS if topi.utils.is_target("cpu") else 1,
         )
     ],
-    schedules={
-        "generic": _generic,
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_depthwise_conv2d_NCHWc(outs),
-    },
+    schedules=default_schedules(topi.x86.schedule_depthwise_conv2d_NCHWc),
     infer_layout=_own_layouts,
     **CONVOLUTION,
 )  # fmt: skip

@@ -12,6 +12,7 @@ from tvm.ir.type import Type
 from ..attributes import padding_pairs
 from ..operator import Expr, OptionalSpatial3, OptionalStr, Padding3, Spatial3, operator
 from ..registry import OpPattern, Precision
+from ..schedules import default_schedules
 from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 from .winograd import contrib_conv2d_winograd_weight_transform
 
@@ -68,7 +69,7 @@ def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     compute=lambda attrs, inputs, out_type: [
         topi.nn.conv3d_winograd_weight_transform(inputs[0], attrs.tile_size)
     ],
-    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
+    schedules=default_schedules(inline=False),
     precision=Precision.KEEP_FLOAT32,
 )
 def contrib_conv3d_winograd_weight_transform(weight: Expr, tile_size: int) -> RelayExpr:
@@ -97,7 +98,7 @@ def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te
     infer_type=_conv_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_compute,
-    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
+    schedules=default_schedules(inline=False),
     precision=Precision.KEEP_FLOAT32,
 )
 def contrib_conv3d_winograd_without_weight_transform(

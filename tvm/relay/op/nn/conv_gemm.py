@@ -12,6 +12,7 @@ from tvm.ir.type import Type
 from ..attributes import padding_pairs
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..registry import OpPattern
+from ..schedules import default_schedules
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 from .conv import CONVOLUTION, conv2d
 
@@ -86,7 +87,7 @@ def contrib_conv2d_gemm_weight_transform(weights: Expr, tile_N: int, tile_K: int
     conv2d,
     infer_type=_conv_type,
     compute=_compute,
-    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True)},
+    schedules=default_schedules(),
     **CONVOLUTION,
 )
 def contrib_conv2d_gemm_without_weight_transform(

@@ -18,6 +18,7 @@ from ..layout_shapes import axes_extents
 from ..operator import Expr, OptionalStr, operator
 from ..plain_results import of_plain_result
 from ..registry import OpPattern, Precision, ops
+from ..schedules import default_schedules
 from ..shaping import layout_transform
 from ..types import (
     Dim,
@@ -195,10 +196,7 @@ def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[
     argument_types=of_dense,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_product,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_matmul_pack(outs),
-    },
+    schedules=default_schedules(topi.x86.schedule_matmul_pack),
     fold=lambda attrs, arrays, out_type: [_numpy_product(arrays[0], arrays[1].T, out_type.dtype)],
     gradient=of_plain_result(dense_gradient),
     alter_layout=_alter_dense,
@@ -226,10 +224,7 @@ def dense(
     argument_types=of_matmul,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_product,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_matmul_pack(outs),
-    },
+    schedules=default_schedules(topi.x86.schedule_matmul_pack),
     fold=_fold_matmul,
     precision=Precision.ALWAYS,
     gradient=of_plain_result(product_gradient(lambda a, b: ops.nn.matmul(a, b))),
@@ -286,7 +281,7 @@ def _has_groups(attrs: Any) -> bool:
         )
     ],
     schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
+        **default_schedules(),
         "cpu": lambda attrs, outs, target: (
             topi.x86.schedule_dense_dot if _has_groups(attrs) else topi.x86.schedule_dense_pack
         )(outs),
@@ -350,10 +345,7 @@ def _batch_product(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> l
     infer_type=_batch_matmul_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_batch_product,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_batch_matmul(outs),
-    },
+    schedules=default_schedules(topi.x86.schedule_batch_matmul),
     fold=_fold_batch_matmul,
     precision=Precision.ALWAYS,
     gradient=of_plain_result(

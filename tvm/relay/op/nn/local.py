@@ -15,6 +15,7 @@ from tvm.relay.expr import Call, const
 from ..known_shapes import known_shape, sliced
 from ..operator import Expr, Ints, operator
 from ..registry import OpPattern, Precision, ops
+from ..schedules import default_schedules
 from ..types import (
     apply,
     expect,
@@ -68,10 +69,7 @@ def _composed_lrn(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     compute=lambda attrs, inputs, out_type: [
         topi.nn.lrn(inputs[0], attrs.size, attrs.axis, attrs.alpha, attrs.beta, attrs.bias)
     ],
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_pool(outs),
-    },
+    schedules=default_schedules(topi.x86.schedule_pool),
     precision=Precision.KEEP_FLOAT32,
     composition=_composed_lrn,
 )

@@ -15,6 +15,7 @@ from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 from ..known_shapes import shape_of
 from ..operator import Expr, OptionalInts, operator
 from ..registry import OpPattern, Precision, ops
+from ..schedules import default_schedules
 from ..types import (
     Dim,
     expect,
@@ -198,10 +199,7 @@ def _layer_norm_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     infer_type=_layer_norm_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_layer_norm_compute,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_layer_norm(outs),
-    },
+    schedules=default_schedules(topi.x86.schedule_layer_norm),
     argument_types=vectors_of_channels,
     simplify=_composed_layer_norm,
     precision=Precision.KEEP_FLOAT32,

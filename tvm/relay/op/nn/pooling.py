@@ -30,6 +30,7 @@ from ..operator import (
 )
 from ..plain_results import of_plain_result
 from ..registry import OpPattern, ops
+from ..schedules import default_schedules
 from ..separable import separable_gradient
 from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
 from .pooling_composition import (
@@ -103,14 +104,6 @@ def _schedule_pool(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> t
     return topi.x86.schedule_pool(outs, attrs.layout)
 
 
-def _schedule_adaptive(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.x86.schedule_adaptive_pool(outs)
-
-
-def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.default_schedule(outs, True)
-
-
 _SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 _FIELDS = ("strides", "padding", "dilation", "layout", "out_layout", "ceil_mode")
 
@@ -134,7 +127,7 @@ def _pool(
         infer_type=pool_type(name, _SPATIAL[rank]),
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,
-        schedules={"generic": _generic, "cpu": _schedule_pool},
+        schedules={**default_schedules(), "cpu": _schedule_pool},
         infer_layout=layout_bound,
         **facets,
     )
@@ -159,7 +152,7 @@ def _sized_pool(
         infer_type=_sized_type(name, spatial),
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,
-        schedules={"generic": _generic, "cpu": _schedule_adaptive},
+        schedules=default_schedules(topi.x86.schedule_adaptive_pool),
         infer_layout=layout_bound,
         **facets,
     )

@@ -14,6 +14,7 @@ from tvm.relay.expr import Call
 from ..layout_shapes import moved
 from ..operator import Expr, OperatorFunction, OptionalStr, P, Padding2, R, Spatial2, operator
 from ..registry import OpPattern, ops
+from ..schedules import default_schedules
 from ..types import expect_dim, expect_tensor, shape_of_type
 from .pooling import avg_pool2d, max_pool2d, pool_type
 
@@ -44,10 +45,7 @@ def _pool_gradient(
         infer_type=infer_type,
         fuse=OpPattern.OPAQUE,
         compute=compute,
-        schedules={
-            "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, True),
-            "cpu": lambda attrs, outs, target: topi.x86.schedule_steps(outs),
-        },
+        schedules=default_schedules(topi.x86.schedule_steps),
         **facets,
     )
 

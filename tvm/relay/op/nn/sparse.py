@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
-from tvm import te, topi
+from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
@@ -15,6 +15,7 @@ from ..attributes import as_list
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Operand, Spatial2, operator
 from ..registry import OpPattern
+from ..schedules import EXTERN_SCHEDULES, for_all_targets
 from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
@@ -74,11 +75,6 @@ def _conv2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(shape_in_layout(extents, attrs.layout), data.dtype)
 
 
-def _scheduled(name: str) -> dict[str, Callable[..., te.Schedule]]:
-    make = getattr(topi.generic, name)
-    return {key: lambda attrs, outs, target: make(outs) for key in ("generic", "cpu")}
-
-
 def _parts(matrix: Any) -> list[RelayExpr]:
     """The data, indices and indptr of a matrix: fields of these names, or three elements."""
     if hasattr(matrix, "indptr"):
@@ -97,7 +93,7 @@ Sparse = Annotated[Any, Operand(_parts, names=("sparse_data", "sparse_indices", 
     infer_type=_dense_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [topi.nn.sparse_dense(*inputs, attrs.sparse_lhs)],
-    schedules=_scheduled("schedule_sparse_dense"),
+    schedules=for_all_targets(topi.generic.schedule_sparse_dense),
 )
 def sparse_dense(dense_mat: Expr, sparse_mat: Sparse, sparse_lhs: bool = False) -> RelayExpr:
     """A product of a dense and a sparse matrix: dense @ sparse.T, or sparse @ dense.T.
@@ -118,7 +114,7 @@ def sparse_dense(dense_mat: Expr, sparse_mat: Sparse, sparse_lhs: bool = False) 
     infer_type=_add_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [topi.nn.sparse_add(*inputs)],
-    schedules=_scheduled("schedule_extern"),
+    schedules=EXTERN_SCHEDULES,
 )
 def sparse_add(dense_mat: Expr, sparse_mat: Sparse) -> RelayExpr:
     """The sum of a dense and a sparse matrix.
@@ -137,7 +133,7 @@ def sparse_add(dense_mat: Expr, sparse_mat: Sparse) -> RelayExpr:
     infer_type=_transpose_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: topi.nn.sparse_transpose(*inputs),
-    schedules=_scheduled("schedule_sparse_transpose"),
+    schedules=for_all_targets(topi.generic.schedule_sparse_transpose),
     results=3,
 )
 def sparse_transpose(x: Sparse) -> TupleWrapper:
@@ -157,7 +153,7 @@ def sparse_transpose(x: Sparse) -> TupleWrapper:
     compute=lambda attrs, inputs, out_type: [
         topi.nn.sparse_conv2d(*inputs, attrs.layout, attrs.kernel_size[0])
     ],
-    schedules=_scheduled("schedule_sparse_conv2d"),
+    schedules=for_all_targets(topi.generic.schedule_sparse_conv2d),
 )
 def sparse_conv2d(
     dense_mat: Expr,

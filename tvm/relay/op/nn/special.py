@@ -16,6 +16,7 @@ from ..known_shapes import known_shape, sliced
 from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..registry import OpPattern, ops
+from ..schedules import default_schedules
 from ..types import (
     expect,
     expect_dim,
@@ -57,15 +58,7 @@ def _correlation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor((shape[0], extents[0], *places), dtype)
 
 
-def _generic(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.default_schedule(outs, True)
-
-
-def _in_steps(attrs: Attrs, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.x86.schedule_steps(outs)
-
-
-_SCHEDULES = {"generic": _generic, "cpu": _in_steps}
+_SCHEDULES = default_schedules(topi.x86.schedule_steps)
 
 
 @operator(

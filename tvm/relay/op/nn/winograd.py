@@ -15,6 +15,7 @@ from ..attributes import padding_pairs
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..registry import LayoutChoice, OpPattern, Precision
+from ..schedules import default_schedules
 from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
 
 WEIGHT_LAYOUT = "HWOI"
@@ -99,10 +100,7 @@ def _own_layouts(
     infer_type=_conv_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_conv_compute,
-    schedules={
-        "generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False),
-        "cpu": lambda attrs, outs, target: topi.x86.schedule_conv2d_NCHWc_winograd(outs),
-    },
+    schedules=default_schedules(topi.x86.schedule_conv2d_NCHWc_winograd, inline=False),
     infer_layout=_own_layouts,
     precision=Precision.KEEP_FLOAT32,
 )
@@ -145,7 +143,7 @@ def contrib_conv2d_winograd_without_weight_transform(
     compute=lambda attrs, inputs, out_type: [
         topi.nn.conv2d_winograd_weight_transform(inputs[0], attrs.tile_size)
     ],
-    schedules={"generic": lambda attrs, outs, target: topi.generic.default_schedule(outs, False)},
+    schedules=default_schedules(inline=False),
     fold=_fold_weight,
     precision=Precision.KEEP_FLOAT32,
 )
