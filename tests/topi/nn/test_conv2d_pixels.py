@@ -16,9 +16,9 @@ def lowered(window: int, stride: int, padding: int) -> tir.PrimFunc:
     data = te.placeholder((1, 2, height, width, 16), name="data")
     kernel = te.placeholder((4, 2, window, window, 16, 16), name="kernel")
     with tvm.target.Target("llvm -mcpu=znver4"):
-        step = topi.x86.conv2d.pixel_tile(kernel, 1, "float32").step
+        padded = topi.x86.conv2d.pixel_tile(kernel, 1, "float32").padded
         layouts = ("NCHW16c", "NCHW16c", "float32")
-        out = topi.nn.conv2d_NCHWc(data, kernel, stride, padding, 1, *layouts, pixel_step=step)
+        out = topi.nn.conv2d_NCHWc(data, kernel, stride, padding, 1, *layouts, padded_pixels=padded)
         out = topi.nn.relu(out)
         sch = topi.x86.schedule_conv2d_NCHWc([out])
         return tvm.lower(sch, [data, kernel, out])["main"]

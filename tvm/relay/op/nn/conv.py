@@ -397,7 +397,7 @@ def _blocked_conv(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> li
     conv = partial(conv, *inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)  # type: ignore[attr-defined]
     if topi.utils.is_target("cpu") and topi.utils.is_dynamic_shape(out_type.shape[2:]):  # type: ignore[attr-defined]
         tile = topi.x86.conv2d.pixel_tile(inputs[1], attrs.groups, out_type.dtype)  # type: ignore[attr-defined]
-        return [conv(pixel_step=tile.step)]
+        return [conv(padded_pixels=tile.padded)]
     out = conv()
     if _has_groups(attrs):
         return [out]

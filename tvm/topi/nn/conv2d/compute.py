@@ -6,7 +6,7 @@ out[n, f, y, x] = sum over c, ky, kx of data[n, c, y * s + ky, x * s + kx] * wei
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir
@@ -271,7 +271,7 @@ def conv2d_NCHWc(
     out_dtype: str | None = "float32",
     groups: int = 1,
     skip_border_rows: bool = False,
-    pixel_step: int = 1,
+    padded_pixels: Callable[[Any], Any] | None = None,
 ) -> te.Tensor:
     """Convolution with channels in blocks; the channels of a group fill whole blocks.
 
@@ -285,14 +285,14 @@ def conv2d_NCHWc(
         Such as "NCHW16c".
     skip_border_rows : bool
         Leave out the rows of the window that see zeros above or below the data.
-    pixel_step : int
-        Where height or width are open, the number of output pixels is rounded up to a multiple of it.
+    padded_pixels : callable, optional
+        Where height or width are open, rounds the number of output pixels up.
     """
     dtype = out_dtype or data.dtype
     if (wide := product_dtype(dtype)) != dtype:
         steps = (stride, padding, dilation)
         args = (data, kernel, *steps, layout, out_layout, wide, groups)
-        return cast(conv2d_NCHWc(*args, pixel_step=pixel_step), dtype)
+        return cast(conv2d_NCHWc(*args, padded_pixels=padded_pixels), dtype)
     n, chunks, height, width, ic_block = dims(data.shape)
     oc_chunk, ic_chunk, kh, kw, _, oc_block = dims(kernel.shape)
     if ic_chunk * groups != chunks or block_size(out_layout) not in (0, oc_block):
@@ -305,7 +305,7 @@ def conv2d_NCHWc(
     if is_dynamic_shape((oh, ow)):
         steps = ((sh, sw), (dh, dw))
         source = _padded(data, "NCHWc", "HW", pads)
-        pixels = Pixels(oh, ow, pixel_step)
+        pixels = Pixels(oh, ow, padded_pixels)
         return _conv2d_of_pixels(source, kernel, *steps, pixels, dtype, groups)
     columns = padded_columns(ow, any(pads))
     args = (data, kernel, (sh, sw), tuple(pads), (dh, dw), layout, out_layout, dtype)

@@ -6,6 +6,7 @@ out[n, oco, y, x, oci] = sum over ico, ky, kx, group, k of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tvm import te, tir
@@ -29,7 +30,7 @@ def conv2d_NCHWc_int8(
     out_dtype: str | None = "int32",
     n_elems: int = 4,
     groups: int = 1,
-    pixel_step: int = 1,
+    padded_pixels: Callable[[Any], Any] | None = None,
 ) -> te.Tensor:
     """Convolution with channels in blocks, and the kernel's in groups.
 
@@ -47,8 +48,8 @@ def conv2d_NCHWc_int8(
         Neighbouring input channels that one instruction takes.
     groups : int
         Output channels of each group see the input channels of their own; whole blocks.
-    pixel_step : int
-        Where height or width are open, the number of output pixels is rounded up to a multiple of it.
+    padded_pixels : callable, optional
+        Where height or width are open, rounds the number of output pixels up.
     """
     n, ic_chunk, height, width, ic_block = dims(data.shape)
     oc_chunk, kernel_ic, kh, kw, words, oc_block, size = dims(kernel.shape)
@@ -83,7 +84,7 @@ def conv2d_NCHWc_int8(
         return te.sum(value.astype(dtype) * weight.astype(dtype), axis=[ico, ky, kx, group, k])
 
     if is_dynamic_shape((oh, ow)):
-        pixels = Pixels(oh, ow, pixel_step)
+        pixels = Pixels(oh, ow, padded_pixels)
         sums = te.compute(
             (n, oc_chunk, pixels.padded, oc_block),
             lambda b, oco, p, oci: element(b, oco, *pixels.place(p), oci),

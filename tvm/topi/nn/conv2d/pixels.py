@@ -6,28 +6,28 @@ are dropped.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from tvm import te, tir
-
-from ...utils import rounded_up
 
 PIXELS_TAG = "conv2d_pixels"
 
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
-    """Rows and columns of an output, rounded up to a number of pixels that tiles divide."""
+    """Rows and columns of an output, and how its number of pixels is rounded up to whole tiles."""
 
     rows: Any
     columns: Any
-    step: int
+    padded_count: Callable[[Any], Any] | None
 
     @property
     def padded(self) -> Any:
         """The pixels that are computed."""
-        return rounded_up(self.rows * self.columns, self.step)
+        count = self.rows * self.columns
+        return count if self.padded_count is None else self.padded_count(count)
 
     def place(self, index: Any) -> tuple[Any, Any]:
         """The row and the column of a pixel."""

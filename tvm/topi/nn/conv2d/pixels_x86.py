@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import Any
 
-from tvm import te
+from tvm import te, tir
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...generic.schedules import open_schedule
-from ...utils import dims, prod
+from ...utils import ceil_div, dims, prod
 from ...x86.common import fuse_and_parallel, has_shape_of, processor
 from ...x86.prefetch import prefetch_near
 from .pixels import PIXELS_TAG
@@ -49,13 +50,22 @@ class PixelTile:
     """Blocks of channels and pixels whose sums stay in registers, and how threads share them."""
 
     config: Conv2dConfig
-    parts: int  # runs of pixels that threads compute apart from one another
+    parts: int  # runs of pixels that threads compute at the same time
     by_pixels: bool  # whether a thread computes all channels of a run
 
-    @property
-    def step(self) -> int:
-        """What the number of pixels is rounded up to a multiple of."""
-        return self.config.columns * self.parts
+    most: int  # tiles of pixels whose data stays in L2
+
+    def runs(self, count: Any) -> Any:
+        """The runs of so many pixels."""
+        if not self.by_pixels:
+            return self.parts
+        tiles = ceil_div(count, self.config.columns)
+        return self.parts * tir.max(ceil_div(tiles, self.parts * self.most), 1)
+
+    def padded(self, count: Any) -> Any:
+        """The pixels of all runs, whole tiles of equally many."""
+        runs = self.runs(count)
+        return self.config.columns * runs * ceil_div(ceil_div(count, self.config.columns), runs)
 
 
 def pixel_tile(kernel: te.Tensor, groups: int, out_dtype: str) -> PixelTile:
@@ -79,7 +89,9 @@ def pixel_tile(kernel: te.Tensor, groups: int, out_dtype: str) -> PixelTile:
     by_pixels = prod(dims(kernel.shape)) <= 2 * moved
     panels = oc_chunk // config.channel_blocks
     parts = info.cores if by_pixels else info.cores // gcd(info.cores, panels)
-    return PixelTile(config, parts, by_pixels)
+    pixel_bytes = ic_chunk * ic_block * groups * as_dtype(kernel.dtype).bits // 8
+    most = max(info.l2 // 2 // (pixel_bytes * config.columns), 1)
+    return PixelTile(config, parts, by_pixels, most)
 
 
 def nominal_extent(channels: int) -> int:
@@ -124,12 +136,13 @@ def schedule_pixels(
     if not has_shape_of(output, whole):
         return s
     weights = anchor.input_tensors[1]
+    _, _, rows, columns, _ = dims(whole.shape)
     tile = pixel_tile(weights, int(anchor.attrs["groups"]), sums.dtype)
     s[sums].set_scope("local")
     batch, co, y, x, ci = s[output].op.axis
     co, co_inner = s[output].split(co, factor=tile.config.channel_blocks)
     pixel, inner = s[output].split(s[output].fuse(y, x), factor=tile.config.columns)
-    part, pixel = s[output].split(pixel, nparts=tile.parts)
+    part, pixel = s[output].split(pixel, nparts=tile.runs(rows * columns))
     order = (part, co) if tile.by_pixels else (co, part)
     s[output].reorder(batch, *order, pixel, co_inner, inner, ci)
     # the loop over tiles stays by itself: the full ones are partitioned from the last one
