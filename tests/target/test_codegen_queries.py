@@ -14,7 +14,7 @@ def test_system_is_described() -> None:
 
 
 def test_back_ends_and_their_processors() -> None:
-    assert {"x86-64", "aarch64", "arm", "riscv64", "wasm32"} <= set(codegen.llvm_get_targets())
+    assert {"x86_64", "aarch64", "arm", "riscv64", "wasm32"} <= set(codegen.llvm_get_targets())
     assert "cortex-a72" in codegen.llvm_get_cpu_archlist("llvm -mtriple=aarch64-linux-gnu")
 
 

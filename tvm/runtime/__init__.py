@@ -49,6 +49,7 @@ from tvm.runtime.module import (
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.object import Object
 from tvm.runtime.object_generic import ObjectGeneric, const, convert, convert_to_object
+from tvm.runtime.object_path import ObjectPath
 from tvm.runtime.packed_func import PackedFunc
 from tvm.runtime.params import (
     load_param_dict,

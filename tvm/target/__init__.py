@@ -1,6 +1,16 @@
 """Targets: for which machines to compile, and what they can do."""
 
-from . import codegen, compilation_config, datatype, detect_target, tag, target, virtual_device, x86
+from . import (
+    _ffi_api,
+    codegen,
+    compilation_config,
+    datatype,
+    detect_target,
+    tag,
+    target,
+    virtual_device,
+    x86,
+)
 from .compilation_config import make_compilation_config
 from .constructors import (
     adreno,

@@ -38,9 +38,12 @@ def llvm_get_cpu_features(target: Any = None) -> dict[str, str]:
     return dict.fromkeys(sorted(cpu_info(Target.canon_target(target)).features), "")
 
 
+_IN_TRIPLES = {"x86": "i386", "x86-64": "x86_64"}
+
+
 def llvm_get_targets() -> list[str]:
-    """The names of the back ends of LLVM."""
-    return list(known_targets())
+    """The names of LLVM's back ends, as triples begin with them."""
+    return [_IN_TRIPLES.get(name, name) for name in known_targets()]
 
 
 def llvm_get_cpu_archlist(target: Any = None) -> list[str]:

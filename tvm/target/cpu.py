@@ -139,6 +139,8 @@ def _named_features(arch: str, name: str) -> frozenset[str]:
     if known is None and name and name == host_name():
         return _host_feature_set()
     base = ("neon" if arch.startswith(("aarch64", "arm64")) else "") if known is None else known
+    if name in ARM_CPUS and arch.startswith(("arm", "thumb")) and not arch.startswith("arm64"):
+        base += " dsp"  # of which 64-bit code has no use
     return frozenset(base.split())
 
 

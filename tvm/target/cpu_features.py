@@ -39,6 +39,9 @@ ARM_CPUS = {
 }
 # a feature and those it needs, as LLVM takes them
 _IMPLIED = {
+    "sse3": "sse2",
+    "ssse3": "sse3",
+    "sse4.1": "ssse3",
     "sse4.2": "sse4.1",
     "avx": "sse4.2 popcnt",
     "avx2": "avx",

@@ -55,7 +55,7 @@ from tvm.tir.op import (
 )  # fmt: skip
 from tvm.tir.reduction import comm_reducer, max, min, sum
 
-from . import hybrid, schedule, tag, tensor, tensor_ops
+from . import _ffi_api, hybrid, schedule, tag, tensor, tensor_ops
 from .autodiff import gradient
 from .operation import (
     compute,

@@ -7,7 +7,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.script import printer as _printer
 from tvm.support.absent import attribute_error as _attribute_error
 
-from . import fixed_point, generic, ir_builder, stmt_functor
+from . import _ffi_api, fixed_point, generic, ir_builder, stmt_functor
 from .buffer import Buffer, DataProducer, decl_buffer
 from .builtin import *
 from .data_layout import BijectiveLayout, Layout, bijective_layout, layout

@@ -3,6 +3,7 @@
 from importlib import import_module as _import_module
 
 from ..traverse import all_vars, bound_vars, free_vars, post_order, rewrite_post_order, substitute
+from . import _ffi_api
 from .annotated_regions import AnnotatedRegionSet
 from .call_graph import CallGraph
 from .contents import (

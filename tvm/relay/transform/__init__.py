@@ -2,7 +2,7 @@
 
 from tvm.ir.transform import PassContext, Sequential, module_pass
 
-from . import suffixes
+from . import _ffi_api, suffixes
 from .alter_op_layout import AlterOpLayout
 from .annotate_target import AnnotateTarget
 from .apply_functions import ApplyFunctions

@@ -3,6 +3,7 @@
 import importlib as _importlib
 from typing import Any as _Any
 
+from . import _ffi_api
 from .allocated_bytes import (
     calculate_allocated_bytes,
     calculate_constant_bytes,

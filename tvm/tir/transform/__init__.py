@@ -1,5 +1,6 @@
 """Transformations of loop-level programs: one pass a file, under their classic names."""
 
+from . import _ffi_api
 from .absent_backends import (
     CoProcSync,
     DefaultGPUSchedule,

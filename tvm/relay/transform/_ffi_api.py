@@ -1,0 +1,5 @@
+"""The global functions ``relay._transform.*``, by their names."""
+
+from tvm._ffi._api import api_lookup
+
+__getattr__ = api_lookup(__name__, "relay._transform")

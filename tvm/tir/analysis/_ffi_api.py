@@ -1,0 +1,5 @@
+"""The global functions ``tir.analysis.*``, by their names."""
+
+from tvm._ffi._api import api_lookup
+
+__getattr__ = api_lookup(__name__, "tir.analysis")
