@@ -1,0 +1,44 @@
+"""Records of attributes that operators' functions describe: as the classic release has them."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import tvm
+from tvm import relay
+from tvm.relay.op import op_attrs
+
+X = relay.var("x", shape=(2, 4))
+
+
+@pytest.mark.parametrize("name", ["ConcatenateAttrs", "StackAttrs", "GatherAttrs"])
+def test_what_only_the_function_requires_may_be_left_out(name: str) -> None:
+    assert getattr(op_attrs, name)().axis == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "fields"),
+    [
+        (relay.argmax(X), ["select_last_index", "axis", "keepdims", "exclude"]),
+        (relay.take(X, X), ["batch_dims", "axis", "mode"]),
+        (relay.annotation.on_device(X, tvm.cpu()), ["virtual_device", "constrain_result", "constrain_body"]),
+        (relay.unique(relay.var("v", shape=(3,))).tuple_value, ["sorted", "return_counts"]),
+    ],
+    ids=["argmax", "take", "on_device", "unique"],
+)  # fmt: skip
+def test_fields_have_their_classic_names_and_order(call: relay.Call, fields: list[str]) -> None:
+    assert call.attrs.keys() == fields
+
+
+def test_records_survive_pickling() -> None:
+    call = relay.strided_slice(X, [0, None], [None, 2])
+    again = pickle.loads(pickle.dumps(call.attrs))
+    assert tvm.ir.structural_equal(again, call.attrs)
+    assert type(again) is op_attrs.StridedSliceAttrs
+
+
+def test_arguments_keep_names_that_parameters_have_not() -> None:
+    names = [argument.name for argument in relay.op.get("variance").arguments]
+    assert names == ["data", "mean"]
