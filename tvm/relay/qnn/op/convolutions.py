@@ -7,15 +7,34 @@ sum of (y - w), which does not depend on the data where the border of the data s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, const
-from tvm.relay.op.attributes import as_int, as_ints, padding_pairs, spread
+from tvm.relay.op import nn as layers
+from tvm.relay.op.attributes import padding_pairs
 from tvm.relay.op.layout_shapes import axis_of
-from tvm.relay.op.registry import define_op, ops
+from tvm.relay.op.operator import (
+    Expr,
+    OperatorFunction,
+    OptionalSpatial1,
+    OptionalSpatial2,
+    OptionalSpatial3,
+    OptionalStr,
+    P,
+    Padding1,
+    Padding2,
+    Padding3,
+    R,
+    Spatial1,
+    Spatial2,
+    Spatial3,
+    operator,
+)
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import shape_of_type
 
 from .common import cast, is_zero, scalar_value, type_of
@@ -108,45 +127,39 @@ def _shifted_transpose_kernel(attrs: Attrs, weight: RelayExpr, zero_point: Relay
     )
 
 
-def _conv(name: str, op: Op) -> Op:
+def _conv(
+    plain: OperatorFunction[..., Any],
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
+    """The quantised form of a convolution."""
+    op = plain.op
+    name = f"qnn.{op.name.removeprefix('nn.')}"
     canonical = _canonical_transpose if "transpose" in name else _canonical_conv
-    return define_op(
+    return operator(
         name,
-        op.attrs_type,
+        plain,
         inputs=INPUTS,
         infer_type=product_type(op, name),
         qnn_canonicalize=canonical(op),
     )
 
 
-_conv("qnn.conv1d", ops.nn.conv1d)
-_conv("qnn.conv2d", ops.nn.conv2d)
-_conv("qnn.conv3d", ops.nn.conv3d)
-_conv("qnn.conv1d_transpose", ops.nn.conv1d_transpose)
-_conv("qnn.conv2d_transpose", ops.nn.conv2d_transpose)
-_conv("qnn.conv3d_transpose", ops.nn.conv3d_transpose)
-PLAIN_CONVOLUTIONS = (ops.qnn.conv1d, ops.qnn.conv2d, ops.qnn.conv3d)
-TRANSPOSED_CONVOLUTIONS = (
-    ops.qnn.conv1d_transpose, ops.qnn.conv2d_transpose, ops.qnn.conv3d_transpose,
-)  # fmt: skip
-
-
+@_conv(layers.conv2d)
 def conv2d(
-    data: RelayExpr,
-    kernel: RelayExpr,
-    input_zero_point: RelayExpr,
-    kernel_zero_point: RelayExpr,
-    input_scale: RelayExpr,
-    kernel_scale: RelayExpr,
-    kernel_size: int | Sequence[int],
-    channels: int,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
+    data: Expr,
+    kernel: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    kernel_size: OptionalSpatial2,
+    channels: int | None,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
     groups: int = 1,
     data_layout: str = "NCHW",
     kernel_layout: str = "OIHW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Convolution of quantised tensors; the result has the scale input_scale * kernel_scale.
@@ -164,31 +177,26 @@ def conv2d(
     out_dtype : str
         The dtype of the sums: "int32", "int16" or "int64".
     """
-    return ops.qnn.conv2d(
-        data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
-        out_dtype=str(out_dtype),
-    )  # fmt: skip
 
 
+@_conv(layers.conv2d_transpose)
 def conv2d_transpose(
-    data: RelayExpr,
-    weight: RelayExpr,
-    input_zero_point: RelayExpr,
-    kernel_zero_point: RelayExpr,
-    input_scale: RelayExpr,
-    kernel_scale: RelayExpr,
-    strides: int | Sequence[int] = (1, 1),
-    padding: int | Sequence[int] = (0, 0),
-    dilation: int | Sequence[int] = (1, 1),
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial2 = None,
     data_layout: str = "NCHW",
     kernel_layout: str = "IOHW",
-    out_layout: str = "",
-    output_padding: int | Sequence[int] = (0, 0),
+    out_layout: OptionalStr = "",
+    output_padding: Spatial2 = (0, 0),
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Transposed convolution of quantised tensors; parameters as in `conv2d`.
@@ -198,138 +206,97 @@ def conv2d_transpose(
     output_padding : int or sequence of int
         What is added to one side of the output.
     """
-    return ops.qnn.conv2d_transpose(
-        data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 2),
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
-        output_padding=spread(as_ints(output_padding), 2), out_dtype=str(out_dtype),
-    )  # fmt: skip
 
 
+@_conv(layers.conv1d)
 def conv1d(
-    data: RelayExpr,
-    kernel: RelayExpr,
-    input_zero_point: RelayExpr,
-    kernel_zero_point: RelayExpr,
-    input_scale: RelayExpr,
-    kernel_scale: RelayExpr,
-    strides: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
+    data: Expr,
+    kernel: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    strides: Spatial1 = 1,
+    padding: Padding1 = 0,
+    dilation: Spatial1 = 1,
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial1 = None,
     data_layout: str = "NCW",
     kernel_layout: str = "OIW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Convolution of quantised tensors over one axis; parameters as in `conv2d`."""
-    return ops.qnn.conv1d(
-        data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
-        out_dtype=str(out_dtype),
-    )  # fmt: skip
 
 
+@_conv(layers.conv3d)
 def conv3d(
-    data: RelayExpr,
-    kernel: RelayExpr,
-    input_zero_point: RelayExpr,
-    kernel_zero_point: RelayExpr,
-    input_scale: RelayExpr,
-    kernel_scale: RelayExpr,
-    strides: int | Sequence[int] = (1, 1, 1),
-    padding: int | Sequence[int] = (0, 0, 0),
-    dilation: int | Sequence[int] = (1, 1, 1),
+    data: Expr,
+    kernel: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    strides: Spatial3 = (1, 1, 1),
+    padding: Padding3 = (0, 0, 0),
+    dilation: Spatial3 = (1, 1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial3 = None,
     data_layout: str = "NCDHW",
     kernel_layout: str = "OIDHW",
-    out_layout: str = "",
+    out_layout: OptionalStr = "",
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Convolution of quantised tensors over three axes; parameters as in `conv2d`."""
-    return ops.qnn.conv3d(
-        data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
-        out_dtype=str(out_dtype),
-    )  # fmt: skip
 
 
+@_conv(layers.conv1d_transpose)
 def conv1d_transpose(
-    data: RelayExpr,
-    weight: RelayExpr,
-    input_zero_point: RelayExpr,
-    kernel_zero_point: RelayExpr,
-    input_scale: RelayExpr,
-    kernel_scale: RelayExpr,
-    strides: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    strides: Spatial1 = 1,
+    padding: Padding1 = 0,
+    dilation: Spatial1 = 1,
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial1 = None,
     data_layout: str = "NCW",
     kernel_layout: str = "IOW",
-    out_layout: str = "",
-    output_padding: int | Sequence[int] = 0,
+    out_layout: OptionalStr = "",
+    output_padding: Spatial1 = 0,
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Transposed convolution of quantised tensors over one axis; as `conv2d_transpose`."""
-    return ops.qnn.conv1d_transpose(
-        data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 1),
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
-        output_padding=spread(as_ints(output_padding), 1), out_dtype=str(out_dtype),
-    )  # fmt: skip
 
 
+@_conv(layers.conv3d_transpose)
 def conv3d_transpose(
-    data: RelayExpr,
-    weight: RelayExpr,
-    input_zero_point: RelayExpr,
-    kernel_zero_point: RelayExpr,
-    input_scale: RelayExpr,
-    kernel_scale: RelayExpr,
-    strides: int | Sequence[int] = (1, 1, 1),
-    padding: int | Sequence[int] = (0, 0, 0),
-    dilation: int | Sequence[int] = (1, 1, 1),
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    strides: Spatial3 = (1, 1, 1),
+    padding: Padding3 = (0, 0, 0),
+    dilation: Spatial3 = (1, 1, 1),
     groups: int = 1,
     channels: int | None = None,
-    kernel_size: int | Sequence[int] | None = None,
+    kernel_size: OptionalSpatial3 = None,
     data_layout: str = "NCDHW",
     kernel_layout: str = "IODHW",
-    out_layout: str = "",
-    output_padding: int | Sequence[int] = (0, 0, 0),
+    out_layout: OptionalStr = "",
+    output_padding: Spatial3 = (0, 0, 0),
     out_dtype: str = "int32",
 ) -> RelayExpr:
     """Transposed convolution of quantised tensors over three axes; as `conv2d_transpose`."""
-    return ops.qnn.conv3d_transpose(
-        data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        **_conv_attrs(strides, padding, dilation, groups, channels, kernel_size, 3),
-        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
-        output_padding=spread(as_ints(output_padding), 3), out_dtype=str(out_dtype),
-    )  # fmt: skip
 
 
-def _conv_attrs(
-    strides: object,
-    padding: object,
-    dilation: object,
-    groups: int,
-    channels: int | None,
-    kernel_size: object,
-    rank: int,
-) -> dict[str, object]:
-    return {
-        "strides": spread(strides, rank),
-        "padding": padding_pairs(padding, rank),
-        "dilation": spread(dilation, rank),
-        "groups": as_int(groups),
-        "channels": None if channels is None else as_int(channels),
-        "kernel_size": None if kernel_size is None else spread(kernel_size, rank),
-    }
+PLAIN_CONVOLUTIONS = (conv1d.op, conv2d.op, conv3d.op)
+TRANSPOSED_CONVOLUTIONS = (conv1d_transpose.op, conv2d_transpose.op, conv3d_transpose.op)
