@@ -8,19 +8,18 @@ what is subtracted is a constant of each output channel.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
-from tvm.relay.op.attributes import as_int
-from tvm.relay.op.operator import Expr, operator
-from tvm.relay.op.registry import define_op, ops
+from tvm.relay.op.operator import Attribute, Expr, operator
+from tvm.relay.op.registry import ops
 from tvm.relay.op.shaping import layout_transform
 
 from .common import cast, is_zero, type_of
 from .convolutions import PLAIN_CONVOLUTIONS, TRANSPOSED_CONVOLUTIONS
-from .sums import INPUTS, product_type, shifted, sums_of
+from .sums import product_type, shifted, sums_of
 
 
 def _canonicalize_dense(
@@ -41,13 +40,35 @@ def _less_zero(
     return ops.subtract(product, ops.multiply(sums, cast(zero, dtype)))
 
 
-define_op(
+@operator(
     "qnn.dense",
     ops.nn.dense.attrs_type,
-    inputs=INPUTS,
     infer_type=product_type(ops.nn.dense, "qnn.dense"),
     qnn_canonicalize=_canonicalize_dense,
 )
+def dense(
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    units: int | None,
+    out_dtype: str = "int32",
+) -> RelayExpr:
+    """A dense layer of quantised tensors; the result has the scale input_scale * kernel_scale.
+
+    Parameters
+    ----------
+    data, weight : relay.Expr
+        Integers of 8 bits; the weight has the shape (units, inner).
+    input_zero_point, kernel_zero_point, input_scale, kernel_scale : relay.Expr
+        Scalars; the weight's may be vectors over the units.
+    units : int
+        The number of output columns.
+    out_dtype : str
+        The dtype of the sums.
+    """
 
 
 def _canonicalize_dense_pack(
@@ -67,13 +88,30 @@ def _canonicalize_dense_pack(
     return _less_zero(product, weight, 1, zero, attrs.out_dtype)
 
 
-define_op(
+@operator(
     "qnn.contrib_dense_pack",
     ops.nn.contrib_dense_pack.attrs_type,
-    inputs=INPUTS,
     infer_type=product_type(ops.nn.contrib_dense_pack, "qnn.contrib_dense_pack"),
     qnn_canonicalize=_canonicalize_dense_pack,
 )
+def contrib_dense_pack(
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    kernel_layout: Annotated[str, Attribute("str", str, "weight_layout")] = "NC",
+    units: int | None = None,
+    out_dtype: str = "int32",
+) -> RelayExpr:
+    """A dense layer with a packed weight; parameters as in `dense`.
+
+    Parameters
+    ----------
+    kernel_layout : str
+        The weight's layout, such as "NC16n".
+    """
 
 
 def _canonicalize_batch_matmul(
@@ -88,60 +126,6 @@ def _canonicalize_batch_matmul(
     columns = ops.expand_dims(sums_of(y, (inner,), attrs.out_dtype), axis=1, num_newaxis=1)
     excess = ops.multiply(columns, cast(x_zero, attrs.out_dtype))
     return ops.subtract(Call(ops.nn.batch_matmul, [x, y], attrs), excess)
-
-
-def dense(
-    data: RelayExpr,
-    weight: RelayExpr,
-    input_zero_point: RelayExpr,
-    kernel_zero_point: RelayExpr,
-    input_scale: RelayExpr,
-    kernel_scale: RelayExpr,
-    units: int | None,
-    out_dtype: str = "int32",
-) -> RelayExpr:
-    """A dense layer of quantised tensors; the result has the scale input_scale * kernel_scale.
-
-    Parameters
-    ----------
-    data, weight : relay.Expr
-        Integers of 8 bits; the weight has the shape (units, inner).
-    input_zero_point, kernel_zero_point, input_scale, kernel_scale : relay.Expr
-        Scalars; the weight's may be vectors over the units.
-    units : int
-        The number of output columns.
-    out_dtype : str
-        The dtype of the sums.
-    """
-    return ops.qnn.dense(
-        data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        units=None if units is None else as_int(units), out_dtype=str(out_dtype),
-    )  # fmt: skip
-
-
-def contrib_dense_pack(
-    data: RelayExpr,
-    weight: RelayExpr,
-    input_zero_point: RelayExpr,
-    kernel_zero_point: RelayExpr,
-    input_scale: RelayExpr,
-    kernel_scale: RelayExpr,
-    kernel_layout: str = "NC",
-    units: int | None = None,
-    out_dtype: str = "int32",
-) -> RelayExpr:
-    """A dense layer with a packed weight; parameters as in `dense`.
-
-    Parameters
-    ----------
-    kernel_layout : str
-        The weight's layout, such as "NC16n".
-    """
-    return ops.qnn.contrib_dense_pack(
-        data, weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale,
-        weight_layout=kernel_layout, units=None if units is None else as_int(units),
-        out_dtype=str(out_dtype),
-    )  # fmt: skip
 
 
 @operator(
