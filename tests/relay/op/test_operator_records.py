@@ -13,9 +13,17 @@ from tvm.relay.op import op_attrs
 X = relay.var("x", shape=(2, 4))
 
 
-@pytest.mark.parametrize("name", ["ConcatenateAttrs", "StackAttrs", "GatherAttrs"])
-def test_what_only_the_function_requires_may_be_left_out(name: str) -> None:
-    assert getattr(op_attrs, name)().axis == 0
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("ConcatenateAttrs", "axis", 0),
+        ("StackAttrs", "axis", 0),
+        ("GatherAttrs", "axis", 0),
+        ("YoloReorgAttrs", "stride", 1),
+    ],
+)
+def test_what_only_the_function_requires_may_be_left_out(name: str, field: str, value: int) -> None:
+    assert getattr(op_attrs, name)()[field] == value
 
 
 @pytest.mark.parametrize(
@@ -24,9 +32,10 @@ def test_what_only_the_function_requires_may_be_left_out(name: str) -> None:
         (relay.argmax(X), ["select_last_index", "axis", "keepdims", "exclude"]),
         (relay.take(X, X), ["batch_dims", "axis", "mode"]),
         (relay.annotation.on_device(X, tvm.cpu()), ["virtual_device", "constrain_result", "constrain_body"]),
+        (relay.vision.roi_align(X, X, (2, 2), 1.0), ["pooled_size", "spatial_scale", "sample_ratio", "mode", "aligned", "layout"]),
         (relay.unique(relay.var("v", shape=(3,))).tuple_value, ["sorted", "return_counts"]),
     ],
-    ids=["argmax", "take", "on_device", "unique"],
+    ids=["argmax", "take", "on_device", "roi_align", "unique"],
 )  # fmt: skip
 def test_fields_have_their_classic_names_and_order(call: relay.Call, fields: list[str]) -> None:
     assert call.attrs.keys() == fields

@@ -74,7 +74,7 @@ _POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
 @operator(
     "vision.roi_align",
     "ROIAlignAttrs",
-    fields=("pooled_size", "spatial_scale", "layout", "sample_ratio", "mode", "aligned"),
+    fields=("pooled_size", "spatial_scale", "sample_ratio", "mode", "aligned", "layout"),
     infer_type=_regions_type("vision.roi_align"),
     compute=lambda attrs, inputs, out_type: [
         _ALIGN[attrs.layout](

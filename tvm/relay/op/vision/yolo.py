@@ -37,6 +37,7 @@ def _reorg_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "vision.yolo_reorg",
+    defaults={"stride": 1},
     infer_type=_reorg_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.vision.reorg(inputs[0], attrs.stride)],
