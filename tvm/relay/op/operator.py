@@ -86,10 +86,6 @@ _ATTRIBUTES: Mapping[Any, Attribute] = {
     str: Attribute("str", str),
     int | None: Attribute("int | None", as_optional_int),
 }
-Int: TypeAlias = int
-Float: TypeAlias = float
-Bool: TypeAlias = bool
-Str: TypeAlias = str
 Floats: TypeAlias = Annotated[Sequence[float], Attribute("tuple[float, ...]", as_floats)]
 Ints: TypeAlias = Annotated[Any, Attribute("tuple[int, ...]", as_ints)]
 OptionalInts: TypeAlias = Annotated[Any, Attribute("tuple[int, ...] | None", as_optional_ints)]
