@@ -100,3 +100,16 @@ def test_lowered_functions_are_built_by_the_back_end() -> None:
     for flag in (True, False):
         found, _ = te_compiler.select_implementation(*call, use_autotvm=flag)
         assert found.name.startswith("exp")
+
+
+@pytest.mark.parametrize("feature", Feature._all.values(), ids=lambda feature: str(feature.name))
+def test_features_are_there_or_say_why_not(feature: Feature) -> None:
+    for mark in feature.marks():
+        (is_skipped,), reason = mark.args, mark.kwargs["reason"]
+        assert isinstance(is_skipped, bool)
+        assert reason
+
+
+def test_no_gpu_library_is_there_without_a_gpu() -> None:
+    if not tvm.cuda().exist:
+        assert any([mark.args[0] for mark in tvm.testing.requires_cublas.marks()])

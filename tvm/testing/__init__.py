@@ -15,8 +15,10 @@ from ._ffi_api import (
 )
 from .compare import CompareBeforeAfter
 from .feature import (
+    IS_IN_CI,
     Feature,
     is_ampere_or_newer,
+    requires_arm_dot,
     requires_cascadelake,
     requires_cuda,
     requires_cuda_compute_version,
@@ -29,8 +31,39 @@ from .feature import (
     requires_opencl,
     requires_rpc,
     requires_x86,
+    skip_if_wheel_test,
     slow,
     uses_gpu,
+)
+from .hardware import (
+    requires_aarch64,
+    requires_aarch64_sme,
+    requires_aarch64_sve,
+    requires_aprofile_aem_fvp,
+    requires_arm_fp16,
+    requires_cmsisnn,
+    requires_corstone300,
+    requires_cublas,
+    requires_cudagraph,
+    requires_cudnn,
+    requires_cutlass,
+    requires_ethosu,
+    requires_hexagon,
+    requires_hipblas,
+    requires_matrixcore,
+    requires_metal,
+    requires_mrvl,
+    requires_multi_gpu,
+    requires_nccl,
+    requires_nnapi,
+    requires_openclml,
+    requires_rocm,
+    requires_tensorcore,
+    requires_vitis_ai,
+    requires_vulkan,
+    requires_x86_amx,
+    requires_x86_avx512,
+    requires_x86_vnni,
 )
 from .parametrize import (
     exclude_targets,
@@ -40,6 +73,18 @@ from .parametrize import (
     parameters,
     skip_parameterizations,
     xfail_parameterizations,
+)
+from .popen_pool import (
+    after_initializer,
+    call_cpp_ffi,
+    call_cpp_py_ffi,
+    call_py_ffi,
+    fast_summation,
+    identity_py,
+    initializer,
+    register_ffi,
+    slow_summation,
+    timeout_job,
 )
 from .spans import disable_span_filling, enable_span_filling
 from .targets import (
@@ -62,6 +107,8 @@ from .utils import (
 )
 
 __all__ = [
+    "IS_IN_CI", "requires_arm_dot", "skip_if_wheel_test",
+    "requires_aarch64", "requires_aarch64_sme", "requires_aarch64_sve", "requires_aprofile_aem_fvp", "requires_arm_fp16", "requires_cmsisnn", "requires_corstone300", "requires_cublas", "requires_cudagraph", "requires_cudnn", "requires_cutlass", "requires_ethosu", "requires_hexagon", "requires_hipblas", "requires_matrixcore", "requires_metal", "requires_mrvl", "requires_multi_gpu", "requires_nccl", "requires_nnapi", "requires_openclml", "requires_rocm", "requires_tensorcore", "requires_vitis_ai", "requires_vulkan", "requires_x86_amx", "requires_x86_avx512", "requires_x86_vnni", "after_initializer", "call_cpp_ffi", "call_cpp_py_ffi", "call_py_ffi", "fast_summation", "identity_py", "initializer", "register_ffi", "slow_summation", "timeout_job",
     "Feature", "disable_span_filling", "enable_span_filling", "identity_after",
     "is_ampere_or_newer", "requires_cascadelake", "requires_cuda_compute_version",
     "requires_ethosn", "requires_libtorch", "requires_micro", "requires_nvcc_version",

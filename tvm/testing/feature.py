@@ -157,10 +157,10 @@ requires_x86 = Feature(
     "x86", "an x86 processor", run_time_check=lambda: platform.machine() in ("x86_64", "AMD64")
 )
 requires_arm_dot = Feature(
-    "arm_dot", "an ARM processor with dot products", run_time_check=lambda: _has_flag("asimddp")
+    "arm_dot", "an ARM processor with dot products", run_time_check=lambda: has_flag("asimddp")
 )
 requires_cascadelake = Feature(
-    "cascadelake", "a processor with VNNI", run_time_check=lambda: _has_flag("avx512_vnni")
+    "cascadelake", "a processor with VNNI", run_time_check=lambda: has_flag("avx512_vnni")
 )
 requires_micro = Feature("micro", "a C compiler", run_time_check=lambda: bool(shutil.which("gcc")))
 requires_rpc = Feature(
@@ -173,13 +173,14 @@ requires_libtorch = Feature(
 requires_ethosn = Feature("ethosn", "Arm Ethos-N", "USE_ETHOSN")
 
 
-def _has_flag(flag: str) -> bool | str:
+def has_flag(*flags: str) -> bool | str:
+    """Whether the processor has one of the flags, in the words of Linux; else the reason why not."""
     try:
         with open("/proc/cpuinfo", encoding="utf8") as file:
-            found = flag in file.read()
+            have = set(file.read().split())
     except OSError:
-        found = False
-    return found or f"the processor has no {flag}"
+        have = set()
+    return bool(have.intersection(flags)) or f"the processor has no {' or '.join(flags)}"
 
 
 def _can_import(name: str) -> bool:
@@ -198,6 +199,17 @@ def slow(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     is_on = environment_text("SKIP_SLOW_TESTS").lower() in ("1", "on", "true", "yes")
     return pytest.mark.skipif(is_on, reason="SKIP_SLOW_TESTS is on")(fn)  # type: ignore[no-any-return]
+
+
+IS_IN_CI = environment_text("CI") == "true"
+
+
+def skip_if_wheel_test(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Skip a test where the environment variable WHEEL_TEST is on."""
+    import pytest
+
+    is_on = environment_text("WHEEL_TEST").lower() in ("1", "on", "true", "yes")
+    return pytest.mark.skipif(is_on, reason="WHEEL_TEST is on")(fn)  # type: ignore[no-any-return]
 
 
 def requires_nvcc_version(
