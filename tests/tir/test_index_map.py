@@ -86,3 +86,11 @@ def test_inverse_with_padding() -> None:
 def test_maps_that_lose_information_have_no_inverse(mapping) -> None:
     with pytest.raises(ValueError, match="an inverse requires"):
         IndexMap.from_func(mapping).inverse([4, 4])
+
+
+def test_parameters_behind_args_are_the_last_indices() -> None:
+    index_map = IndexMap.from_func(lambda *outer, n: [*outer, n // 4, n % 4], ndim=3)
+    assert [var.name for var in index_map.initial_indices] == ["outer_0", "outer_1", "n"]
+    assert [int(extent) for extent in index_map.map_shape([2, 3, 8])] == [2, 3, 2, 4]
+    with pytest.raises(ValueError, match=r"requires parameters for its indices, got \*\*rest"):
+        IndexMap.from_func(lambda **rest: [], ndim=1)

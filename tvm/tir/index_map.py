@@ -88,8 +88,9 @@ class IndexMap(Node):
         index_dtype: str = "int64",
     ) -> tuple[IndexMap, list[int]]:
         """The map and the positions of ``IndexMap.AXIS_SEPARATOR`` in the function's result."""
-        variables = _index_variables(mapping_function, ndim, index_dtype)
-        result = mapping_function(*variables)
+        positional, by_name = _index_variables(mapping_function, ndim, index_dtype)
+        variables = [*positional, *by_name.values()]
+        result = mapping_function(*positional, **by_name)
         items = result if isinstance(result, (list, tuple)) else [result]
         indices: list[PrimExpr] = []
         separators: list[int] = []
@@ -196,26 +197,28 @@ class IndexMap(Node):
 
 def _index_variables(
     mapping_function: Callable[..., Any], ndim: int | None, dtype: str
-) -> list[Var]:
+) -> tuple[list[Var], dict[str, Var]]:
+    """The function's arguments; parameters behind ``*args`` are the last indices."""
     names: list[str] = []
+    last: list[str] = []
     variadic: str | None = None
     for name, parameter in inspect.signature(mapping_function).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             variadic = name
-        elif parameter.kind in (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        ):
-            names.append(name)
+        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            last.append(name)
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            raise ValueError(f"an index map requires parameters for its indices, got **{name}")
         else:
-            raise ValueError(f"an index map requires positional parameters, got {name}")
+            names.append(name)
     if variadic is not None:
         if ndim is None:
             raise ValueError("an index map of *args requires ndim")
-        names += [f"{variadic}_{i}" for i in range(ndim - len(names))]
-    if ndim is not None and len(names) != ndim:
-        raise ValueError(f"an index map of {ndim} dimensions is required, got {len(names)}")
-    return [Var(name, dtype) for name in names]
+        names += [f"{variadic}_{i}" for i in range(ndim - len(names) - len(last))]
+    if ndim is not None and len(names) + len(last) != ndim:
+        count = len(names) + len(last)
+        raise ValueError(f"an index map of {ndim} dimensions is required, got {count}")
+    return [Var(name, dtype) for name in names], {name: Var(name, dtype) for name in last}
 
 
 class _Evaluator(Visitor):
