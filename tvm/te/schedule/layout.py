@@ -248,8 +248,10 @@ def transform_loops(stage: StageState, index_map: IndexMap) -> list[IterVar] | N
     except ValueError:
         return None
     new = [
-        IterVar(None, Var(f"axis{k}", var.dtype), axes[0].iter_type)
-        for k, var in enumerate(back.initial_indices)
+        IterVar(Range(0, extent), Var(f"axis{k}", var.dtype), axes[0].iter_type)
+        for k, (var, extent) in enumerate(
+            zip(back.initial_indices, index_map.map_shape(shape), strict=True)
+        )
     ]
     stage.apply_relation(Transform(axes, new, index_map, back), new)
     stage.leaf_iter_vars[places[0] : places[0] + len(axes)] = new
