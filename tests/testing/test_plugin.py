@@ -70,3 +70,38 @@ def test_truth_values() -> None:
     assert tvm.testing.strtobool("Yes") and not tvm.testing.strtobool("off")
     with pytest.raises(ValueError, match="got 'maybe'"):
         tvm.testing.strtobool("maybe")
+
+
+KEPT = """
+import tvm.testing
+
+size = tvm.testing.parameter(2, 3)
+calls = []
+
+@tvm.testing.fixture(cache_return_value=True)
+def zeros(size):
+    calls.append(size)
+    return [0] * size
+
+class TestKept:
+    @tvm.testing.fixture(cache_return_value=True)
+    def ones(self, zeros):
+        return [1 for _ in zeros]
+
+    def test_first(self, ones, zeros, size):
+        assert zeros == [0] * size and ones == [1] * size
+        zeros.append(7)
+
+    def test_second(self, ones, zeros, size):
+        assert zeros == [0] * size and ones == [1] * size
+        assert sorted(set(calls)) == sorted(calls)  # each size once
+"""
+
+
+def test_kept_results_depend_on_parameters_and_are_copied(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["tvm.testing.plugin"]\n')
+    (tmp_path / "test_program.py").write_text(KEPT)
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    run += ["--rootdir", str(tmp_path), str(tmp_path)]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert "4 passed" in done.stdout, done.stdout

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 
@@ -53,11 +55,30 @@ def parameter(
 
 
 def fixture(func: Callable[..., Any] | None = None, *, cache_return_value: bool = False) -> Any:
-    """A pytest fixture; with ``cache_return_value`` computed once a session."""
+    """A pytest fixture; with ``cache_return_value`` computed once for the same arguments.
+
+    Its scope is the function either way, so that it may depend on parameters; each test gets a copy
+    of what is kept.
+    """
     import pytest
 
-    mark = pytest.fixture(scope="session") if cache_return_value else pytest.fixture
-    return mark if func is None else mark(func)
+    def declare(function: Callable[..., Any]) -> Any:
+        return pytest.fixture(_with_kept_results(function) if cache_return_value else function)
+
+    return declare if func is None else declare(func)
+
+
+def _with_kept_results(function: Callable[..., Any]) -> Callable[..., Any]:
+    kept: dict[bytes, Any] = {}
+
+    @wraps(function)
+    def computed_once(*instance: Any, **arguments: Any) -> Any:
+        key = pickle.dumps(sorted(arguments.items()))
+        if key not in kept:
+            kept[key] = function(*instance, **arguments)
+        return copy.deepcopy(kept[key])
+
+    return computed_once
 
 
 def parameters(*value_sets: tuple[Any, ...], ids: list[str] | None = None) -> tuple[Any, ...]:
