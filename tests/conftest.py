@@ -1,5 +1,6 @@
 """All tests run with the node kernel in check mode: nodes cannot be changed once built."""
 
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -8,6 +9,9 @@ from tests.system_tools import what_was_not_covered
 from tvm.ir.node import check_nodes
 
 check_nodes()
+# shells start background jobs with interrupts ignored, and so would be the programs that tests interrupt
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
