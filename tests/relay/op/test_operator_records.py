@@ -51,3 +51,10 @@ def test_records_survive_pickling() -> None:
 def test_arguments_keep_names_that_parameters_have_not() -> None:
     names = [argument.name for argument in relay.op.get("variance").arguments]
     assert names == ["data", "mean"]
+
+
+def test_one_part_of_several_results_is_a_tuple_of_one() -> None:
+    (part,) = relay.split(X, 1)
+    assert isinstance(part, relay.TupleGetItem)
+    (grid,) = relay.meshgrid([relay.var("v", shape=(3,))])
+    assert isinstance(grid, relay.TupleGetItem)

@@ -160,7 +160,7 @@ def _topk_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "topk",
-    results=lambda attrs: 2 if attrs.ret_type == "both" else 1,
+    results=lambda attrs: 2 if attrs.ret_type == "both" else None,
     infer_type=_topk_type,
     compute=_compute_topk,
     fold=_fold_topk,

@@ -182,7 +182,7 @@ def operator(
     *,
     fields: Sequence[str] = (),
     defaults: Mapping[str, Any] = MappingProxyType({}),
-    results: int | Callable[[Any], int] = 1,
+    results: int | Callable[[Any], int | None] | None = None,
     **facets: Any,
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
     """Declare an operator by its public function.
@@ -198,9 +198,9 @@ def operator(
         The record's fields in their classic order, where that is not the signature's.
     defaults : mapping
         What texts may leave out, though the function requires it.
-    results : int or callable
-        How many tensors a call gives, or a function of the attributes that says so; more than one come as
-        a `TupleWrapper`.
+    results : int or callable, optional
+        Of how many tensors the call is a tuple, which comes as a `TupleWrapper`, or a function of the
+        attributes that says so; by default, or where it says None, the call itself comes.
     facets
         The fields of the record (`tvm.relay.op.registry.define_op`); `inputs`, the names of the arguments,
         where they are not the parameters'.
@@ -267,7 +267,7 @@ def _public(
     function: Callable[P, R | None],
     op: Op,
     schema: Schema,
-    results: int | Callable[[Any], int],
+    results: int | Callable[[Any], int | None] | None,
 ) -> OperatorFunction[P, R]:
     """The function that users call: checked arguments, then the body's expression or the call."""
     plain = dict(schema.parameters)
@@ -286,8 +286,8 @@ def _public(
                 for name, kind in schema.attributes.items()
             }
             call = Call(op, arguments, op.attrs_type(**values))
-        count = results if isinstance(results, int) else results(call.attrs)
-        return call if count == 1 else TupleWrapper(call, count)
+        count = results(call.attrs) if callable(results) else results
+        return call if count is None else TupleWrapper(call, count)
 
     found = typing.cast("OperatorFunction[P, R]", build)
     for name in ("__name__", "__qualname__", "__doc__", "__module__"):

@@ -152,7 +152,7 @@ def _compute_nms(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> lis
 @operator(
     "vision.non_max_suppression",
     "NonMaximumSuppressionAttrs",
-    results=lambda attrs: 2 if attrs.return_indices else 1,
+    results=lambda attrs: 2 if attrs.return_indices else None,
     infer_type=_nms_type,
     compute=_compute_nms,
     **_OPAQUE,
