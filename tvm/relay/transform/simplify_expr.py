@@ -4,7 +4,7 @@ reshape(reshape(%x, a), b)              ->    reshape(%x, b)
 transpose(transpose(%x, p), q)          ->    transpose(%x, p[q])
 cast(%x, its own dtype)                 ->    %x
 cast(cast(%x, wider), dtype)            ->    cast(%x, dtype)
-multiply(%x, 1f), subtract(%x, 0f)      ->    %x
+multiply(%x, 1f), add(%x, zeros)        ->    %x
 add(add(%x, 1f), 2f)                    ->    add(%x, 3f)
 divide(%x, sqrt(%y))                    ->    multiply(%x, rsqrt(%y))
 reshape to the same shape               ->    %x
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -169,10 +169,9 @@ def _neutral(value: float, is_commutative: bool) -> Callable[[Call, TensorType],
 
     def rule(call: Call, ty: TensorType) -> RelayExpr | None:
         left, right = call.args
-        neutral = value if ty.dtype.is_float else abs(value)
-        if _is_splat(right, neutral) and infer_type_of(left) == ty:
+        if _is_splat(right, value) and infer_type_of(left) == ty:
             return left
-        if is_commutative and _is_splat(left, neutral) and infer_type_of(right) == ty:
+        if is_commutative and _is_splat(left, value) and infer_type_of(right) == ty:
             return right
         return None
 
@@ -250,20 +249,13 @@ _FILLED = {ops.zeros: 0, ops.zeros_like: 0, ops.ones: 1, ops.ones_like: 1}
 
 def _is_splat(expr: RelayExpr, value: float) -> bool:
     if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op in _FILLED:
-        return bool(_is_same_number(np.float64(_FILLED[expr.op]), value))
+        return _FILLED[expr.op] == value
     if calls(expr, ops.full):
         return _is_splat(expr.args[0], value)
     if not isinstance(expr, Constant) or math.prod(expr.data.shape) > _SMALL:
         return False
     array = expr.data.numpy()
-    return array.size > 0 and bool(np.all(_is_same_number(array, value)))
-
-
-def _is_same_number(array: Any, value: float) -> Any:
-    """Where the elements are that number; zeros have signs."""
-    if value != 0 or array.dtype.kind in "biu":
-        return array == value
-    return (array == value) & (np.signbit(array.astype("float64")) == np.signbit(value))
+    return array.size > 0 and bool((array == value).all())
 
 
 _RULES: dict[Op, Rule] = {
@@ -273,7 +265,7 @@ _RULES: dict[Op, Rule] = {
     ops.cast: _cast,
     ops.multiply: _with_constant(1, _product),
     ops.divide: _quotient,
-    ops.add: _with_constant(-0.0, np.add),  # -0.0 + 0.0 is 0.0
+    ops.add: _with_constant(0, np.add),
     ops.subtract: _neutral(0, False),
     ops.zeros_like: _concrete(lambda _, ty: ops.zeros(shape=ty.concrete_shape, dtype=ty.dtype)),
     ops.ones_like: _concrete(lambda _, ty: ops.ones(shape=ty.concrete_shape, dtype=ty.dtype)),
