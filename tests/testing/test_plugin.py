@@ -83,6 +83,17 @@ def zeros(size):
     calls.append(size)
     return [0] * size
 
+@tvm.testing.fixture
+def double():
+    return lambda value: 2 * value
+
+@tvm.testing.fixture(cache_return_value=True)
+def doubled(size, double):
+    return double(size)
+
+def test_functions_are_arguments(doubled, size):
+    assert doubled == 2 * size
+
 class TestKept:
     @tvm.testing.fixture(cache_return_value=True)
     def ones(self, zeros):
@@ -104,4 +115,4 @@ def test_kept_results_depend_on_parameters_and_are_copied(tmp_path: Path) -> Non
     run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
     run += ["--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
-    assert "4 passed" in done.stdout, done.stdout
+    assert "6 passed" in done.stdout, done.stdout

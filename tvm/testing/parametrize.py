@@ -69,16 +69,24 @@ def fixture(func: Callable[..., Any] | None = None, *, cache_return_value: bool 
 
 
 def _with_kept_results(function: Callable[..., Any]) -> Callable[..., Any]:
-    kept: dict[bytes, Any] = {}
+    kept: dict[Any, Any] = {}
 
     @wraps(function)
     def computed_once(*instance: Any, **arguments: Any) -> Any:
-        key = pickle.dumps(sorted(arguments.items()))
+        key = tuple([(name, _key(value)) for name, value in sorted(arguments.items())])
         if key not in kept:
             kept[key] = function(*instance, **arguments)
         return copy.deepcopy(kept[key])
 
     return computed_once
+
+
+def _key(value: Any) -> Any:
+    """What equal values have in common; functions inside of others are themselves."""
+    try:
+        return pickle.dumps(value)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return value
 
 
 def parameters(*value_sets: tuple[Any, ...], ids: list[str] | None = None) -> tuple[Any, ...]:
