@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tvm import knobs
@@ -198,13 +198,20 @@ def run_module(
         outputs = {f"output_{i}": value.numpy() for i, value in enumerate(session.outputs())}
     except (TVMError, ValueError, TypeError) as error:
         raise TVMCException(f"cannot run the model: {error}") from error
-    types = {name: type_text(value) for name, value in session.inputs.items()}
-    origins = {name: "given" if name in (given or ()) else fill_mode for name in types}
-    names = session.output_names()
-    conditions = RunConditions(
-        device, session.kind, types, origins, names if len(names) == len(outputs) else ()
-    )
+    conditions = _conditions(session, device, given or (), fill_mode, len(outputs))
     return TVMCResult(outputs, times, conditions)
+
+
+def _conditions(
+    session: Session, device: str, given: Collection[str], fill_mode: str, outputs: int
+) -> RunConditions:
+    """What was run, with the model's names of its inputs, and of its outputs if each has one."""
+    types = {name: type_text(value) for name, value in session.inputs.items()}
+    origins = {name: "given" if name in given else fill_mode for name in types}
+    names = session.output_names()
+    return RunConditions(
+        device, session.kind, types, origins, names if len(names) == outputs else ()
+    )
 
 
 def _checked_shapes(
