@@ -1,9 +1,9 @@
-"""Declaring operators: one `define_op` block each.
+"""The records of operators: `define_op` makes one, `ops` finds it by its name.
 
-    CLIP = define_op("clip", ClipAttrs, inputs=("a",), infer_type=..., fuse=..., compute=...)
-    CLIP(x, a_min=0.0, a_max=6.0)      # a relay.Call
+    ops.clip(x, a_min=0.0, a_max=6.0)      # a relay.Call
 
-The record (`tvm.ir.op.Op`) has every facet as a field; passes and the kernel compiler read them.
+Operators with a public function are declared through it (`tvm.relay.op.operator`). The record
+(`tvm.ir.op.Op`) has every facet as a field; passes and the kernel compiler read them.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def all_ops() -> list[Op]:
 
 
 def _build_call(op: Op, *args: RelayExpr, **attrs: object) -> Call:
-    """`CONV2D(data, weight, strides=(1, 1))` as a call node."""
+    """`ops.nn.conv2d(data, weight, strides=(1, 1))` as a call node."""
     operands = [as_operand(op, i, value) for i, value in enumerate(args)]
     if op.num_inputs is not None and op.num_inputs != len(operands):
         names = ", ".join([argument.name for argument in op.arguments])
