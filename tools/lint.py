@@ -41,6 +41,35 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("tvm.driver",),
     ("tvm.autotvm", "tvm.auto_scheduler"),
     ("tvm.topi",),
+    # relay: the language; what is known of programs and the records of operators; the operators;
+    # one primitive function as a kernel; passes; whole models; what is built on all of it
+    (
+        "tvm.relay.adt", "tvm.relay.base", "tvm.relay.expr", "tvm.relay.expr_functor",
+        "tvm.relay.function", "tvm.relay.loops", "tvm.relay.param_dict",
+        "tvm.relay.parser.expressions", "tvm.relay.parser.lexer", "tvm.relay.parser.types",
+        "tvm.relay.parser.words", "tvm.relay.printer", "tvm.relay.program", "tvm.relay.progress",
+        "tvm.relay.rounding", "tvm.relay.scope_builder", "tvm.relay.tensor_array_text",
+        "tvm.relay.traverse", "tvm.relay.ty", "tvm.relay.type_functor", "tvm.relay.with_fields",
+        "tvm.relay.op.registry", "tvm.relay.op.types",
+    ),
+    (
+        "tvm.relay.analysis", "tvm.relay.dataflow_pattern", "tvm.relay.library",
+        "tvm.relay.parser", "tvm.relay.prelude",
+    ),
+    ("tvm.relay.op", "tvm.relay.qnn.op"),
+    (
+        "tvm.relay.backend.evaluate", "tvm.relay.backend.kernel_cache", "tvm.relay.backend.kernels",
+        "tvm.relay.backend.libraries", "tvm.relay.backend.lowered_kernel",
+        "tvm.relay.backend.name_transforms", "tvm.relay.backend.target_hooks",
+    ),
+    (
+        "tvm.relay.data_dep_optimization", "tvm.relay.op.contrib", "tvm.relay.pipeline",
+        "tvm.relay.qnn.transform", "tvm.relay.transform",
+    ),
+    (
+        "tvm.relay.backend", "tvm.relay.build_module", "tvm.relay.calibration",
+        "tvm.relay.collage", "tvm.relay.quantize",
+    ),
     ("tvm.relay",),
     (
         "tvm.autotvm.task.relay_integration",
@@ -56,7 +85,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tvm.exec",
         "tvm.compat",
     ),
-)
+)  # fmt: skip
 # packages whose __init__ gathers the public names of all layers below the next package
 FACADES = {"tvm", "tvm.tir"}
 # contrib files that only need the runtime stand beside it

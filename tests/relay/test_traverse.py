@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tvm
 from tvm import relay
-from tvm.relay.traverse import post_order, rewrite_post_order
+from tvm.relay.traverse import nodes_outside_functions, post_order, rewrite_post_order
 
 DEEP = 50_000
 
@@ -82,3 +82,12 @@ def test_free_bound_and_all_variables() -> None:
     assert relay.analysis.free_vars(expr) == [x]
     assert set(relay.analysis.bound_vars(expr)) == {y, z}
     assert set(relay.analysis.all_vars(expr)) == {x, y, z}
+
+
+def test_nodes_outside_functions_come_operands_first() -> None:
+    x = relay.var("x", shape=(2,))
+    inner = relay.Function([y := relay.var("y", shape=(2,))], relay.exp(y))
+    called = relay.Call(inner, [relay.negative(x)])
+    body = relay.add(called, x)
+    found = nodes_outside_functions(body)
+    assert [id(n) for n in found] == [id(n) for n in (x, called.args[0], called, body)]

@@ -25,12 +25,12 @@ from tvm.relay.backend.interpreter import Interpreter
 from tvm.relay.backend.lowering import lower_model
 from tvm.relay.backend.machines import Machines
 from tvm.relay.backend.pools import MemoryPools
-from tvm.relay.backend.program import Params, as_module, bind_params_by_name
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm import VMExecutor
 from tvm.relay.function import Function
 from tvm.relay.pipeline import optimization
+from tvm.relay.program import Params, as_module, bind_params_by_name
 from tvm.relay.progress import progress
 from tvm.relay.ty import flat_types
 from tvm.runtime.device import cpu

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, Sequential
-from tvm.relay import qnn
 from tvm.relay.expr import RefCreate, RefRead, RefWrite
 from tvm.relay.function import Function
+from tvm.relay.qnn import transform as qnn
 from tvm.relay.transform import (
     AlterOpLayout,
     ApplyFunctions,
@@ -60,8 +60,8 @@ def graph_passes() -> list[Pass]:
         DynamicToStatic(),
         IntegerProducts(),  # quantised tensors meet in integers
         UnsignedData(),
-        qnn.transform.Legalize(),
-        qnn.transform.CanonicalizeOps(),
+        qnn.Legalize(),
+        qnn.CanonicalizeOps(),
         WideAccumulation(),  # before normalisations are opened up
         SimplifyInference(),  # before folding: it opens up batch normalisation
         FoldConstant(),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.op import Op
 from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.expr import (
     Call,
@@ -109,6 +110,12 @@ def post_order(
             done.add(id(node))
             order.append(node)
     return order
+
+
+def nodes_outside_functions(body: RelayExpr) -> list[RelayExpr]:
+    """What is computed for `body`, operands first; nothing inside the functions it calls."""
+    nodes = post_order(body, is_whole=lambda node: type(node) is Function)
+    return [node for node in nodes if not isinstance(node, (Function, Op, GlobalVar))]
 
 
 def rewrite_post_order(

@@ -21,10 +21,10 @@ from tvm.ir.op import Op
 from tvm.ir.pass_context import PassContext
 from tvm.ir.transform import Sequential
 from tvm.relay.backend.kernels import compute_graph, schedule_for
-from tvm.relay.backend.program import Params, as_module
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.pipeline import fusion, optimization, vm_optimization
+from tvm.relay.program import Params, as_module
 from tvm.relay.traverse import post_order
 from tvm.support.scope import compiling
 from tvm.target import Target

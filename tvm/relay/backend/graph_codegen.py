@@ -8,7 +8,6 @@ from typing import Any
 
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import TensorType
 from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorInfo, TensorRef
 from tvm.relay.backend.kernels import PLACE
@@ -19,7 +18,7 @@ from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import operands
+from tvm.relay.traverse import nodes_outside_functions
 from tvm.relay.ty import flat_types
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
@@ -73,7 +72,7 @@ class GraphCodegen:
             seen.add(name)
             self._visited.append(param)
         self._results = {id(e) for e in _returned(main.body)}
-        order = kernel_order(main.body)
+        order = nodes_outside_functions(main.body)
         for node in order:  # before any kernel is lowered
             self._check(node)
         for node in order:
@@ -212,24 +211,6 @@ def _returned(body: RelayExpr) -> list[RelayExpr]:
 def _sources(func: Function) -> dict[str, str]:
     names = source_names(func)
     return {"sources": names} if names else {}
-
-
-def kernel_order(body: RelayExpr) -> list[RelayExpr]:
-    """Post-order that does not look inside functions."""
-    order: list[RelayExpr] = []
-    seen: set[int] = set()
-    stack: list[tuple[RelayExpr, bool]] = [(body, False)]
-    while stack:
-        node, is_expanded = stack.pop()
-        if is_expanded:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            if isinstance(node, (Function, Op, GlobalVar)):
-                continue
-            stack.append((node, True))
-            stack.extend([(n, False) for n in reversed(operands(node))])
-    return order
 
 
 def tensor_info(ty: TensorType) -> TensorInfo:

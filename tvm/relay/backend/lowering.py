@@ -8,7 +8,7 @@ from tvm.driver.build_module import runtime_attrs
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import register_pass_config
 from tvm.relay.backend.external import ExternalCode, external_functions, outline_external
-from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph, kernel_order
+from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph
 from tvm.relay.backend.kernels import KernelCompiler, check_operators, kernel_name
 from tvm.relay.backend.machines import Machines
 from tvm.relay.backend.name_transforms import mangle_module_name
@@ -18,6 +18,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive, output_names
 from tvm.relay.pipeline import fusion, optimization
 from tvm.relay.progress import LOWERING, OPTIMIZING, Progress
+from tvm.relay.traverse import nodes_outside_functions
 from tvm.runtime.module import Module
 from tvm.target import Target
 from tvm.target.versions import layout_target
@@ -73,7 +74,7 @@ def lower_model(
 def lower_fused(mod: IRModule, target: Target, mod_name: str, step: Progress) -> LoweredModel:
     """Lower each distinct kernel of a fused model."""
     main = mod["main"]
-    order = kernel_order(main.body)
+    order = nodes_outside_functions(main.body)
     functions = [n.op for n in order if isinstance(n, Call) and is_primitive(n.op)]
     check_operators(functions)
     compiler = KernelCompiler(target, prefix=f"{mangle_module_name(mod_name)}_")

@@ -25,13 +25,13 @@ from tvm.relay.backend.executors import Executor, as_array
 from tvm.relay.backend.external import ExternalCode, outline_external
 from tvm.relay.backend.kernels import KernelCompiler, build_kernels
 from tvm.relay.backend.machines import Machines
-from tvm.relay.backend.program import Params, as_module
 from tvm.relay.backend.shape_function import ShapeFunctions
 from tvm.relay.backend.summary import report
 from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
 from tvm.relay.function import Function
 from tvm.relay.pipeline import memory_passes, vm_optimization
+from tvm.relay.program import Params, as_module
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.vm import Executable, VirtualMachine

@@ -15,7 +15,7 @@ from typing import Any
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
-from tvm.relay.backend.program import bind_params_by_name
+from tvm.relay.program import bind_params_by_name
 from tvm.relay.quantize.annotate import annotate
 from tvm.relay.quantize.calibrate import calibrate
 from tvm.relay.quantize.config import QAnnotateKind, QConfig, current_qconfig, kind2str, qconfig

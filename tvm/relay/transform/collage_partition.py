@@ -17,14 +17,13 @@ from tvm.ir.module import IRModule
 from tvm.ir.pass_context import register_pass_config
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
-from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.collage_candidates import Part, PartFinder, cheapest_cover
 from tvm.relay.transform.collage_costs import CostEstimator
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import nodes_outside_functions, rewrite_post_order
 from tvm.support import UniqueNames
 from tvm.target import Target
 from tvm.target.compilation_config import CompilationConfig
@@ -90,7 +89,7 @@ class _Chooser:
         self._costs: dict[int, list[tuple[Function, Target, float]]] = {}
 
     def run(self, func: Function) -> Function:
-        order = kernel_order(func.body)
+        order = nodes_outside_functions(func.body)
         steps = [n for n in order if isinstance(n, (Call, Tuple, TupleGetItem))]
         finder = PartFinder(func.body, order, self.mod)
         parts = finder.native(self.ours, self.tvm_depth)

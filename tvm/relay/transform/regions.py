@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
-from tvm.relay.backend.graph_codegen import kernel_order
 from tvm.relay.expr import Call, Constant, Var
 from tvm.relay.function import Function
 from tvm.relay.op.annotation import compiler_begin, compiler_end
 from tvm.relay.op.annotation.annotation import COMPILER_BEGIN, COMPILER_END
-from tvm.relay.traverse import operands, with_operands
+from tvm.relay.traverse import nodes_outside_functions, operands, with_operands
 
 DEFAULT = "default"
 
@@ -60,7 +59,7 @@ class Regions:
 
 def read_regions(func: Function) -> Regions:
     """The regions that the marks in `func` show."""
-    nodes = kernel_order(func.body)
+    nodes = nodes_outside_functions(func.body)
     parent: dict[int, int] = {id(n): id(n) for n in nodes}
 
     def find(i: int) -> int:

@@ -21,9 +21,10 @@ from tvm.error import TVMError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
-from tvm.relay.backend.graph_codegen import kernel_order, tensor_info
+from tvm.relay.backend.graph_codegen import tensor_info
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
+from tvm.relay.traverse import nodes_outside_functions
 from tvm.relay.ty import flat_types
 from tvm.runtime.ndarray import NDArray
 from tvm.tir import FloatImm, IntImm
@@ -80,7 +81,7 @@ class JSONSerializer:
         for param in self.func.params:
             node = JSONGraphNode(param.name_hint, "input")
             self._entries[id(param)] = self.add_node(node, param)
-        for expr in kernel_order(self.func.body):
+        for expr in nodes_outside_functions(self.func.body):
             if id(expr) not in self._entries and not isinstance(expr, (Op, Function)):
                 self._entries[id(expr)] = self._visit(expr)
         self._heads = self._entries[id(self.func.body)]

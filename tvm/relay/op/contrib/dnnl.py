@@ -15,7 +15,6 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op, register_op_attr
 from tvm.ir.transform import PassContext, Sequential
-from tvm.relay.backend.program import bind_params_by_name
 from tvm.relay.dataflow_pattern import (
     DFPattern,
     DFPatternCallback,
@@ -27,6 +26,7 @@ from tvm.relay.dataflow_pattern import (
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.op.nn.normalization import layer_norm
+from tvm.relay.program import bind_params_by_name
 from tvm.relay.transform import (
     AnnotateTarget,
     CanonicalizeOps,

@@ -25,9 +25,9 @@ from collections.abc import Callable
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass
-from tvm.relay.backend.program import Params
 from tvm.relay.dataflow_pattern import DFPattern
 from tvm.relay.expr import Call
+from tvm.relay.program import Params
 from tvm.target.kind import TARGET_KINDS, register_target_kind
 
 from .api import PassPhase, UMACodegen, UMALower, UMAPartitioner
