@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tvm.support import dtype, dtype_from_code
+from tvm.support import ScalableLanes, dtype, dtype_from_code
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,9 @@ from tvm.support import dtype, dtype_from_code
         ("e4m3_float8x2", "e4m3_float", 8, 2),
         ("int", "int", 32, 1),
         ("float", "float", 32, 1),
+        ("int32xvscalex4", "int", 32, ScalableLanes(4)),
+        ("uint1xvscalex16", "bool", 1, ScalableLanes(16)),
+        ("e4m3_float8xvscalex8", "e4m3_float", 8, ScalableLanes(8)),
     ],
 )
 def test_parts_of_a_name(text: str, code: str, bits: int, lanes: int) -> None:
@@ -63,3 +66,31 @@ def test_sizes_in_bytes() -> None:
     assert dtype("int8x3").itemsize == 3
     assert dtype("bool").itemsize == 1
     assert dtype("float64").itemsize == 8
+
+
+def test_scalable_vectors_are_no_vectors_of_constant_length() -> None:
+    found = dtype("float32xvscalex4")
+    assert found.is_scalable and found.is_vector and not dtype("float32x4").is_scalable
+    assert found is dtype("float32").with_lanes(ScalableLanes(4)) is not dtype("float32x4")
+    assert found.element is dtype("float32") and str(found) == "float32xvscalex4"
+    assert found.lanes > 32767 and found.lanes != 1
+    assert pickle.loads(pickle.dumps(found)) is found
+
+
+def test_dlpack_code_of_scalable_lanes_is_negative() -> None:
+    found = dtype("float32xvscalex4")
+    assert int(found.lanes) == (-4) % 2**16
+    assert dtype_from_code(found.type_code, 32, int(found.lanes)) is found
+
+
+def test_scalable_vectors_have_no_size() -> None:
+    with pytest.raises(ValueError, match=r"known size is required, got the scalable vector"):
+        dtype("float32xvscalex4").itemsize
+
+
+def test_lanes_are_scaled_by_constants() -> None:
+    lanes = ScalableLanes(4)
+    assert (lanes * 2).factor == (2 * lanes).factor == 8
+    assert lanes // ScalableLanes(2) == 2 and lanes // 2 == ScalableLanes(2)
+    with pytest.raises(TypeError, match=r"scaled by vscale twice"):
+        lanes * lanes

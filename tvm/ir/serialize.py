@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from tvm.error import TVMError, suggest
-from tvm.support import DType, deep, dtype
+from tvm.support import DType, ScalableLanes, deep, dtype
 
 from .codegen import is_node
 from .node import NODE_TYPES, Role
@@ -128,6 +128,8 @@ class _Writer:
     def tagged(self, value: Any) -> Any:
         if isinstance(value, DType):
             return {"dtype": str(value)}
+        if type(value) is ScalableLanes:
+            return {"scalable": value.factor}
         if isinstance(value, Enum):
             cls = type(value)
             return {"enum": [cls.__module__, cls.__qualname__, value.name]}
@@ -235,6 +237,8 @@ class _Reader:
             return [self.value(item) for item in content]
         if tag == "dtype":
             return dtype(content)
+        if tag == "scalable":
+            return ScalableLanes(content)
         if tag == "float":
             return float(content)
         if tag == "enum":

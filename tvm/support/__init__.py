@@ -3,12 +3,13 @@
 import importlib as _importlib
 from typing import Any as _Any
 
-from .dtype import DType, dtype, dtype_from_code
+from .dtype import DType, ScalableLanes, dtype, dtype_from_code
 from .naming import UniqueNames
 from .scope import Scoped, compiling, deep, deep_recursion
 
 __all__ = [
     "DType",
+    "ScalableLanes",
     "Scoped",
     "UniqueNames",
     "compiling",

@@ -34,10 +34,13 @@ _NUMPY_NAMES = {
     "handle": "object",
     **{f"{sign}int{bits}": f"{sign}int8" for sign in ("", "u") for bits in (2, 4)},
 }
-_PATTERN = re.compile(r"^(int|uint|bfloat|float|handle|bool)(\d*)(?:x(\d+))?$")
+_PATTERN = re.compile(r"^(int|uint|bfloat|float|handle|bool)(\d*)(?:x((?:vscalex)?\d+))?$")
 # types of users: numbers whose arithmetic is calls of their functions
 FIRST_CUSTOM_CODE = 129
 _CUSTOM_PATTERN = re.compile(r"^(custom\[\w+\])(\d+)(?:x(\d+))?$")
+# what precedes the factor in the name of a scalable vector type, float32xvscalex4
+_SCALABLE = "vscalex"
+_LANES_CODES = 1 << 16  # lanes are 16 bits in DLPack's types
 
 
 class ByteCount(int):
@@ -49,8 +52,62 @@ class ByteCount(int):
         return int(self)
 
 
+class ScalableLanes(int):
+    """The lanes of a scalable vector: ``factor`` times what the processor calls vscale.
+
+    As an integer it is DLPack's code, 2**16 - factor: not 1, above the lanes of any other vector, and an upper bound
+    of the lanes that any processor has.
+
+    Parameters
+    ----------
+    factor : int
+        The lanes where vscale is 1.
+    """
+
+    factor: int
+
+    def __new__(cls, factor: int) -> ScalableLanes:
+        if not 0 < factor < _LANES_CODES // 2:
+            raise ValueError(
+                f"a scalable vector requires 1 to 32767 lanes for vscale, got {factor}"
+            )
+        new = super().__new__(cls, _LANES_CODES - factor)
+        new.factor = int(factor)
+        return new
+
+    def __mul__(self, other: int) -> ScalableLanes:
+        if not isinstance(other, int):
+            return NotImplemented
+        if isinstance(other, ScalableLanes):
+            raise TypeError("lanes cannot be scaled by vscale twice")
+        return ScalableLanes(self.factor * other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: int) -> int:
+        if isinstance(other, ScalableLanes):
+            return self.factor // other.factor
+        return ScalableLanes(self.factor // other)
+
+    def __mod__(self, other: int) -> int:
+        return self.factor % (other.factor if isinstance(other, ScalableLanes) else other)
+
+    def __str__(self) -> str:
+        return f"{_SCALABLE}{self.factor}"
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScalableLanes, (self.factor,)
+
+
+def lanes_from_code(code: int) -> int:
+    """The lanes that DLPack's 16 bits say."""
+    return code if code < _LANES_CODES // 2 else ScalableLanes(_LANES_CODES - code)
+
+
 class DType(str):
-    """A data type such as ``float32`` or ``int8x4``.
+    """A data type such as ``float32``, ``int8x4`` or, of a scalable vector, ``int32xvscalex4``.
 
     Compares equal to its text, and is interned: equal types are the same object.
     """
@@ -64,6 +121,7 @@ class DType(str):
         "is_handle",
         "is_int",
         "is_narrow_integer",
+        "is_scalable",
         "is_uint",
         "is_vector",
         "is_void",
@@ -80,6 +138,7 @@ class DType(str):
     is_bool: bool
     is_narrow_integer: bool
     is_handle: bool
+    is_scalable: bool
     is_vector: bool
     is_void: bool
 
@@ -102,6 +161,10 @@ class DType(str):
     @property
     def itemsize(self) -> ByteCount:
         """Bytes of one value, all lanes together."""
+        if self.is_scalable:
+            raise ValueError(
+                f"a data type of known size is required, got the scalable vector {self}"
+            )
         return ByteCount((self.bits * self.lanes + 7) // 8)
 
     @property
@@ -213,7 +276,7 @@ def _parse(text: str) -> DType:
         return _intern("handle", 0, 0)
     element, _, lanes = text.partition("x")
     if element in _FLOAT8:
-        return _intern(*_FLOAT8[element], int(lanes or 1))
+        return _intern(*_FLOAT8[element], _parse_lanes(lanes))
     match = _PATTERN.match(text)
     if match is None:
         raise ValueError(f"dtype requires a name such as float32, int8x4 or bool, got {text!r}")
@@ -221,11 +284,18 @@ def _parse(text: str) -> DType:
     width = int(bits) if bits else _DEFAULT_BITS[code]
     if code == "uint" and width == 1:
         code = "bool"
-    if width == 0 or int(lanes or 1) == 0 or (code == "bool" and width not in (1, 8)):
+    count = _parse_lanes(lanes)
+    if width == 0 or count == 0 or (code == "bool" and width not in (1, 8)):
         raise ValueError(f"dtype requires a positive number of bits and lanes, got {text!r}")
     if width not in _FLOAT_BITS.get(code, (width,)):
         raise ValueError(f"dtype requires a float of {_FLOAT_BITS[code]} bits, got {text!r}")
-    return _intern(code, 1 if code == "bool" else width, int(lanes or 1))
+    return _intern(code, 1 if code == "bool" else width, count)
+
+
+def _parse_lanes(text: str | None) -> int:
+    if text and text.startswith(_SCALABLE):
+        return ScalableLanes(int(text.removeprefix(_SCALABLE)))
+    return int(text or 1)
 
 
 def _canonical_text(code: str, bits: int, lanes: int) -> str:
@@ -250,6 +320,7 @@ def _intern(code: str, bits: int, lanes: int) -> DType:
     new.is_float = "float" in code or code.startswith("custom[")
     new.is_void = bits == 0
     new.is_handle = code == "handle" and bits != 0
+    new.is_scalable = type(lanes) is ScalableLanes
     new.is_vector = lanes > 1
     _INTERNED[text] = new
     new.element = new if lanes in (0, 1) else _intern(code, bits, 1)
@@ -259,4 +330,5 @@ def _intern(code: str, bits: int, lanes: int) -> DType:
 def dtype_from_code(type_code: int, bits: int, lanes: int = 1) -> DType:
     """The data type of a DLPack triple."""
     code = CODE_NAMES[type_code]
-    return _intern("bool" if code == "uint" and bits == 1 else code, bits, lanes)
+    code = "bool" if code == "uint" and bits == 1 else code
+    return _intern(code, bits, lanes_from_code(lanes))

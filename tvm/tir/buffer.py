@@ -23,11 +23,13 @@ from .expr import (
     Var,
     as_expr,
     as_exprs,
+    as_lanes,
     const,
     int_imm,
     pointer_type,
 )
 from .linear import difference
+from .scalable import vscale_factor
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
@@ -222,9 +224,10 @@ class Buffer(Scriptable, Node):
         start = as_expr(0 if item.start is None else item.start)
         length = difference(*op.unify(item.stop, start))
         lanes = op.floordiv(length, item.step)
-        if not isinstance(lanes, IntImm):
+        if not isinstance(lanes, IntImm) and vscale_factor(lanes) is None:
             raise ValueError(f"buffer {self.name} requires a slice of constant length, got {lanes}")
-        return start if lanes.value == 1 else Ramp(start, as_expr(item.step), lanes.value)
+        is_one = isinstance(lanes, IntImm) and lanes.value == 1
+        return start if is_one else Ramp(start, as_expr(item.step), as_lanes(lanes))
 
 
 def content_dtype(dtype: DType) -> DType:

@@ -10,7 +10,7 @@ from tvm._ffi.registry import register_func
 from tvm.error import RuntimeValueError, TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, child, derived, leaf
-from tvm.support.dtype import DType
+from tvm.support.dtype import DType, ScalableLanes
 from tvm.support.dtype import dtype as as_dtype
 
 from .operators import NotAnOperand, PrimExprWithOp
@@ -226,6 +226,8 @@ def as_expr(value: Any, dtype: DType | None = None) -> PrimExpr:
         return StringImm(value)
     if hasattr(value, "asobject"):
         return as_expr(value.asobject(), dtype)
+    if cls is ScalableLanes:
+        return _SCALABLE[1](value)  # type: ignore[no-any-return]
     try:
         return const(value, dtype)
     except TypeError:
@@ -250,11 +252,29 @@ def convert(expr: Any) -> Any:
     return as_expr(expr)
 
 
+# how scalable lanes are read from an expression and written as one; tir.scalable sets them
+_SCALABLE: list[Callable[[Any], Any]] = []
+
+
+def register_scalable_lanes(
+    read: Callable[[PrimExpr], ScalableLanes], write: Callable[[ScalableLanes], PrimExpr]
+) -> None:
+    """Tell how ``vscale() * n`` becomes lanes, and lanes become ``vscale() * n``."""
+    _SCALABLE[:] = [read, write]
+
+
+def as_lanes(value: Any) -> int:
+    """The lanes of a vector: a number, or for ``vscale()`` times a number :class:`ScalableLanes`."""
+    if isinstance(value, PrimExpr) and type(value) is not IntImm:
+        return _SCALABLE[0](value)  # type: ignore[no-any-return]
+    return value if type(value) is ScalableLanes else int(value)
+
+
 class Broadcast(PrimExprWithOp):
     """A vector whose lanes are all ``value``."""
 
     value: PrimExpr = child(convert=as_expr)
-    lanes: int = leaf(convert=int)
+    lanes: int = leaf(convert=as_lanes)
     dtype: DType = derived("value.dtype.with_lanes(lanes * value.dtype.lanes)")
 
 
@@ -276,10 +296,12 @@ __all__ = [
     "StringImm",
     "as_expr",
     "as_exprs",
+    "as_lanes",
     "const",
     "convert",
     "fits",
     "infer_dtype",
     "int_imm",
+    "register_scalable_lanes",
     "wrap",
 ]

@@ -25,7 +25,7 @@ from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
 from .constants import *  # noqa: F403
-from .constants import HANDLE, INT32, as_expr, as_exprs, const, int_imm
+from .constants import HANDLE, INT32, as_expr, as_exprs, as_lanes, const, int_imm
 from .operators import ExprOp as ExprOp
 from .operators import NotAnOperand as NotAnOperand
 from .operators import PrimExprWithOp as PrimExprWithOp
@@ -398,7 +398,7 @@ class Ramp(PrimExprWithOp):
 
     base: PrimExpr = child(convert=as_expr)
     stride: PrimExpr = child(convert=as_expr)
-    lanes: int = leaf(convert=int)
+    lanes: int = leaf(convert=as_lanes)
     dtype: DType = derived("base.dtype.with_lanes(lanes * base.dtype.lanes)")
 
 

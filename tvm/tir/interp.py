@@ -16,7 +16,7 @@ import numpy as np
 
 from tvm.error import TVMError
 from tvm.ir.visitor import Visitor
-from tvm.support import DType, deep
+from tvm.support import DType, ScalableLanes, deep
 
 from . import expr as e
 from . import stmt as s
@@ -192,13 +192,13 @@ class Interpreter(Visitor):
 
     def visit_ramp(self, node: e.Ramp) -> Any:
         base, stride = self.visit(node.base), self.visit(node.stride)
-        steps = np.arange(node.lanes, dtype=node.dtype.numpy)
+        steps = np.arange(_count(node.lanes), dtype=node.dtype.numpy)
         strides = np.broadcast_to(stride, np.shape(base))  # of a vector base, one for each lane
         return (np.multiply.outer(steps, strides) + base).reshape(-1).astype(node.dtype.numpy)
 
     def visit_broadcast(self, node: e.Broadcast) -> Any:
         value = as_numpy(self.visit(node.value), node.value.dtype)
-        return np.tile(np.atleast_1d(np.asarray(value)), node.lanes)
+        return np.tile(np.atleast_1d(np.asarray(value)), _count(node.lanes))
 
     def visit_shuffle(self, node: e.Shuffle) -> Any:
         parts = [as_numpy(self.visit(vector), vector.dtype) for vector in node.vectors]
@@ -238,6 +238,14 @@ class Interpreter(Visitor):
     def _call_reinterpret(self, node: e.Call) -> Any:
         source = node.args[0]
         return reinterpret(as_numpy(self.visit(source), source.dtype), node.dtype)
+
+    def _call_vscale(self, node: e.Call) -> Any:
+        """Vectors are as short as a processor's may be: programs must not count on more."""
+        return 1
+
+    def _call_get_active_lane_mask(self, node: e.Call) -> Any:
+        base, limit = [int(self.visit(arg)) for arg in node.args]
+        return base + np.arange(_count(node.dtype.lanes)) < limit
 
     def _call_prefetch(self, node: e.Call) -> Any:
         """Has no effect on values; what it names may lie behind the end of the memory."""
@@ -323,7 +331,7 @@ class Interpreter(Visitor):
         self, var: e.Var, dtype: DType, extents: list[int], origin: tuple[int, ...] = ()
     ) -> None:
         extents = [max(extent, 0) for extent in extents]  # of a part of something empty
-        size = int(np.prod(extents, dtype=np.int64)) * dtype.lanes
+        size = int(np.prod(extents, dtype=np.int64)) * _count(dtype.lanes)
         data = np.zeros(size, dtype.numpy)
         if data.dtype.kind == "f":
             data.fill(np.nan)  # a read of what was never written shows up in the result
@@ -440,6 +448,11 @@ def _flat_view(array: Any) -> Any:
     return np.lib.stride_tricks.as_strided(array, (sum(steps) + 1,), (array.itemsize,))
 
 
+def _count(lanes: int) -> int:
+    return lanes.factor if isinstance(lanes, ScalableLanes) else lanes
+
+
 def _lanes_of(address: Any, dtype: DType) -> Any:
     """The addresses of all lanes of an element of a buffer of vectors."""
-    return (np.multiply.outer(address, dtype.lanes)[..., None] + np.arange(dtype.lanes)).reshape(-1)
+    count = _count(dtype.lanes)
+    return (np.multiply.outer(address, count)[..., None] + np.arange(count)).reshape(-1)

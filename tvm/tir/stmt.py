@@ -28,9 +28,11 @@ from .expr import (
     Var,
     as_expr,
     as_exprs,
+    as_lanes,
     int_imm,
 )
 from .linear import difference
+from .scalable import vscale_factor
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
@@ -338,11 +340,11 @@ class BufferRegion(ExprOp, Scriptable, Node):
 def index_of_range(item: Range, region: BufferRegion) -> PrimExpr:
     """The index, or the vector of indices, that covers a range."""
     extent = item.extent
-    if type(extent) is not IntImm:
+    if type(extent) is not IntImm and vscale_factor(extent) is None:
         raise ValueError(f"a vector requires a constant number of elements, got {region}")
-    if extent.value == 1:
+    if type(extent) is IntImm and extent.value == 1:
         return item.min
-    return Ramp(item.min, int_imm(item.min.dtype, 1), extent.value)
+    return Ramp(item.min, int_imm(item.min.dtype, 1), as_lanes(extent))
 
 
 class MatchBufferRegion(Scriptable, Node):

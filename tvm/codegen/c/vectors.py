@@ -19,6 +19,7 @@ from typing import Any
 from tvm.codegen.undefined import undefined_variable
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
+from tvm.support.dtype import ScalableLanes
 from tvm.tir.expr import Broadcast, Call, CallEffectKind, IntImm, Let, Ramp, Shuffle, Var
 from tvm.tir.intrinsics import INTRINSICS
 
@@ -53,6 +54,7 @@ class VectorWriter(ArithmeticWriter):
     @contextmanager
     def lanes(self, count: int) -> Iterator[str]:
         """A loop over lanes, for whose body the statements inside the block are."""
+        _require_fixed(count)
         before = self.code.lines
         with self.code.block(f"for (int32_t {LANE} = 0; {LANE} < {count}; ++{LANE})"):
             self.lane, self.before = LANE, before
@@ -84,6 +86,7 @@ class VectorWriter(ArithmeticWriter):
             type_ = TYPES[node.dtype.element]
             if node.dtype.lanes == 1:
                 return self.code.define(type_.text, "value", bare(self.visit(node)))
+            _require_fixed(node.dtype.lanes)
             name = self.code.name("vector")
             self.code.do(f"{type_.text} {name}[{node.dtype.lanes}]")
             self._fill(name, node)
@@ -194,3 +197,11 @@ def _constant(index: PrimExpr, node: Shuffle) -> int:
     if type(index) is not IntImm:
         raise LoweringError(f"shuffle needs constant indices, got {index}", at=node)
     return index.value
+
+
+def _require_fixed(lanes: int) -> None:
+    if isinstance(lanes, ScalableLanes):
+        raise LoweringError(
+            f"target c has no scalable vectors, got one of vscale() * {lanes.factor} lanes",
+            hint="use target llvm, or vectors of constant length",
+        )

@@ -38,7 +38,17 @@ from tvm.tir.intrinsics import INTRINSICS
 
 from .code import Code
 from .narrow_float import narrow, widen
-from .types import BOOL, FLOAT32, TYPES, float_text, integer_text, is_constant, mask_type, splat
+from .types import (
+    BOOL,
+    FLOAT32,
+    TYPES,
+    float_text,
+    integer_text,
+    is_constant,
+    mask_type,
+    splat,
+    vector_text,
+)
 
 
 def _binary(integer: str, floating: str) -> Callable[[Any, BinaryOpExpr], str]:
@@ -359,11 +369,9 @@ class ArithmeticWriter(Visitor):
             return operand
         if is_constant(operand) and not operand.startswith("@"):
             return splat(type_, operand)
-        text, lanes = type_.text, type_.lanes
+        text, zeros = type_.text, f"{vector_text(type_.lanes, 'i32')} zeroinitializer"
         first = self.code.pure(f"insertelement {text} poison, {type_.scalar} {operand}, i64 0")
-        return self.code.pure(
-            f"shufflevector {text} {first}, {text} poison, <{lanes} x i32> zeroinitializer"
-        )
+        return self.code.pure(f"shufflevector {text} {first}, {text} poison, {zeros}")
 
 
 def may_trap(node: PrimExpr, known: PrimExpr | None = None) -> bool:

@@ -13,6 +13,7 @@ from tvm.error import LoweringError
 from tvm.support.dtype import DType
 from tvm.tir.expr import Broadcast, BufferLoad, Call, FloatImm, IntImm, StringImm
 
+from .memory import require_vectors
 from .narrow_float import narrow, widen
 from .packed import PACKED
 from .processor_intrinsic import llvm_intrinsic
@@ -334,6 +335,7 @@ def _dp4a(w: FunctionWriter, call: Call) -> str:
 
 
 def _lane_mask(w: FunctionWriter, call: Call) -> str:
+    require_vectors(w.module, call)
     base, limit = call.args
     text = TYPES[base.dtype].text
     mask = mask_type(call.dtype.lanes)
@@ -390,12 +392,7 @@ def _extern(w: FunctionWriter, call: Call) -> str:
 
 def _vscale(w: FunctionWriter, call: Call) -> str:
     """How many times 128 bits a scalable vector register has."""
-    if w.module.options.cpu.features.isdisjoint(("sve", "v")):
-        raise LoweringError(
-            "tir.vscale requires scalable vectors",
-            at=call,
-            hint="-mattr=+sve on AArch64, -mattr=+v on RISC-V",
-        )
+    require_vectors(w.module, call)
     text = TYPES[call.dtype].text
     return w.code.pure(f"call {text} @llvm.vscale.{text}()")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tvm.codegen.undefined import undefined_variable
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
-from tvm.support.dtype import DType
+from tvm.support.dtype import DType, ScalableLanes
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
     Add,
@@ -21,12 +21,13 @@ from tvm.tir.expr import (
     Sub,
     Var,
 )
+from tvm.tir.scalable import is_vscale
 from tvm.tir.stmt import BufferStore
 
 from .alias import AliasScopes
 from .arithmetic import ArithmeticWriter
 from .near_lanes import NearLanes, find_near_lanes
-from .types import INT64, TYPES, LLVMType, mask_type
+from .types import BOOL, INT64, TYPES, LLVMType, mask_type, splat, vector_text
 
 if TYPE_CHECKING:
     from .module import ModuleWriter
@@ -50,6 +51,7 @@ class MemoryWriter(ArithmeticWriter):
     # ---- vectors
 
     def visit_broadcast(self, node: Broadcast) -> str:
+        require_vectors(self.module, node)
         value = self.visit(node.value)
         if node.value.dtype.lanes == 1:
             return self.broadcast(value, node.dtype)
@@ -63,9 +65,12 @@ class MemoryWriter(ArithmeticWriter):
             raise LoweringError(
                 "a ramp of vectors must be flattened before code generation", at=node
             )
+        require_vectors(self.module, node)
         base = self.broadcast(self.visit(node.base), node.dtype)
         stride = node.stride
         item = type_.scalar
+        if node.dtype.is_scalable:
+            return self._scalable_ramp(node, base)
         if type(stride) is IntImm:
             steps = ", ".join([f"{item} {lane * stride.value}" for lane in range(type_.lanes)])
             steps = f"<{steps}>"
@@ -74,6 +79,13 @@ class MemoryWriter(ArithmeticWriter):
             wide = self.broadcast(self.visit(stride), node.dtype)
             steps = self.code.pure(f"mul{self.no_wrap} {type_.text} {wide}, <{count}>")
         return self.code.pure(f"add{self.no_wrap} {type_.text} {base}, {steps}")
+
+    def _scalable_ramp(self, node: Ramp, base: str) -> str:
+        text = TYPES[node.dtype].text
+        lanes = self.code.pure(f"call {text} @llvm.stepvector()")
+        stride = self.broadcast(self.visit(node.stride), node.dtype)
+        steps = self.code.pure(f"mul{self.no_wrap} {text} {lanes}, {stride}")
+        return self.code.pure(f"add{self.no_wrap} {text} {base}, {steps}")
 
     def visit_shuffle(self, node: Shuffle) -> str:
         vectors = [(self.visit(v), v.dtype) for v in node.vectors]
@@ -101,6 +113,11 @@ class MemoryWriter(ArithmeticWriter):
 
     def lane(self, operand: str, type_: LLVMType, lane: int) -> str:
         """One lane of a vector."""
+        if isinstance(type_.lanes, ScalableLanes):
+            raise LoweringError(
+                f"an operation without a vector form is done lane by lane, got {type_.text}",
+                hint="use vectors of constant length for it",
+            )
         return self.code.pure(f"extractelement {type_.text} {operand}, i64 {lane}")
 
     def vector_of(self, operands: list[str], dtype: DType) -> str:
@@ -136,7 +153,7 @@ class MemoryWriter(ArithmeticWriter):
             if stride == 1:
                 pointer = self.element(buffer, index.base)
                 return self._load(type_, buffer, pointer, self._align(buffer, index.base))
-            if stride == -1 and buffer.dtype.lanes == 1:
+            if stride == -1 and buffer.dtype.lanes == 1 and not load.dtype.is_scalable:
                 return self._load_reversed(load, index)
         if buffer.dtype.lanes == 1 and (near := find_near_lanes(index)) is not None:
             return self._load_near(load, near)
@@ -168,6 +185,10 @@ class MemoryWriter(ArithmeticWriter):
         item = TYPES[load.buffer.dtype]
         if item.lanes > 1:
             raise LoweringError("vector elements can only be read contiguously", at=load)
+        if load.dtype.is_scalable:
+            type_ = TYPES[load.dtype]
+            every = splat(TYPES[BOOL.with_lanes(type_.lanes)], "true")
+            return self._from_memory(type_, self._masked_gather(load, index, type_, every))
         align = self._item_bytes(load.buffer)
         return self.vector_of(
             [self._load(item, load.buffer, p, align) for p in self._elements(load.buffer, index)],
@@ -188,12 +209,17 @@ class MemoryWriter(ArithmeticWriter):
                 f"call {type_.memory} @llvm.masked.load(ptr align {align} {pointer}, "
                 f"{masks} {mask}, {type_.memory} zeroinitializer){scope}"
             )
-        if _constant_stride(index) == -1 and load.buffer.dtype.lanes == 1:
+        is_fixed = not load.dtype.is_scalable
+        if _constant_stride(index) == -1 and load.buffer.dtype.lanes == 1 and is_fixed:
             return self._masked_load_reversed(load, index, type_, mask)
+        return self._masked_gather(load, index, type_, mask)
+
+    def _masked_gather(self, load: BufferLoad, index: PrimExpr, type_: LLVMType, mask: str) -> str:
+        masks, scope = mask_type(type_.lanes), self.aliases.metadata(load.buffer.data)
         pointers = self._pointers(load.buffer, index)
         align = self._item_bytes(load.buffer)
         return self.code.value(
-            f"call {type_.memory} @llvm.masked.gather(<{type_.lanes} x ptr> align {align} {pointers}, "
+            f"call {type_.memory} @llvm.masked.gather({vector_text(type_.lanes, 'ptr')} align {align} {pointers}, "
             f"{masks} {mask}, {type_.memory} zeroinitializer){scope}"
         )
 
@@ -262,6 +288,15 @@ class MemoryWriter(ArithmeticWriter):
     def _scatter(self, buffer: Buffer, index: PrimExpr, value: str, dtype: DType) -> None:
         item = TYPES[buffer.dtype]
         align = self._item_bytes(buffer)
+        if dtype.is_scalable:
+            type_, pointers = TYPES[dtype], self._pointers(buffer, index)
+            mask = TYPES[BOOL.with_lanes(dtype.lanes)]
+            self.code.do(
+                f"call void @llvm.masked.scatter({type_.memory} {self._to_memory(type_, value)}, "
+                f"{vector_text(dtype.lanes, 'ptr')} align {align} {pointers}, "
+                f"{mask.text} {splat(mask, 'true')}){self.aliases.metadata(buffer.data)}"
+            )
+            return
         for lane, pointer in enumerate(self._elements(buffer, index)):
             self._store(item, buffer, self.lane(value, TYPES[dtype], lane), pointer, align)
 
@@ -280,7 +315,10 @@ class MemoryWriter(ArithmeticWriter):
         else:
             align = self._item_bytes(store.buffer)
             found = self._pointers(store.buffer, index)
-            name, pointers = "llvm.masked.scatter", f"<{type_.lanes} x ptr> align {align} {found}"
+            name, pointers = (
+                "llvm.masked.scatter",
+                f"{vector_text(type_.lanes, 'ptr')} align {align} {found}",
+            )
         self.code.do(
             f"call void @{name}({type_.memory} {value}, {pointers}, {masks} {mask}){scope}"
         )
@@ -296,7 +334,7 @@ class MemoryWriter(ArithmeticWriter):
         one = self.code.pure('call i32 asm "", "=r,0"(i32 1)')
         bit = self.code.pure(f"trunc i32 {one} to i1")
         first = self.code.pure(f"insertelement {masks} poison, i1 {bit}, i64 0")
-        zeros = f"<{type_.lanes} x i32> zeroinitializer"
+        zeros = f"{vector_text(type_.lanes, 'i32')} zeroinitializer"
         every = self.code.pure(f"shufflevector {masks} {first}, {masks} poison, {zeros}")
         return str(self.code.pure(f"and {masks} {mask}, {every}"))
 
@@ -381,6 +419,17 @@ class MemoryWriter(ArithmeticWriter):
         size = type_.item_bytes * type_.lanes
         step = known_factor(index) * (size & -size)
         return min(base, step, 64) if step else min(base, 64)
+
+
+def require_vectors(module: ModuleWriter, node: PrimExpr) -> None:
+    """Refuse scalable vectors of a processor that has none."""
+    is_scalable = node.dtype.is_scalable or is_vscale(node)
+    if is_scalable and module.options.cpu.features.isdisjoint(("sve", "v")):
+        raise LoweringError(
+            f"{'tir.vscale' if is_vscale(node) else node.dtype} requires scalable vectors",
+            at=node,
+            hint="-mattr=+sve on AArch64, -mattr=+v on RISC-V",
+        )
 
 
 _WIDE_OPERATIONS: dict[type, str] = {Add: "add", Sub: "sub", Mul: "mul"}

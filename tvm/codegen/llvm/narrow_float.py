@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tvm.support.dtype import DType
 
 from .code import Code
-from .types import FLOAT32, TYPES, LLVMType, float_text, splat
+from .types import FLOAT32, TYPES, LLVMType, float_text, splat, vector_text
 
 
 def widen(code: Code, operand: str, dtype: DType) -> str:
@@ -57,7 +57,7 @@ def _types(dtype: DType) -> tuple[LLVMType, str, LLVMType]:
 
 
 def _vector(scalar: str, like: LLVMType) -> str:
-    return scalar if like.lanes == 1 else f"<{like.lanes} x {scalar}>"
+    return scalar if like.lanes == 1 else vector_text(like.lanes, scalar)
 
 
 def _int(like: LLVMType, value: int, scalar: str = "i32") -> str:

@@ -54,7 +54,7 @@ class NearLanes:
 
 def find_near_lanes(index: PrimExpr) -> NearLanes | None:
     """The lanes of an index, if two vectors of as many lanes hold all that they read."""
-    if index.dtype.lanes < LEAST_LANES:
+    if index.dtype.lanes < LEAST_LANES or index.dtype.is_scalable:
         return None
     found = _lanes(index)
     return found if found is not None and found.span <= 2 * len(found.offsets) else None

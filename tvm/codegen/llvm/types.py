@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from tvm.error import LoweringError
-from tvm.support.dtype import DType
+from tvm.support.dtype import DType, ScalableLanes
 from tvm.support.dtype import dtype as as_dtype
 
 INT32 = as_dtype("int32")
@@ -80,9 +80,16 @@ def _make_type(dtype: DType) -> LLVMType:
     if lanes == 1:
         return LLVMType(scalar, memory, scalar, kind, bits, 1, max(bits // 8, 1))
     return LLVMType(
-        f"<{lanes} x {scalar}>", f"<{lanes} x {memory}>", scalar, kind, bits, lanes,
+        vector_text(lanes, scalar), vector_text(lanes, memory), scalar, kind, bits, lanes,
         max(bits // 8, 1),
     )  # fmt: skip
+
+
+def vector_text(lanes: int, scalar: str) -> str:
+    """A vector type: ``<4 x i32>``, ``<vscale x 4 x i32>``."""
+    if isinstance(lanes, ScalableLanes):
+        return f"<vscale x {lanes.factor} x {scalar}>"
+    return f"<{lanes} x {scalar}>"
 
 
 _NUMPY = {
@@ -139,7 +146,7 @@ def is_constant(operand: str) -> bool:
 
 def mask_type(lanes: int) -> str:
     """The type of ``lanes`` truth values."""
-    return "i1" if lanes == 1 else f"<{lanes} x i1>"
+    return "i1" if lanes == 1 else vector_text(lanes, "i1")
 
 
 def quoted(name: str) -> str:

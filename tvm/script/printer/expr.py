@@ -12,7 +12,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.ir.visitor import Visitor
 from tvm.runtime.script_printer import PrinterConfig
-from tvm.support.dtype import DType
+from tvm.support.dtype import DType, ScalableLanes
 from tvm.tir import expr as e
 from tvm.tir import fold, op
 from tvm.tir.buffer import Buffer
@@ -237,10 +237,15 @@ class ExprPrinter(Visitor):
     # ---- vectors
 
     def visit_ramp(self, expr: e.Ramp) -> None:
-        self.call("Ramp", expr.base, expr.stride, str(expr.lanes))
+        self.call("Ramp", expr.base, expr.stride, self._lanes(expr.lanes))
 
     def visit_broadcast(self, expr: e.Broadcast) -> None:
-        self.call("Broadcast", expr.value, str(expr.lanes))
+        self.call("Broadcast", expr.value, self._lanes(expr.lanes))
+
+    def _lanes(self, lanes: int) -> str:
+        if isinstance(lanes, ScalableLanes):
+            return f"{self.T}.vscale() * {lanes.factor}"
+        return str(lanes)
 
     def visit_shuffle(self, expr: e.Shuffle) -> None:
         self.call("Shuffle", expr.vectors, expr.indices)
@@ -411,7 +416,12 @@ def producer_name(producer: Any) -> str:
 
 def is_slice(ramp: e.Ramp) -> bool:
     """Whether a ramp can be written as a slice."""
-    return type(ramp.stride) is e.IntImm and ramp.stride.value > 0 and ramp.base.dtype.lanes == 1
+    return (
+        type(ramp.stride) is e.IntImm
+        and ramp.stride.value > 0
+        and ramp.base.dtype.lanes == 1
+        and not ramp.dtype.is_scalable
+    )
 
 
 def rebuilds(name: str, args: list[Any], call: e.Call) -> bool:
