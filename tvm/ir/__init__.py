@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from . import _ffi_api, container, diagnostics, global_functions, instrument, transform
+from . import _ffi_api, container, diagnostics, expr, global_functions, instrument, transform
 from .adt import Constructor, TypeData
 from .affine_type import AffineType, TensorAffineType, TupleAffineType
 from .attrs import Attrs, DictAttrs, make_node
@@ -12,7 +12,7 @@ from .expr import BaseExpr, GlobalVar, PrimExpr, RelayExpr
 from .function import BaseFunc, CallingConv
 from .instrument import PassInstrument
 from .module import IRModule
-from .node import NODE_TYPES, Node
+from .node import Node
 from .op import Op, register_intrin_lowering, register_op_attr
 from .serialize import load_json, save_json
 from .span import SequentialSpan, SourceMap, SourceName, Span
@@ -56,6 +56,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("FloatImm", "IntImm", "Range"):  # loop-level nodes that have classic names here
-        return NODE_TYPES[name]
+    if name in ("FloatImm", "IntImm", "Range"):  # loop-level nodes
+        return getattr(expr, name)
     raise AttributeError(f"module 'tvm.ir' has no attribute {name!r}")

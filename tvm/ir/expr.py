@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tvm.error import TypeCheckError
 from tvm.support import DType
 
-from .node import Node, ignored
+from .node import NODE_TYPES, Node, ignored
 from .span import Span
 
 if TYPE_CHECKING:
@@ -114,3 +114,9 @@ def call_global(gvar: GlobalVar, args: tuple[Any, ...]) -> Any:
     """Build the call of a global function in the language of its arguments."""
     kind = next((k for k in _GLOBAL_CALLS if args and isinstance(args[0], k)), RelayExpr)
     return _GLOBAL_CALLS[kind](gvar, args)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("FloatImm", "IntImm", "Range"):  # loop-level nodes that have classic names here
+        return NODE_TYPES[name]
+    raise AttributeError(f"module 'tvm.ir.expr' has no attribute {name!r}")
