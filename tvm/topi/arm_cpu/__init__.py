@@ -4,7 +4,9 @@ Schedules for processors with vector registers read the width of these from the 
 Arm are the ones of x86.
 """
 
-from . import nn, x86
+from tvm.topi import nn, x86
+
+from .conv2d_int8 import is_int8_hw_support
 
 bitserial_conv2d_nchw = x86.bitserial_conv2d_nchw
 bitserial_conv2d_nhwc = x86.bitserial_conv2d_nhwc
