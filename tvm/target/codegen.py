@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from tvm._ffi import get_global_func
 from tvm._ffi.registry import register_func
 
-from .cpu import cpu_info
+from .cpu import cpu_info, llvm_features, named_processors
+from .cpu_features import CHECKED
 from .host import host_features, host_name, host_triple
 from .kind import TargetError
 from .llvm_tables import known_processors, known_targets
@@ -23,9 +25,22 @@ def build_module(mod: Any, target: Any) -> Any:
 
 
 def target_has_features(cpu_features: str | Iterable[str], target: Any = None) -> bool:
-    """Whether the target's processor has all of the features."""
+    """Whether the processor of a target, of the current one by default, has all of the features.
+
+    Parameters
+    ----------
+    cpu_features : str or list of str
+        LLVM's names of features, such as ``"avx512vnni"``.
+    target : Target or str, optional
+        The target.
+    """
     wanted = [cpu_features] if isinstance(cpu_features, str) else list(cpu_features)
-    return cpu_info(Target.canon_target(target)).features.issuperset(wanted)
+    found = Target.canon_target(target) or Target.current(allow_none=False)
+    assert found is not None
+    info = cpu_info(found)
+    if info.name in named_processors() and set(wanted) <= set(CHECKED.get(info.arch, ())):
+        return info.features.issuperset(wanted)
+    return llvm_features(found).issuperset(wanted)
 
 
 def llvm_cpu_has_features(cpu_features: str | Iterable[str], target: Any = None) -> bool:
@@ -34,8 +49,17 @@ def llvm_cpu_has_features(cpu_features: str | Iterable[str], target: Any = None)
 
 
 def llvm_get_cpu_features(target: Any = None) -> dict[str, str]:
-    """The features of the target's processor."""
-    return dict.fromkeys(sorted(cpu_info(Target.canon_target(target)).features), "")
+    """The features of the processor of a target, of the current one or this machine by default."""
+    found = Target.canon_target(target) or Target.current() or Target("llvm")
+    info = cpu_info(found)
+    if info.name and info.name != host_name() and info.name not in known_processors(info.triple):
+        print(
+            f"Error: Using LLVM {llvm_version_major()} with `-mcpu={info.name}` is not valid in "
+            f"`-mtriple={found.attrs.get('mtriple', info.triple)}`, using default `-mcpu=generic`",
+            file=sys.stderr,
+        )
+        found = Target({**found.export(), "mcpu": "generic"})
+    return dict.fromkeys(sorted(llvm_features(found)), "")
 
 
 _IN_TRIPLES = {"x86": "i386", "x86-64": "x86_64"}

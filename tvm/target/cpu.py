@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .cpu_features import ARM_CPUS, X86_CPUS, with_implied, without
+from .cpu_features import X86_CPUS, host_feature_set, named_features, with_implied, without
 from .host import host_caches, host_cores, host_features, host_name
 from .kind import TargetError
+from .llvm_tables import processor_features
 from .target_node import Target
 from .triple import runs_here, target_triple
 
@@ -78,7 +79,7 @@ def cpu_info(target: Target | None = None) -> CpuInfo:
     name = machine_cpu(target)
     triple = target_triple(target.attrs)
     arch = triple.split("-")[0]
-    base = _host_feature_set() if native else _named_features(arch, name)
+    base = host_feature_set() if native else named_features(triple, name)
     features = _adjusted(base, target.mattr)
     caches = host_caches() if native or name == host_name() else {}
     bits, registers = _vectors(arch, features)
@@ -118,10 +119,6 @@ def machine_features(target: Target) -> str:
     return ",".join([*(host_features() if is_native(target) else ()), *target.mattr])
 
 
-def _host_feature_set() -> frozenset[str]:
-    return frozenset([f[1:] for f in host_features() if f.startswith("+")])
-
-
 def _vectors(arch: str, features: frozenset[str]) -> tuple[int, int]:
     """Vector bits and registers."""
     if arch in ("x86_64", "i386", "i686"):
@@ -133,15 +130,12 @@ def _vectors(arch: str, features: frozenset[str]) -> tuple[int, int]:
     return 128, 16
 
 
-def _named_features(arch: str, name: str) -> frozenset[str]:
-    """The features that a processor's name implies."""
-    known = {**X86_CPUS, **ARM_CPUS}.get(name)
-    if known is None and name and name == host_name():
-        return _host_feature_set()
-    base = ("neon" if arch.startswith(("aarch64", "arm64")) else "") if known is None else known
-    if name in ARM_CPUS and arch.startswith(("arm", "thumb")) and not arch.startswith("arm64"):
-        base += " dsp"  # of which 64-bit code has no use
-    return frozenset(base.split())
+def llvm_features(target: Target) -> frozenset[str]:
+    """All features that LLVM gives the target's processor; :func:`cpu_info` has those for schedules."""
+    if is_native(target):
+        return _adjusted(host_feature_set(), target.mattr)
+    name, triple = machine_cpu(target), target_triple(target.attrs)
+    return processor_features(triple, name, ",".join(target.mattr))
 
 
 def _adjusted(base: frozenset[str], mattr: list[str]) -> frozenset[str]:

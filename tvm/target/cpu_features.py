@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .host import host_features
+from .host import host_features, host_name
+from .llvm_tables import known_processors, processor_features
 
-# features by generation, each including the one before
+# Features of common processors, so that LLVM need not be asked; by generation, each including the one
+# before.
 _V3 = "sse4.1 sse4.2 avx avx2 fma f16c bmi bmi2 popcnt"
 _V4 = f"{_V3} avx512f avx512bw avx512cd avx512dq avx512vl"
 _VNNI = f"{_V4} avx512vnni"
 _BF16 = f"{_VNNI} avx512bf16"
 X86_CPUS = {
     **dict.fromkeys(("x86-64-v2", "nehalem", "westmere"), "sse4.1 sse4.2 popcnt"),
-    **dict.fromkeys(("sandybridge", "ivybridge", "corei7-avx", "core-avx-i"), "sse4.1 sse4.2 avx"),
+    **dict.fromkeys(("sandybridge", "corei7-avx"), "sse4.1 sse4.2 avx"),
+    **dict.fromkeys(("ivybridge", "core-avx-i"), "sse4.1 sse4.2 avx f16c"),
     **dict.fromkeys(
         ("x86-64-v3", "haswell", "broadwell", "core-avx2", "skylake", "znver1", "znver2", "znver3"),
         _V3,
@@ -23,7 +26,8 @@ X86_CPUS = {
     **dict.fromkeys(
         ("cascadelake", "icelake-client", "icelake-server", "tigerlake", "rocketlake"), _VNNI
     ),
-    **dict.fromkeys(("cooperlake", "znver4", "znver5"), _BF16),
+    **dict.fromkeys(("cooperlake", "znver4"), _BF16),
+    "znver5": f"{_BF16} avxvnni",
     **dict.fromkeys(
         ("sapphirerapids", "emeraldrapids", "graniterapids"),
         f"{_BF16} avxvnni avx512fp16 amx-tile amx-int8 amx-bf16",
@@ -122,6 +126,26 @@ def without(features: set[str], removed: str) -> set[str]:
     return {f for f in features if removed not in with_implied([f])}
 
 
+def named_features(triple: str, name: str) -> frozenset[str]:
+    """The features that a processor's name implies: written down here, this machine's, or LLVM's."""
+    arch = triple.split("-")[0]
+    is_arm64 = arch.startswith(("aarch64", "arm64"))
+    known = {**X86_CPUS, **ARM_CPUS}.get(name)
+    if known is None and name and name == host_name():
+        return host_feature_set()
+    if known is None and name in known_processors(triple):
+        return processor_features(triple, name)
+    features = ("neon" if is_arm64 else "") if known is None else known
+    if name in ARM_CPUS and arch.startswith(("arm", "thumb")) and not is_arm64:
+        features += " dsp"  # of which 64-bit code has no use
+    return frozenset(features.split())
+
+
+def host_feature_set() -> frozenset[str]:
+    """The features of this machine's processor."""
+    return frozenset([f[1:] for f in host_features() if f.startswith("+")])
+
+
 def required_features(arch: str, features: frozenset[str]) -> tuple[str, ...]:
     """The features that code for the processor may use and a loader must ask for."""
     return tuple([name for name in CHECKED.get(arch, ()) if name in features])
@@ -129,5 +153,5 @@ def required_features(arch: str, features: frozenset[str]) -> tuple[str, ...]:
 
 def missing_here(required: Iterable[str]) -> list[str]:
     """Those of the features that this processor lacks."""
-    ours = with_implied([f[1:] for f in host_features() if f.startswith("+")])
+    ours = with_implied(host_feature_set())
     return [name for name in required if name not in ours]

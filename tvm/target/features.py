@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .cpu_features import ARM_CPUS, with_implied
+from .cpu_features import named_features, with_implied
+from .triple import target_triple
 
 if TYPE_CHECKING:
     from .target_node import Target
@@ -38,6 +39,7 @@ class TargetFeatures:
         if (feature := _FROM_MATTR.get(name)) is None:
             return None
         given = [item[1:] for item in target.mattr if item.startswith("+")]
-        if feature in with_implied([*given, *ARM_CPUS.get(target.mcpu, "").split()]):
+        named = named_features(target_triple(target.attrs), target.mcpu)
+        if feature in with_implied([*given, *named]):
             return True
         return name == "has_asimd" and bool(self.is_aarch64)

@@ -8,11 +8,15 @@ from enum import Enum
 from types import MappingProxyType
 
 from tvm._ffi.runtime_ctypes import Device
-from tvm.error import TVMError, suggest
+from tvm.error import InternalError, TVMError, suggest
 
 
 class TargetError(TVMError, ValueError):
     """A target text, dictionary or option is wrong."""
+
+
+class MissingTargetError(TargetError, InternalError):
+    """There is no current target; classic programs catch it as an InternalError."""
 
 
 class OptionType(Enum):

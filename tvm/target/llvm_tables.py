@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
+
+from tvm.error import InternalError
 
 # LLVM only prints the tables, to the error stream of its process
 _PRINT = """
@@ -40,6 +44,30 @@ def known_features(triple: str) -> dict[str, str]:
     """LLVM's names of the features of a triple's processors, with what they are."""
     _, _, features = _tables(triple).partition("Available features")
     return dict(re.findall(r"^  (\S+)\s+- (.*)$", features, re.MULTILINE))
+
+
+@cache
+def processor_features(triple: str, name: str, mattr: str = "") -> frozenset[str]:
+    """LLVM's names of the features of a processor, with what ``+sve,-neon`` and the like change."""
+    known = known_features(triple)
+    processors = known_processors(triple)
+    # what selects how code is generated is no feature of a processor
+    wanted = [
+        feature
+        for feature, meaning in known.items()
+        if feature not in processors and not re.search(r"\bmode\b|rocessors?\.", meaning)
+    ]
+    return frozenset(_probe(triple, name, mattr, wanted))
+
+
+def _probe(triple: str, name: str, mattr: str, wanted: list[str]) -> list[str]:
+    # as a text: beside a file, its folder would be the first to import from
+    command = [sys.executable, "-c", Path(__file__).with_name("feature_probe.py").read_text()]
+    given = json.dumps([triple, name, mattr, wanted])
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InternalError(f"LLVM does not tell the features of {name}: {done.stderr.strip()}")
+    return list(json.loads(done.stdout))
 
 
 @cache  # a fact of the installed LLVM

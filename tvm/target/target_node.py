@@ -11,7 +11,7 @@ from tvm.support.scope import Scoped
 
 from .features import TargetFeatures
 from .host import host_features, host_name
-from .kind import TARGET_KINDS, TargetError, TargetKind
+from .kind import TARGET_KINDS, MissingTargetError, TargetError, TargetKind
 from .parse import attrs_text, read_config
 
 _CURRENT: Scoped[Target] = Scoped("target")
@@ -107,8 +107,8 @@ class Target(Node, key="Target"):
         """The target of the innermost ``with`` block."""
         found = _CURRENT.current()
         if found is None and not allow_none:
-            raise TargetError(
-                "a current target is required, got none", hint='with tvm.target.Target("llvm"):'
+            raise MissingTargetError(
+                "Target context required, got none", hint='with tvm.target.Target("llvm"):'
             )
         return found
 
