@@ -10,15 +10,10 @@ from tests.errors.messages import refusal
 from tvm.support.absent import explanation
 
 PARTS = [
-    ("tvm", "rpc", "export_library"),
-    ("tvm", "auto_scheduler", "tvm.autotvm"),
-    ("tvm", "meta_schedule", "tvm.autotvm"),
     ("tvm", "dlight", "cost model"),
     ("tvm", "relax", "relay"),
     ("tvm.tir", "Schedule", "te.create_schedule"),
     ("tvm.tir", "schedule", "te.create_schedule"),
-    ("tvm.contrib", "cudnn", "targets llvm and c"),
-    ("tvm.contrib", "nvcc", "targets llvm and c"),
     ("tvm.contrib", "hexagon", "targets llvm and c"),
     ("tvm.micro", "project", "--output-format mlf"),
     ("tvm.micro", "Session", "--output-format mlf"),
@@ -41,10 +36,38 @@ def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead
         assert refusal(lambda text=statement: exec(text), ModuleNotFoundError) == sentence
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "instead"),
+    [
+        ("tvm.rpc", "connect", "export_library"),
+        ("tvm.auto_scheduler", "TaskScheduler", "tvm.autotvm"),
+        ("tvm.meta_schedule", "tune_tir", "tvm.autotvm"),
+        ("tvm.contrib.thrust", "can_use_thrust", "targets llvm and c"),
+    ],
+)
+def test_parts_for_some_uses_are_imported_and_refused_there(
+    part: str, name: str, instead: str
+) -> None:
+    module = importlib.import_module(part)
+    sentence = explanation(part)
+    assert sentence is not None and instead in sentence
+    assert not hasattr(module, name) and not hasattr(module, "__wrapped__")
+    assert refusal(lambda: getattr(module, name), AttributeError) == sentence
+    for statement in (f"import {part}.{name}", f"from {part} import {name}"):
+        assert refusal(lambda text=statement: exec(text), ModuleNotFoundError) == sentence
+
+
+@pytest.mark.parametrize("part", ["cudnn", "nvcc"])
+def test_device_libraries_refuse_what_they_would_run(part: str) -> None:
+    module = importlib.import_module(f"tvm.contrib.{part}")
+    text = refusal(lambda: module.compile_cuda, AttributeError)
+    assert text.startswith(f"tvm.contrib.{part}.compile_cuda is not in this release; ")
+
+
 def test_absent_parts_can_be_probed() -> None:
     import tvm
 
-    assert not hasattr(tvm, "relax") and getattr(tvm, "rpc", None) is None
+    assert not hasattr(tvm, "relax") and not hasattr(tvm, "dlight")
     with pytest.raises(ImportError, match="tvm.rpc is not in this release"):
         importlib.import_module("tvm.rpc.server")
 

@@ -1,12 +1,17 @@
 """Parts of the classic release that this one does not have: a sentence for each, whichever way one
 asks for it. ``import tvm.relax`` raises ModuleNotFoundError, ``tvm.relax`` AttributeError.
+
+Programs import some parts at their head and use them only on request, for a board or a device:
+``from tvm import rpc`` gives a module, and ``rpc.connect`` raises.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
+from functools import partial
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
@@ -26,7 +31,7 @@ _BOARDS = (
 _ONNX = "models of this format are converted to ONNX first, which relay.frontend.from_onnx imports"
 
 _GPU_MODULES = """
-    cublas cublaslt cuda_graph cudnn curand cutlass hipblas miopen nvcc nvrtc rocblas rocm spirv_utils
+    cublas cublaslt cuda_graph curand cutlass hipblas miopen nvrtc rocblas rocm spirv_utils
     thrust
 """
 _FORMATS = (
@@ -60,6 +65,11 @@ _INSTEAD: dict[str, dict[str, str]] = {
         " ".join([f"from_{name}" for name in _FORMATS.replace("paddlepaddle", "paddle").split()]): _ONNX,
     },
 }  # fmt: skip
+# parts that raise where they are used, rather than where they are imported
+_IMPORTABLE = frozenset(
+    ["tvm.auto_scheduler", "tvm.meta_schedule", "tvm.rpc"]
+    + [f"tvm.contrib.{name}" for name in f"{_GPU_MODULES} xcode ndk".split()]
+)
 _SENTENCES = {
     f"{package}.{name}": instead
     for package, groups in _INSTEAD.items()
@@ -80,15 +90,31 @@ def attribute_error(module: str, name: str) -> AttributeError:
     return AttributeError(text or f"module {module!r} has no attribute {name!r}")
 
 
-class _AbsentParts(MetaPathFinder):
+class _AbsentParts(MetaPathFinder, Loader):
     """Asked after all others have found nothing."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> None:
-        if (text := explanation(fullname)) is not None:
+    ) -> ModuleSpec | None:
+        if fullname in _IMPORTABLE:
+            # a package, so that `from part import name` asks here for the name too
+            return ModuleSpec(fullname, self, is_package=True)
+        package = fullname.rpartition(".")[0]
+        part = package if package in _IMPORTABLE else fullname
+        if (text := explanation(part)) is not None:
             # without a name: `from package import part` would hide the sentence of a part it names
             raise ModuleNotFoundError(text, path=fullname)
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__doc__ = explanation(module.__name__)
+        module.__dict__["__getattr__"] = partial(_refuse, module.__name__)
+
+
+def _refuse(part: str, name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(f"module {part!r} has no attribute {name!r}")
+    raise AttributeError(explanation(part))
 
 
 def install() -> None:

@@ -1,0 +1,101 @@
+"""What NVIDIA's devices can do, by their compute capability.
+
+have_int8("6.1")    ->    True
+
+The compiler nvcc itself is not called by this release: code is generated for processors.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from tvm.target.target import Target
+
+
+def parse_compute_version(compute_version: str) -> tuple[int, int]:
+    """The major and minor number of a compute capability.
+
+    Parameters
+    ----------
+    compute_version : str
+        Such as "6.1".
+    """
+    major, _, minor = compute_version.partition(".")
+    try:
+        return int(major), int(minor)
+    except ValueError:
+        raise RuntimeError(
+            f"a compute capability is two numbers with a point, got {compute_version!r}"
+        ) from None
+
+
+def get_target_compute_version(target: Target | None = None) -> str:
+    """The compute capability that a target names by its architecture, sm_86 is "8.6".
+
+    Parameters
+    ----------
+    target : tvm.target.Target, optional
+        The target; the innermost scope's by default.
+    """
+    target = target or Target.current(allow_none=True)
+    arch = str(target.arch) if target is not None and target.arch else ""
+    digits = arch.removeprefix("sm_").rstrip("af")
+    if not arch.startswith("sm_") or not digits.isdigit():
+        raise ValueError(
+            f"a target names its compute capability as `-arch=sm_86` does, got {target}"
+        )
+    return f"{digits[:-1]}.{digits[-1]}"
+
+
+def have_fp16(compute_version: str) -> bool:
+    """Whether devices compute with float16.
+
+    Parameters
+    ----------
+    compute_version : str
+        Such as "6.1".
+    """
+    version = parse_compute_version(compute_version)
+    return version == (5, 3) or version >= (6, 0)
+
+
+def have_int8(compute_version: str) -> bool:
+    """Whether devices have products of four pairs of int8.
+
+    Parameters
+    ----------
+    compute_version : str
+        Such as "6.1".
+    """
+    return parse_compute_version(compute_version) >= (6, 1)
+
+
+def have_tensorcore(compute_version: str | None = None, target: Target | None = None) -> bool:
+    """Whether devices have tensor cores.
+
+    Parameters
+    ----------
+    compute_version : str, optional
+        Such as "7.0"; the target's by default.
+    target : tvm.target.Target, optional
+        The target, where no capability is given.
+    """
+    return parse_compute_version(compute_version or get_target_compute_version(target)) >= (7, 0)
+
+
+def have_bf16(compute_version: str) -> bool:
+    """Whether devices compute with bfloat16.
+
+    Parameters
+    ----------
+    compute_version : str
+        Such as "8.0".
+    """
+    return parse_compute_version(compute_version) >= (8, 0)
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(
+        f"tvm.contrib.nvcc.{name} is not in this release; code is generated for processors, "
+        "by the targets llvm and c"
+    )
