@@ -225,3 +225,8 @@ def test_legalisation_helpers_keep_what_products_stand_for(dtypes: tuple[str, st
     for expr in changed:
         if expr is not None:
             np.testing.assert_array_equal(value(expr), value(body))
+
+
+def test_operators_are_names_of_the_dialect_too() -> None:
+    assert relay.qnn.conv2d is relay.qnn.op.conv2d
+    assert relay.qnn.requantize_config is relay.qnn.op.requantize_config

@@ -4,3 +4,4 @@ qnn.dense(%x, %w, 3, 0, %s, %t)    ->    nn.dense(%x, %w, out_dtype="int32") - 3
 """
 
 from . import op, transform
+from .op.qnn import *
