@@ -30,11 +30,11 @@ from .expr import (
 )
 from .linear import difference
 from .scalable import vscale_factor
+from .stmt import BufferRegion, BufferStore, range_of_index
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
 
-    from .stmt import BufferRegion, BufferStore
 
 # elements of the widest vector start at multiples of this many bytes
 DEFAULT_ALIGNMENT = 64
@@ -136,7 +136,7 @@ class Buffer(Scriptable, Node):
     def vstore(self, begin: Any, value: Any, predicate: PrimExpr | None = None) -> BufferStore:
         """The statement that stores a vector at the indices ``begin``."""
         value = as_expr(value, self.dtype.element)
-        return _stmt.BufferStore(self, value, self._vector_indices(begin, value.dtype), predicate)
+        return BufferStore(self, value, self._vector_indices(begin, value.dtype), predicate)
 
     def _vector_indices(self, begin: Any, dtype: DType) -> tuple[PrimExpr, ...]:
         indices = list(as_exprs(begin))
@@ -214,9 +214,8 @@ class Buffer(Scriptable, Node):
         return BufferLoad(self, tuple([self._ramp(item) for item in items]))
 
     def _region(self, items: Sequence[Any]) -> BufferRegion:
-        from_slice = _stmt.range_of_index
-        region = [from_slice(item, self.shape[axis]) for axis, item in enumerate(items)]
-        return _stmt.BufferRegion(self, tuple(region))
+        region = [range_of_index(item, self.shape[axis]) for axis, item in enumerate(items)]
+        return BufferRegion(self, tuple(region))
 
     def _ramp(self, item: Any) -> PrimExpr:
         if not isinstance(item, slice):
@@ -301,7 +300,3 @@ def decl_buffer(
         data_alignment if data_alignment > 0 else DEFAULT_ALIGNMENT, offset_factor or 1, kind,
         tuple([int_imm(INT32, int(s)) for s in axis_separators or ()]), span=span,
     )  # fmt: skip
-
-
-# loads and stores of a buffer are nodes that name it
-from . import stmt as _stmt  # noqa: E402

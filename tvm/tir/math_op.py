@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
-from . import op as _op
+from . import arithmetic as _op
 from .expr import (
     BOOL,
     FLOAT32,
@@ -25,6 +25,7 @@ from .expr import (
 )  # fmt: skip
 from .fold import float_imm
 from .intrinsics import INTRINSICS
+from .rounding import ceil, floor, nearbyint, round, trunc
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
@@ -185,30 +186,7 @@ def _require_integers(name: str, value: PrimExpr) -> None:
         raise TypeError(f"{name} requires integers, got {value.dtype}")
 
 
-# ---- rounding and signs
-
-
-def _rounding(name: str, function: Callable[[float], float], text: str) -> Callable[..., PrimExpr]:
-    intrinsic = INTRINSICS[name]
-
-    def build(x: Any, span: Span | None = None) -> PrimExpr:
-        value = as_expr(x)
-        if not value.dtype.is_float:
-            return value
-        if type(value) is FloatImm and math.isfinite(value.value):
-            return float_imm(value.dtype, function(value.value))
-        return make_call(value.dtype, intrinsic, (value,), span)
-
-    build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"Floats rounded {text}; integers as they are."
-    return build
-
-
-floor = _rounding("floor", math.floor, "down")
-ceil = _rounding("ceil", math.ceil, "up")
-trunc = _rounding("trunc", math.trunc, "towards zero")
-nearbyint = _rounding("nearbyint", lambda x: float(x.__round__()), "to the nearest, ties to even")
-round = _rounding("round", lambda x: float(x.__round__()), "to the nearest, ties to even")
+# ---- signs
 
 
 def abs(x: Any, span: Span | None = None) -> PrimExpr:

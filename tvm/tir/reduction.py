@@ -10,7 +10,7 @@ from typing import Any
 from tvm.ir.expr import PrimExpr
 from tvm.support import dtype as as_dtype
 
-from . import op as _op
+from . import arithmetic as _op
 from .expr import BOOL, CommReducer, IterVar, IterVarType, Reduce, Var, as_expr, const
 from .math_op import infinity, max_value, min_value
 

@@ -15,7 +15,6 @@ from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
 from . import op
-from .buffer import Buffer, DataProducer
 from .expr import (
     BOOL,
     BufferLoad,
@@ -36,6 +35,8 @@ from .scalable import vscale_factor
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span
+
+    from .buffer import Buffer, DataProducer
 
 
 class Stmt(Scriptable, Node):
