@@ -13,8 +13,7 @@ with autotvm.apply_history_best("matmul.log"), tvm.target.Target("llvm"):
     s, arg_bufs = matmul(512, 512, 512, "float32")
 """
 
-import importlib as _importlib
-from typing import Any as _Any
+from tvm.support.later import names_from_above as _names_from_above
 
 from . import database, env, feature, measure, record, task, tophub, tuner, utils
 from .env import GLOBAL_SCOPE
@@ -43,9 +42,4 @@ from .task import (
 )
 from .tuner import callback
 
-
-def __getattr__(name: str) -> _Any:
-    # it is built on relay, which is built on this package
-    if name == "graph_tuner":
-        return _importlib.import_module("tvm.autotvm.graph_tuner")
-    raise AttributeError(f"module 'tvm.autotvm' has no attribute {name!r}")
+__getattr__ = _names_from_above(__name__)

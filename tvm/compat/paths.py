@@ -13,6 +13,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from tvm.support.later import provide
+
 # package -> the modules that it had
 CLASSIC = {
     "tvm.ir": "base tensor_type type_relation",
@@ -47,6 +49,29 @@ CLASSIC = {
         conv2d_avx_common conv2d_int8 conv2d_transpose conv3d conv3d_transpose dense_alter_op depthwise_conv2d
         group_conv2d nn pooling roi_align sparse
     """,
+}
+
+
+# package -> names that it had, and the layers above it define: (name, module or module:attribute)
+FROM_ABOVE = {
+    "tvm.autotvm": {"graph_tuner": "tvm.autotvm.graph_tuner"},
+    "tvm.autotvm.task": {
+        "extract_from_multiple_program": "tvm.autotvm.task.relay_integration:extract_from_multiple_program",
+        "extract_from_program": "tvm.autotvm.task.relay_integration:extract_from_program",
+        "relay_integration": "tvm.autotvm.task.relay_integration",
+    },
+    "tvm.relay": {
+        name: f"tvm.compat.relay:{name}" for name in ("Module", "build_config", "module")
+    },
+    "tvm.relay.analysis": {
+        "extract_fused_functions": "tvm.relay.transform.fused_functions:extract_fused_functions",
+        "get_calibration_data": "tvm.relay.calibration:get_calibration_data",
+    },
+    "tvm.relay.expr": {"bind": "tvm.relay.traverse:bind"},
+    "tvm.support": {"FrontendTestModule": "tvm.runtime.frontend_module:FrontendTestModule"},
+    "tvm.tir.analysis": {
+        "get_vtcm_compaction_passes": "tvm.tir.pipeline:get_vtcm_compaction_passes"
+    },
 }
 
 
@@ -109,6 +134,8 @@ def _absent_library(package: str, name: str) -> ModuleType | None:
 
 
 def install() -> None:
-    """Ask here last when a module is imported."""
+    """Ask here last when a module is imported, and for the names in `FROM_ABOVE`."""
+    for package, places in FROM_ABOVE.items():
+        provide(package, places)
     if not any([isinstance(finder, ClassicPaths) for finder in sys.meta_path]):
         sys.meta_path.append(ClassicPaths())

@@ -12,7 +12,7 @@ from tvm.ir.transform import PassContext
 from tvm.support.deprecation import warn_renamed
 
 
-def build_config(
+def _build_config(
     opt_level: int = 2,
     fallback_device: Any = None,
     add_pass: Iterable[str] | None = None,
@@ -35,13 +35,15 @@ def build_config(
 # old name -> what it is, its spelling today
 NAMES: dict[str, tuple[Any, str]] = {
     "Module": (IRModule, "tvm.IRModule"),
-    "build_config": (build_config, "tvm.transform.PassContext"),
+    "build_config": (_build_config, "tvm.transform.PassContext"),
     "module": (SimpleNamespace(Module=IRModule), "tvm.ir"),
 }
 
 
-def find_old_name(name: str) -> Any:
+def __getattr__(name: str) -> Any:
     """What ``tvm.relay.<name>`` was, with a warning."""
+    if name not in NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found, today = NAMES[name]
     warn_renamed(f"tvm.relay.{name}", today, stacklevel=4)
     return found

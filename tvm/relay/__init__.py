@@ -4,6 +4,7 @@ from importlib import import_module as _import_module
 
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
+from tvm.support.later import names_from_above as _names_from_above
 
 from . import (
     adt,
@@ -98,8 +99,7 @@ vm = _vm  # the machine's operators have that name in `relay.op`
 def __getattr__(name: str) -> object:
     if name == "testing":  # at its first use: programs for users do without it
         return _import_module("tvm.relay.testing")
-    if name in ("Module", "build_config", "module"):
-        compat = _import_module("tvm.compat.relay")
-        # kept, so that each old name warns once
-        return globals().setdefault(name, compat.find_old_name(name))
-    raise AttributeError(f"module 'tvm.relay' has no attribute {name!r}")
+    return _find_above(name)
+
+
+_find_above = _names_from_above(__name__)

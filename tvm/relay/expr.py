@@ -7,7 +7,6 @@ are in `function.py`; the operators a call may name are in `op/`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -33,6 +32,7 @@ from tvm.relay.with_fields import (
 )
 from tvm.runtime.ndarray import NDArray
 from tvm.support.dtype import dtype as as_dtype
+from tvm.support.later import names_from_above
 
 Expr = RelayExpr
 
@@ -478,7 +478,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "bind":  # it walks expressions, which stands above this module
-        return import_module("tvm.relay.traverse").bind
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = names_from_above(__name__)

@@ -4,6 +4,7 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from .dtype import DType, ScalableLanes, dtype, dtype_from_code
+from .later import names_from_above as _names_from_above
 from .naming import UniqueNames
 from .scope import Scoped, compiling, deep, deep_recursion
 
@@ -24,6 +25,7 @@ def __getattr__(name: str) -> _Any:
     # reading the metadata of packages costs 20 ms, which `import tvm` need not pay
     if name in ("describe", "libinfo"):
         return getattr(_importlib.import_module(".report", __name__), name)
-    if name == "FrontendTestModule":  # its classic place; modules are above this layer
-        return _importlib.import_module("tvm.runtime.frontend_module").FrontendTestModule
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _find_above(name)
+
+
+_find_above = _names_from_above(__name__)

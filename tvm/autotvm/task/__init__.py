@@ -1,7 +1,6 @@
 """Tasks, their configuration spaces, and which configuration holds where."""
 
-import importlib as _importlib
-from typing import Any as _Any
+from tvm.support.later import names_from_above as _names_from_above
 
 from .code_hash import attach_code_hash, attach_code_hash_to_arg
 from .dispatcher import (
@@ -31,12 +30,4 @@ from .topi_integration import (
     register_topi_schedule,
 )
 
-# from relay, which is built on this package
-_OF_RELAY = ("extract_from_multiple_program", "extract_from_program")
-
-
-def __getattr__(name: str) -> _Any:
-    if name == "relay_integration" or name in _OF_RELAY:
-        module = _importlib.import_module("tvm.autotvm.task.relay_integration")
-        return module if name == "relay_integration" else getattr(module, name)
-    raise AttributeError(f"module 'tvm.autotvm.task' has no attribute {name!r}")
+__getattr__ = _names_from_above(__name__)

@@ -1,6 +1,6 @@
 """Questions about relay programs."""
 
-from importlib import import_module as _import_module
+from tvm.support.later import names_from_above as _names_from_above
 
 from ..traverse import all_vars, bound_vars, free_vars, post_order, rewrite_post_order, substitute
 from . import _ffi_api
@@ -70,14 +70,4 @@ __all__ = [
 ]
 
 
-# questions that passes or runs of the program answer, which stand above this package
-_FROM_ABOVE = {
-    "extract_fused_functions": "tvm.relay.transform.fused_functions",
-    "get_calibration_data": "tvm.relay.calibration",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name in _FROM_ABOVE:
-        return getattr(_import_module(_FROM_ABOVE[name]), name)
-    raise AttributeError(f"module 'tvm.relay.analysis' has no attribute {name!r}")
+__getattr__ = _names_from_above(__name__)

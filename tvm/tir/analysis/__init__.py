@@ -1,7 +1,6 @@
 """Questions about loop-level programs, one a file, under their classic names."""
 
-import importlib as _importlib
-from typing import Any as _Any
+from tvm.support.later import names_from_above as _names_from_above
 
 from . import _ffi_api
 from .allocated_bytes import (
@@ -38,7 +37,4 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> _Any:
-    if name == "get_vtcm_compaction_passes":  # a list of passes, which stand upon the analyses
-        return getattr(_importlib.import_module("tvm.tir.pipeline"), name)
-    raise AttributeError(f"module 'tvm.tir.analysis' has no attribute {name!r}")
+__getattr__ = _names_from_above(__name__)

@@ -1,0 +1,37 @@
+"""Names that a package has by classic use, and that a layer above it defines.
+
+    provide("tvm.relay.expr", {"bind": "tvm.relay.traverse:bind"})     # whoever knows both
+    __getattr__ = names_from_above(__name__)                           # in tvm.relay.expr
+
+The lower package so names nothing above itself, and the higher one is imported at the first use.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+# package -> name -> "module", or "module:attribute"
+_PLACES: dict[str, Mapping[str, str]] = {}
+
+
+def provide(package: str, places: Mapping[str, str]) -> None:
+    """Tell where the names are that a package does not define itself."""
+    _PLACES[package] = places
+
+
+def names_from_above(package: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package: finds the names that `provide` was told of, once each."""
+
+    def find(name: str) -> Any:
+        place = _PLACES.get(package, {}).get(name)
+        if place is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        path, _, attribute = place.partition(":")
+        module = import_module(path)
+        found = getattr(module, attribute) if attribute else module
+        return vars(sys.modules[package]).setdefault(name, found)
+
+    return find
