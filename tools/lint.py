@@ -1,5 +1,7 @@
 """House rules that ruff and mypy do not know: import order, sizes, environment, deep recursion.
 
+Imports that go up are found however they are written: as statements, for type checkers alone, or by name.
+
 usage: python tools/lint.py [--list]
 
 Checks every file of ``tvm/``, ``tests/``, ``tools/``, ``examples/`` and ``benchmarks/``; prints one
@@ -12,6 +14,7 @@ import argparse
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,6 +113,7 @@ def main() -> int:
         print("\n".join(" ".join(layer) for layer in LAYERS))
         return 0
     findings = [finding for path in source_files() for finding in check_file(path)]
+    findings += check_cycles()
     print("\n".join(findings) if findings else "lint: nothing found")
     return 1 if findings else 0
 
@@ -123,7 +127,7 @@ def source_files() -> list[Path]:
 def check_file(path: Path) -> list[str]:
     """The findings of one file, as ``path:line: text``."""
     text = path.read_text(encoding="utf8")
-    tree = ast.parse(text)
+    tree = parsed(path)
     name = path.relative_to(ROOT)
     findings = [*check_sizes(text, tree)]
     if name.parts[0] == "tvm":
@@ -135,6 +139,12 @@ def check_file(path: Path) -> list[str]:
             *check_recursion(tree),
         ]
     return [f"{name}:{line}: {finding}" for line, finding in findings]
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A file's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf8"))
 
 
 def module_name(path: Path) -> str:
@@ -199,9 +209,12 @@ def check_imports(tree: ast.Module, module: str, is_package: bool) -> Iterator[t
             yield line, f"{module} must not import {target}, which is above it"
 
 
-def imported_modules(tree: ast.Module, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
-    """(line, module) of our own modules that are imported outside TYPE_CHECKING blocks."""
-    for node in run_time_nodes(tree):
+def imported_modules(
+    tree: ast.AST, module: str, is_package: bool, at_run_time: bool = False
+) -> Iterator[tuple[int, str]]:
+    """(line, module) of our own modules that are imported, by statements or by name."""
+    nodes = list(run_time_nodes(tree) if at_run_time else ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.split(".")[0] == "tvm":
@@ -212,6 +225,25 @@ def imported_modules(tree: ast.Module, module: str, is_package: bool) -> Iterato
                 for alias in node.names:
                     full = f"{base}.{alias.name}"
                     yield node.lineno, full if exists(full) else base
+    if not at_run_time and any(is_import_by_name(node) for node in nodes):
+        yield from named_modules(nodes)
+
+
+def is_import_by_name(node: ast.AST) -> bool:
+    """Whether a node is a call of ``import_module`` or ``__import__``."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    return name.lstrip("_") in ("import_module", "import__")
+
+
+def named_modules(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
+    """(line, module) of the texts that name modules of ours, as ``module`` or ``module:attribute``."""
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name = node.value.partition(":")[0]
+            if name.startswith("tvm.") and exists(name):
+                yield node.lineno, name
 
 
 def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
@@ -226,6 +258,44 @@ def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
         yield from run_time_nodes(child)
 
 
+def check_cycles() -> list[str]:
+    """Files that import each other when they are loaded."""
+    graph: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tvm").rglob("*.py")):
+        name = path.relative_to(ROOT)
+        module, is_package = module_name(name), name.name == "__init__.py"
+        found = imported_modules(parsed(path), module, is_package, True)
+        graph[module] = list(dict.fromkeys(target for _, target in found))
+    cycles = [sorted(part) for part in components(graph) if len(part) > 1]
+    return [f"{len(c)} files import each other: {', '.join(c[:8])}" for c in cycles]
+
+
+def components(graph: dict[str, list[str]]) -> list[list[str]]:
+    """The strongly connected components, by Tarjan's algorithm."""
+    index: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    open_nodes: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = lowest[node] = len(index)
+        open_nodes.append(node)
+        for target in graph.get(node, ()):
+            if target not in index:
+                visit(target)
+            if target in open_nodes:
+                lowest[node] = min(lowest[node], lowest[target])
+        if lowest[node] == index[node]:
+            start = open_nodes.index(node)
+            found.append(open_nodes[start:])
+            del open_nodes[start:]
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return found
+
+
 def resolve(node: ast.ImportFrom, module: str, is_package: bool) -> str:
     """The absolute name of the module that a ``from`` import names."""
     if not node.level:
@@ -238,7 +308,8 @@ def resolve(node: ast.ImportFrom, module: str, is_package: bool) -> str:
 def exists(module: str) -> bool:
     """Whether one of our files is that module."""
     path = ROOT / Path(*module.split("."))
-    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+    files = (path.with_suffix(".py"), path.with_suffix(".pyx"), path / "__init__.py")
+    return any(file.exists() for file in files)
 
 
 def check_local_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
