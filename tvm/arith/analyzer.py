@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from enum import Flag, IntEnum
 from typing import Any, cast
 
+from tvm.ir import extension
 from tvm.ir.expr import PrimExpr
 from tvm.ir.rule_compiler import report
-from tvm.ir.type import register_dimension_prover
 from tvm.support.scope import deep
 from tvm.tir import expr as tir
 from tvm.tir.stmt_functor import substitute as substitute_vars
@@ -352,4 +352,4 @@ class Analyzer:
 __all__ = ["NEG_INF", "POS_INF", "Analyzer", "ConstraintScope", "Extension", "ProofStrength"]
 
 
-register_dimension_prover(lambda a, b: Analyzer().can_prove_equal(a, b))
+extension.are_equal_dimensions.provide(lambda a, b: Analyzer().can_prove_equal(a, b))

@@ -68,6 +68,9 @@ FROM_ABOVE = {
         "get_calibration_data": "tvm.relay.calibration:get_calibration_data",
     },
     "tvm.relay.expr": {"bind": "tvm.relay.traverse:bind"},
+    "tvm.runtime.script_printer": {
+        name: f"tvm.ir.script_printer:{name}" for name in ("PrinterConfig", "Scriptable")
+    },
     "tvm.support": {"FrontendTestModule": "tvm.runtime.frontend_module:FrontendTestModule"},
     "tvm.tir.analysis": {
         "get_vtcm_compaction_passes": "tvm.tir.pipeline:get_vtcm_compaction_passes"

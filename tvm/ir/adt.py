@@ -5,7 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from .expr import RelayExpr, call_global
+from . import extension
+from .expr import RelayExpr
 from .node import binder, child, ignored, reference
 from .type import GlobalTypeVar, Type, TypeVar
 
@@ -31,7 +32,7 @@ class Constructor(RelayExpr, key="relay.Constructor"):
 
     def __call__(self, *args: RelayExpr) -> Any:
         """Build a value: a call of this constructor."""
-        return call_global(self, args)  # type: ignore[arg-type]
+        return extension.global_call.required(self, args)
 
 
 class TypeData(Type, key="relay.TypeData"):

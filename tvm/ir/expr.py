@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tvm.error import TypeCheckError
 from tvm.support import DType
 
+from . import extension
 from .node import NODE_TYPES, Node, ignored
 from .span import Span
 
@@ -98,22 +99,8 @@ class GlobalVar(RelayExpr):
         return f"@{self.name_hint}"
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function: a relay or a tir call, by the kind of the arguments."""
-        return call_global(self, args)
-
-
-_GLOBAL_CALLS: dict[type, Any] = {}
-
-
-def register_global_call(argument_type: type, build: Any) -> None:
-    """``gvar(arg)`` builds ``build(gvar, args)`` where the first argument is of that class."""
-    _GLOBAL_CALLS[argument_type] = build
-
-
-def call_global(gvar: GlobalVar, args: tuple[Any, ...]) -> Any:
-    """Build the call of a global function in the language of its arguments."""
-    kind = next((k for k in _GLOBAL_CALLS if args and isinstance(args[0], k)), RelayExpr)
-    return _GLOBAL_CALLS[kind](gvar, args)
+        """A call of the function."""
+        return extension.global_call.required(self, args)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,23 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tvm.error import TVMError, or_near
-from tvm.runtime.script_printer import Scriptable
 
+from . import extension
 from .attrs import DictAttrs, as_dict_attrs
 from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
 from .node import Node, ignored, leaf
+from .script_printer import Scriptable
 from .span import SourceMap
 
 _KEY_KINDS = (str, GlobalVar)
-# (expr, functions, type definitions) -> IRModule, of the language that owns the expression
-_FROM_EXPR: dict[type, Callable[..., Any]] = {}
-# (module, show_meta_data, annotate) -> text
-_AS_TEXT: list[Callable[..., str]] = []
-
-
-# (module, file name) adds a library's definitions
-_IMPORT: list[Callable[..., None]] = []
 
 
 class IRModule(Scriptable, Node, key="IRModule"):
@@ -97,7 +90,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
         if isinstance(val, GlobalVar):
             val = self[val]
         if not isinstance(val, BaseFunc):
-            if (build := _builder_for(val)) is None:
+            if (build := extension.module_of.find(type(val))) is None:
                 raise TVMError(f"IRModule requires a function for {var}, got {type(val).__name__}")
             val = build(val, None, None)["main"]
         gvar = self._names.get(var) if isinstance(var, str) else var
@@ -200,7 +193,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
         type_defs: Mapping[Any, Any] | None = None,
     ) -> IRModule:
         """A module whose ``main`` is ``expr``: a function, or an expression made one."""
-        if (build := _builder_for(expr)) is not None:
+        if (build := extension.module_of.find(type(expr))) is not None:
             return build(expr, functions, type_defs)
         module = IRModule(functions, type_defs)
         name = expr.attrs.get("global_symbol", "main") if isinstance(expr, BaseFunc) else "main"
@@ -209,9 +202,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
 
     def import_from_std(self, file_to_import: str) -> None:
         """Add the definitions of a file of the language's library: `prelude.rly`."""
-        if not _IMPORT:
-            raise TVMError("import_from_std requires the language of the library: import tvm.relay")
-        _IMPORT[-1](self, file_to_import)
+        extension.add_library.required(self, file_to_import)
 
     def get_attr(self, attr_key: str) -> Any:
         """The value of an attribute, or None."""
@@ -233,26 +224,5 @@ class IRModule(Scriptable, Node, key="IRModule"):
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         """The module as text."""
-        if _AS_TEXT:
-            return _AS_TEXT[-1](self, show_meta_data, annotate)
-        return str(self)
-
-
-def _builder_for(expr: Any) -> Callable[..., IRModule] | None:
-    """What makes a module of an expression of a language."""
-    return next((_FROM_EXPR[b] for b in type(expr).__mro__ if b in _FROM_EXPR), None)
-
-
-def register_from_expr(expr_type: type, build: Callable[..., IRModule]) -> None:
-    """Tell how :meth:`IRModule.from_expr` treats expressions of a language."""
-    _FROM_EXPR[expr_type] = build
-
-
-def register_module_text(text: Callable[..., str]) -> None:
-    """Tell how :meth:`IRModule.astext` writes a module."""
-    _AS_TEXT[:] = [text]
-
-
-def register_library(add: Callable[..., None]) -> None:
-    """Tell how :meth:`IRModule.import_from_std` reads a file."""
-    _IMPORT[:] = [add]
+        text = extension.module_text.function
+        return str(self) if text is None else text(self, show_meta_data, annotate)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tvm.runtime.object import Object
 
+from . import extension
 from .codegen import generate_methods
 from .fields import (
     Field,
@@ -45,7 +46,7 @@ else:
 
 __all__ = [
     "NODE_TYPES", "Field", "Node", "NodeMeta", "Role", "Shape", "binder", "check_nodes", "child",
-    "derived", "generic_repr", "ignored", "leaf", "reference", "register_printer", "snake_case",
+    "derived", "generic_repr", "ignored", "leaf", "reference", "snake_case",
 ]  # fmt: skip
 
 N = TypeVar("N", bound="Node")
@@ -170,7 +171,7 @@ class Node(Object, metaclass=NodeMeta):
         return self
 
     def __repr__(self) -> str:
-        if (printer := find_printer(type(self))) is not None:
+        if (printer := extension.printer.find(type(self))) is not None:
             return printer(self)
         return generic_repr(self)
 
@@ -182,21 +183,6 @@ def generic_repr(node: Node) -> str:
     shown = [f for f in node.node_fields if f.role is not Role.IGNORED and f.expression is None]
     values = [f"{f.name}={getattr(node, f.name, '?')!r}" for f in shown]
     return f"{type(node).__name__}({', '.join(values)})"
-
-
-_PRINTERS: dict[type, Callable[[Any], str]] = {}
-
-
-def register_printer(node_type: type, printer: Callable[[Any], str]) -> None:
-    """Print ``node_type`` and its subclasses with ``printer`` in ``str`` and ``repr``."""
-    _PRINTERS[node_type] = printer
-
-
-def find_printer(node_type: type) -> Callable[[Any], str] | None:
-    for base in node_type.__mro__:
-        if (printer := _PRINTERS.get(base)) is not None:
-            return printer
-    return None
 
 
 def check_nodes() -> None:

@@ -15,7 +15,6 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from enum import Enum
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tvm.error import TVMError, suggest
+from tvm.runtime.ndarray import array
 from tvm.support import DType, ScalableLanes, deep, dtype
 
 from .codegen import is_node
@@ -42,10 +42,6 @@ _DAMAGE = (
 _DEEPEST = 500
 _BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
 
-# how a runtime array is rebuilt from a numpy array; the runtime's module sets it
-_ARRAY_MAKERS: list[Callable[[Any], Any]] = []
-
-
 # classes beside the nodes, and the attributes of their objects
 _STATE_TYPES: dict[str, type[Any]] = {}
 _STATE_FIELDS: dict[type[Any], tuple[str, tuple[str, ...]]] = {}
@@ -62,11 +58,6 @@ def register_state(type_key: str, cls: type[Any]) -> None:
         names = tuple([name for base in cls.__mro__ for name in vars(base).get("__slots__", ())])
     _STATE_TYPES[type_key] = cls
     _STATE_FIELDS[cls] = (type_key, names)
-
-
-def register_array_maker(make: Callable[[Any], Any]) -> None:
-    """Tell how arrays in JSON become runtime arrays."""
-    _ARRAY_MAKERS[:] = [make]
 
 
 @deep
@@ -248,8 +239,7 @@ class _Reader:
             module, name, member = content
             return _class(module, name).get(member)
         if tag == "array":
-            array = self.arrays[content]
-            return _ARRAY_MAKERS[0](array) if _ARRAY_MAKERS else array
+            return array(self.arrays[content])
         raise ValueError(f"unknown tag {tag!r}")
 
 

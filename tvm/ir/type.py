@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tvm.error import TypeCheckError
 from tvm.support import DType, dtype
 
+from . import extension
 from .expr import PrimExpr
 from .node import Node, binder, child, ignored, leaf
 from .span import Span
@@ -30,36 +31,22 @@ def _tuple(items: Any) -> tuple[Any, ...]:
     return () if items is None else tuple(items)
 
 
-_DIMENSION_MAKERS: list[Callable[[int], PrimExpr]] = []
-
-
-def register_dimension_maker(make: Callable[[int], PrimExpr]) -> None:
-    """Tell how a Python int becomes a dimension; the loop level above defines the literal."""
-    _DIMENSION_MAKERS[:] = [make]
-
-
-_DIMENSION_PROVERS: list[Callable[[PrimExpr, PrimExpr], bool]] = []
-
-
-def register_dimension_prover(are_equal: Callable[[PrimExpr, PrimExpr], bool]) -> None:
-    """Tell when dimensions of other forms are equal; arithmetic above knows."""
-    _DIMENSION_PROVERS[:] = [are_equal]
-
-
 def _are_equal_dimensions(a: PrimExpr, b: PrimExpr) -> bool:
     """Whether two dimensions are the same number, whatever their variables stand for."""
     if structural_equal(a, b):
         return True
     # a number and an expression differ, as their hashes do
     is_open = not (hasattr(a, "value") or hasattr(b, "value"))
-    return is_open and any([are_equal(a, b) for are_equal in _DIMENSION_PROVERS])
+    prove = extension.are_equal_dimensions.function
+    return is_open and prove is not None and prove(a, b)
 
 
 def as_dimensions(shape: Any) -> tuple[PrimExpr, ...]:
     """Dimensions as expressions; Python and numpy integers become ``int32`` literals."""
     if isinstance(shape, (int, PrimExpr)):
         shape = (shape,)
-    return tuple([d if isinstance(d, PrimExpr) else _DIMENSION_MAKERS[0](int(d)) for d in shape])
+    make = extension.make_dimension.required
+    return tuple([d if isinstance(d, PrimExpr) else make(int(d)) for d in shape])
 
 
 class Type(Node):

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.ir.expr import RelayExpr, register_global_call
-from tvm.ir.module import IRModule, register_from_expr, register_module_text
-from tvm.ir.node import Node, find_printer, register_printer
+from tvm.ir import extension
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.node import Node
 from tvm.ir.op import Op
-from tvm.ir.serialize import register_array_maker
 from tvm.ir.span import SequentialSpan, SourceName, Span
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, ExprWithOp, register_text
+from tvm.relay.expr import Call, ExprWithOp
 from tvm.relay.function import Function
 from tvm.relay.printer import Annotate, astext, pretty_print, type_text
 from tvm.relay.traverse import free_vars
-from tvm.runtime.ndarray import array
 
 RelayNode = Node
 Id = object
@@ -43,7 +42,7 @@ class _ModulePrinter:
     """Prints modules with relay functions as relay, others as the printer before did."""
 
     def __init__(self) -> None:
-        self.other = find_printer(IRModule)
+        self.other = extension.printer.find(IRModule)
 
     def __call__(self, mod: IRModule) -> str:
         if self.other is None or _has_relay(mod):
@@ -51,15 +50,14 @@ class _ModulePrinter:
         return self.other(mod)
 
 
-register_array_maker(array)
-register_from_expr(ExprWithOp, _from_expr)
-register_global_call(RelayExpr, Call)
-register_module_text(_module_text)
-register_text(astext)
-register_printer(ExprWithOp, pretty_print)
-register_printer(Op, lambda op: str(op.name))
-register_printer(Type, type_text)
-register_printer(IRModule, _ModulePrinter())
+extension.module_of.provide(ExprWithOp, _from_expr)
+extension.global_call.provide(Call)
+extension.module_text.provide(_module_text)
+extension.expression_text.provide(astext)
+extension.printer.provide(ExprWithOp, pretty_print)
+extension.printer.provide(Op, lambda op: str(op.name))
+extension.printer.provide(Type, type_text)
+extension.printer.provide(IRModule, _ModulePrinter())
 
 __all__ = [
     "Id",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 import tvm.runtime.ndarray as nd
+from tvm.ir import extension
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
 from tvm.ir.node import binder, child, ignored, leaf
@@ -52,15 +53,6 @@ def _operand(other: object) -> RelayExpr:
     raise TypeError(f"a relay expression is required here, got {type(other).__name__}")
 
 
-# (expression, show_meta_data, annotate) -> text; the printer stands above this file
-_AS_TEXT: list[Callable[..., str]] = []
-
-
-def register_text(text: Callable[..., str]) -> None:
-    """Tell how `astext` writes an expression."""
-    _AS_TEXT[:] = [text]
-
-
 class ExprWithOp(RelayExpr):
     """An expression on which Python's operators build calls of relay operators."""
 
@@ -68,7 +60,7 @@ class ExprWithOp(RelayExpr):
         self, show_meta_data: bool = True, annotate: Callable[[RelayExpr], str] | None = None
     ) -> str:
         """The text form; `annotate` gives a comment for each expression."""
-        return _AS_TEXT[-1](self, show_meta_data, annotate)
+        return extension.expression_text.required(self, show_meta_data, annotate)
 
     def astype(self, dtype: str) -> RelayExpr:
         """Convert the elements to `dtype`."""
@@ -362,7 +354,7 @@ class TupleWrapper:
 
     def astext(self) -> str:
         """The tuple's text form."""
-        return _AS_TEXT[-1](self.tuple_value, True, None)
+        return extension.expression_text.required(self.tuple_value, True, None)
 
     def __getitem__(self, index: int) -> RelayExpr:
         if not -self.size <= index < self.size:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tvm.error import TVMError, or_near
-from tvm.ir.module import IRModule, register_library
+from tvm.ir import extension
+from tvm.ir.module import IRModule
 from tvm.relay.parser import parse
 
 FOLDER = Path(__file__).parent / "std"
@@ -38,4 +39,4 @@ def add_definitions(mod: IRModule, found: IRModule, name: str) -> None:
     mod.update(found.functions)
 
 
-register_library(add_library)
+extension.add_library.provide(add_library)

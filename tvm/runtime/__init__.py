@@ -17,6 +17,7 @@ from tvm.runtime import (
     packed_func,
     params,
     profiling,
+    script_printer,
 )
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.container import ADT, ShapeTuple, String, tuple_object

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, binder, ignored, leaf
+from tvm.ir.script_printer import Scriptable
 from tvm.ir.type import PointerType
-from tvm.runtime.script_printer import Scriptable
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 

@@ -13,14 +13,15 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 from typing import Any as AnyType
 
+from tvm.ir import extension
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.node import Node, binder, child, derived, ignored, leaf, reference
 from tvm.ir.op import Op
+from tvm.ir.script_printer import Scriptable
 from tvm.ir.structural import structural_equal
-from tvm.ir.type import PointerType, PrimType, Type, register_dimension_maker
+from tvm.ir.type import PointerType, PrimType, Type
 from tvm.ir.visitor import Rewriter
 from tvm.runtime.object_generic import ObjectGeneric
-from tvm.runtime.script_printer import Scriptable
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
@@ -520,4 +521,4 @@ def pointer_type(dtype: AnyType, scope: str = "global") -> PointerType:
     return PointerType(PrimType(as_dtype(dtype)), scope)
 
 
-register_dimension_maker(const)
+extension.make_dimension.provide(const)

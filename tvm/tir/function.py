@@ -9,8 +9,8 @@ from tvm.error import TVMError, suggest
 from tvm.ir.attrs import as_dict_attrs
 from tvm.ir.function import BaseFunc
 from tvm.ir.node import Node, binder, reference
+from tvm.ir.script_printer import Scriptable
 from tvm.ir.type import TupleType, Type
-from tvm.runtime.script_printer import Scriptable
 
 from .buffer import Buffer
 from .expr import Var

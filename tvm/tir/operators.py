@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
-from tvm.runtime.script_printer import Scriptable
+from tvm.ir.script_printer import Scriptable
 
 if TYPE_CHECKING:
     from tvm.ir.span import Span

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, Shape, binder, child, ignored, leaf, reference
-from tvm.ir.serialize import register_array_maker
-from tvm.runtime.ndarray import array
-from tvm.runtime.script_printer import Scriptable
+from tvm.ir.script_printer import Scriptable
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
@@ -253,10 +251,6 @@ class AllocateConst(Stmt):
     def constant_size(self) -> int | None:
         """The number of elements, or None if it is not constant."""
         return _constant_size(self.extents)
-
-
-# the data of constants are runtime arrays, also when they come from JSON
-register_array_maker(array)
 
 
 def _require_pointer(node: Node, var: Var) -> None:

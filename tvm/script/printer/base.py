@@ -8,8 +8,8 @@ from typing import Any
 from tvm.ir.codegen import is_node
 from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
+from tvm.ir.script_printer import PrinterConfig
 from tvm.ir.type import PointerType, PrimType
-from tvm.runtime.script_printer import PrinterConfig
 from tvm.support.dtype import DType
 from tvm.tir.buffer import DEFAULT_ALIGNMENT, Buffer, BufferType
 from tvm.tir.expr import IntImm, IterVar, Range, SizeVar, Var

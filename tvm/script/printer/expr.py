@@ -9,9 +9,9 @@ from typing import Any
 
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
+from tvm.ir.script_printer import PrinterConfig
 from tvm.ir.type import PointerType, PrimType, Type
 from tvm.ir.visitor import Visitor
-from tvm.runtime.script_printer import PrinterConfig
 from tvm.support.dtype import DType, ScalableLanes
 from tvm.tir import expr as e
 from tvm.tir import fold, op

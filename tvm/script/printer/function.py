@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.ir.module import IRModule
+from tvm.ir.script_printer import PrinterConfig, config_of
 from tvm.ir.type import PrimType, TupleType
-from tvm.runtime.script_printer import PrinterConfig, config_of
 from tvm.support import deep
 from tvm.tir.buffer import DEFAULT_ALIGNMENT, Buffer, BufferType
 from tvm.tir.expr import IntImm, Var

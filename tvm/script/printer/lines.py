@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.runtime.script_printer import PrinterConfig
+from tvm.ir.script_printer import PrinterConfig
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Stmt
 
