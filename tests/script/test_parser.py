@@ -246,3 +246,23 @@ def test_with_statements_of_if() -> None:
     branch = program.body
     assert isinstance(branch, tir.IfThenElse)
     assert branch.else_case.value.value == 2
+
+
+def test_data_types_may_be_said_again() -> None:
+    @T.prim_func
+    def stated(A: T.Buffer(4, "float32")):
+        A[0] = T.if_then_else(
+            A[1] > T.float32(0), T.exp(A[0], dtype="float32"), A[2], dtype="float32"
+        )
+        T.evaluate(T.call_extern("f", A.data, dtype="int32"))
+        T.evaluate(T.tvm_call_packed("g", A[0], dtype="int32"))
+
+    @T.prim_func
+    def derived(A: T.Buffer(4, "float32")):
+        A[0] = T.if_then_else(A[1] > T.float32(0), T.exp(A[0]), A[2])
+        T.evaluate(T.call_extern("int32", "f", A.data))
+        T.evaluate(T.call_packed("g", A[0]))
+
+    assert_structural_equal(
+        stated.with_attr("global_symbol", ""), derived.with_attr("global_symbol", "")
+    )

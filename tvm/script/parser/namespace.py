@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +31,7 @@ CONSTRUCTS = (
     "match_buffer", "parallel", "prefetch", "reads", "realize", "serial", "thread_binding",
     "unroll", "vectorized", "where", "writes",
 )  # fmt: skip
+_PACKED_CALLS = ("call_packed", "call_cpacked", "call_packed_lowered", "call_cpacked_lowered")
 VALUES = (
     "Range", "buffer_var", "comm_reducer", "handle", "index_map", "iter_var", "meta_var", "ptr",
     "target",
@@ -39,10 +42,11 @@ VALUES = (
 def tir_names() -> dict[str, Any]:
     """The names of ``T``, apart from the decorators."""
     names: dict[str, Any] = {name: getattr(expr, name) for name in NODES}
-    names.update({name: getattr(math_op, name) for name in math_op.__all__})
-    names.update({name: getattr(builtin, name) for name in builtin.__all__})
-    names.update(gpu_op.FUNCTIONS)
-    names.update({name: getattr(op, name) for name in FUNCTIONS})
+    functions = {name: getattr(math_op, name) for name in math_op.__all__}
+    functions.update({name: getattr(builtin, name) for name in builtin.__all__})
+    functions.update(gpu_op.FUNCTIONS)
+    functions.update({name: getattr(op, name) for name in FUNCTIONS})
+    names.update({name: _with_stated_dtype(call) for name, call in functions.items()})
     names.update({name: getattr(constructs, name) for name in CONSTRUCTS})
     names.update({name: getattr(values, name) for name in VALUES})
     names.update(values.scalar_types())
@@ -63,8 +67,31 @@ def tir_names() -> dict[str, Any]:
         void=values.DTypeCall(builtin.VOID),
         BufferLoad=expr.BufferLoad,
         BufferRegion=stmt.BufferRegion,
+        fabs=names["abs"],
     )
+    # as releases before 0.12 spell them
+    names.update({f"tvm_{name}": names[name] for name in _PACKED_CALLS})
     return names
+
+
+def _with_stated_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``T.call_extern("f", x, dtype="int32")`` and ``T.exp(x, dtype="float32")``.
+
+    The data type may be said last; where it is derived it may be said too.
+    """
+    code = function.__code__
+    named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if "dtype" in named and named[0] != "dtype":
+        return function
+    comes_first = named[:1] == ("dtype",)
+
+    @wraps(function)
+    def call(*args: Any, dtype: Any = None, **keywords: Any) -> Any:
+        if comes_first and dtype is not None:
+            return function(dtype, *args, **keywords)
+        return function(*args, **keywords)
+
+    return call
 
 
 def op_cast(dtype: Any, value: Any) -> Any:
