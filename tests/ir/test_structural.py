@@ -165,3 +165,10 @@ def test_types_still_to_be_found_are_equal() -> None:
     one, other = [TupleType([IncompleteType()] * 2) for _ in range(2)]
     assert_structural_equal(one, other)
     assert structural_hash(one) == structural_hash(other)
+
+
+def test_truth_values_are_equal_as_literals() -> None:
+    attrs = {"tir.noalias": tir.IntImm("bool", 1)}
+    assert structural_equal(attrs, {"tir.noalias": True})
+    assert structural_hash(attrs) == structural_hash({"tir.noalias": True})
+    assert not structural_equal(attrs, {"tir.noalias": False})

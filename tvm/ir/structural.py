@@ -269,7 +269,9 @@ class _Comparison:
 
 def _number(value: Any) -> Any:
     """A number for a literal: attributes have one or the other."""
-    return value.value if is_node(value) and value.type_key in _LITERALS else value
+    if not is_node(value) or value.type_key not in _LITERALS:
+        return value
+    return bool(value.value) if value.dtype.is_bool else value.value
 
 
 _LITERALS = ("IntImm", "FloatImm")
