@@ -110,3 +110,37 @@ def test_rows_of_a_reduction_may_be_of_different_lengths() -> None:
     func = te.create_prim_func([a, count, te.compute((3,), row, name="C")])
     interpret(func, np.arange(6, dtype="float32"), np.array([3, 1, 6], "int32"), out)
     np.testing.assert_array_equal(out, [3, 0, 15])
+
+
+def test_several_outputs_share_their_loops() -> None:
+    a = te.placeholder((4, 5), name="A")
+    outs = te.compute((4, 5), lambda i, j: (a[i, j] + 2, a[i, j] * 3), name="B")
+    func = te.create_prim_func([a, *outs])
+    body = func.body.block.body.body.body
+    assert isinstance(body, tir.SeqStmt) and len(body) == 2
+
+
+def test_scans_are_refused() -> None:
+    x = te.placeholder((5, 4), name="X")
+    state = te.placeholder((5, 4), name="S")
+    first = te.compute((1, 4), lambda _, i: x[0, i], name="first")
+    update = te.compute((5, 4), lambda t, i: state[t - 1, i] + x[t, i], name="update")
+    with pytest.raises(TypeError, match="Unsupported Operation: ScanOp"):
+        te.create_prim_func([x, te.scan(first, update, state, inputs=[x])])
+
+
+@pytest.mark.parametrize("index", [None, "int64"])
+def test_tensors_of_free_layout_are_named(index: str | None) -> None:
+    a, w = te.placeholder((4, 4), name="A"), te.placeholder((4, 4), name="W")
+    b = te.compute(
+        (4, 4), lambda i, j: a[i, j] * w[i, j], name="B", attrs={"layout_free_placeholders": [w]}
+    )
+    c = te.compute(
+        (4, 4), lambda i, j: b[i, j] + 1, name="C", attrs={"layout_free_placeholders": [b]}
+    )
+    func = te.create_prim_func([a, w, c], index)
+    assert list(func.attrs["layout_free_buffers"]) == [1]
+    blocks = _blocks(func)
+    assert not blocks["B"].annotations
+    (inner,) = blocks["C"].annotations["layout_free_placeholders"]
+    assert inner is blocks["root"].alloc_buffers[0]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tvm.arith import Analyzer
 from tvm.error import LoweringError
 from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
@@ -53,6 +54,13 @@ from .index_dtype import with_index_dtype
 from .schedule.bind_buffer import bind_placeholder
 from .schedule.graph import create_read_graph, post_dfs_order
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, Tensor
+
+# tensors whose layout a schedule may choose
+LAYOUT_FREE = "layout_free_placeholders"
+
+
+class UnsupportedOperationError(LoweringError, TypeError):
+    """An operation has no form as a block."""
 
 
 @deep
@@ -117,22 +125,28 @@ class _Builder:
         self.names = UniqueNames()
         self.buffers: dict[Tensor, Buffer] = {}
         self.inside: list[Buffer] = []
+        self.layout_free: set[int] = set()  # positions of parameters
 
     def build(self) -> PrimFunc:
         tensors = [param for param in self.params if isinstance(param, Tensor)]
         for tensor in tensors:
             self.buffers[tensor] = decl_buffer(tensor.shape, tensor.dtype, _plain(tensor.name))
-        ops = [tensor.op for tensor in tensors]
+        outputs = [tensor.op for tensor in tensors]
+        ops = post_dfs_order(outputs, create_read_graph(outputs))
+        for op in ops:
+            _check_kind(op)
         body = seq(
             [
                 self.statement_of(op)
-                for op in post_dfs_order(ops, create_read_graph(ops))
+                for op in ops
                 if not isinstance(op, PlaceholderOp) or self.check_input(op)
             ]
         )
         root = Block((), (), (), "root", body, None, self.inside)
         params = [p if isinstance(p, Var) else self.buffers[p] for p in self.params]
-        attrs = {"global_symbol": "main", "tir.noalias": True}
+        attrs: dict[str, Any] = {"global_symbol": "main", "tir.noalias": True}
+        if self.layout_free:
+            attrs["layout_free_buffers"] = sorted(self.layout_free)
         return PrimFunc(params, BlockRealize((), const(True, BOOL), root), None, None, attrs)
 
     def check_input(self, op: PlaceholderOp) -> bool:
@@ -155,22 +169,26 @@ class _Builder:
     def statement_of(self, op: Any) -> Stmt:
         if isinstance(op, ExternOp):
             return self.extern_block(op)
-        if not isinstance(op, ComputeOp):
-            raise LoweringError(
-                f"create_prim_func requires computes and externs, got {op.name}, "
-                f"a {type(op).__name__}"
-            )
         if any(_is_empty(iv) for iv in op.reduce_axis):
             return self.identity_blocks(op)
-        if isinstance(op.body[0], Reduce) or op.num_outputs == 1:
-            return self.compute_block(op, list(range(op.num_outputs)))
-        return seq([self.compute_block(op, [index]) for index in range(op.num_outputs)])
+        return self.loop_nest(op)
 
-    def compute_block(self, op: ComputeOp, outputs: list[int]) -> Stmt:
+    def loop_nest(self, op: ComputeOp) -> Stmt:
+        """One block of a reduction or of one output, one for each of several outputs."""
         loops = [Var(iv.var.name, iv.var.dtype) for iv in op.root_iter_vars()]
         # the rows of a reduction may be of different lengths
         at_loops = {iv.var: var for iv, var in zip(op.root_iter_vars(), loops, strict=True)}
         domains = [self._domain(iv, at_loops) for iv in op.root_iter_vars()]
+        every = list(range(op.num_outputs))
+        parts = [every] if isinstance(op.body[0], Reduce) else [[index] for index in every]
+        stmt = seq([self.compute_block(op, part, loops, domains) for part in parts])
+        for loop, domain in zip(reversed(loops), reversed(domains), strict=True):
+            stmt = For(loop, domain.min, domain.extent, ForKind.SERIAL, stmt)
+        return stmt
+
+    def compute_block(
+        self, op: ComputeOp, outputs: list[int], loops: list[Var], domains: list[Range]
+    ) -> Stmt:
         axes = [
             IterVar(domain, Var(f"v_{iv.var.name}", iv.var.dtype), iv.iter_type)
             for iv, domain in zip(op.root_iter_vars(), domains, strict=True)
@@ -183,6 +201,7 @@ class _Builder:
             unit = Range.from_min_extent(const(0, INT32), const(1, INT32))
             axes, values = [IterVar(unit, Var("vi", INT32), IterVarType.DataPar)], [const(0, INT32)]
         loads = _TensorLoads(self.buffer_of, at)
+        analyzer = Analyzer()
         first = op.body[0]
         init: Stmt | None = None
         if isinstance(first, Reduce):
@@ -190,16 +209,14 @@ class _Builder:
             init = _stores(buffers, start, indices)
             body = _update(op, first, buffers, indices, loads)
         else:
-            body = _stores(buffers, [loads.visit(op.body[index]) for index in outputs], indices)
+            values_of = [analyzer.simplify(loads.visit(op.body[index])) for index in outputs]
+            body = _stores(buffers, values_of, indices)
         block = Block(
             axes, _regions_read(body if init is None else seq([init, body]), buffers), [_point(b, indices) for b in buffers],
             self.names.fresh(_plain(op.output(outputs[0]).name if len(outputs) == 1 else op.name)),
-            body, init, None, None, _annotations_of(op),
+            body, init, None, None, self.annotations_of(op),
         )  # fmt: skip
-        stmt: Stmt = BlockRealize(tuple(values), const(True, BOOL), block)
-        for loop, domain in zip(reversed(loops), reversed(domains), strict=True):
-            stmt = For(loop, domain.min, domain.extent, ForKind.SERIAL, stmt)
-        return stmt
+        return BlockRealize(tuple(values), const(True, BOOL), block)
 
     def _domain(self, iv: IterVar, loops: dict[Var, Var]) -> Range:
         assert iv.dom is not None
@@ -228,9 +245,29 @@ class _Builder:
         block = Block(
             (), [_whole(self.buffer_of(t)) for t in op.input_tensors],
             [_whole(self.buffer_of(t)) for t in op.outputs],
-            self.names.fresh(_plain(op.name)), body, None, None, None, _annotations_of(op),
+            self.names.fresh(_plain(op.name)), body, None, None, None, self.annotations_of(op),
         )  # fmt: skip
         return BlockRealize((), const(True, BOOL), block)
+
+    def annotations_of(self, op: Operation) -> dict[str, Any]:
+        """The attributes of an operation that say something of its computation."""
+        # a workload names the task that the operation was made for
+        found = {name: value for name, value in op.attrs.items() if name != "workload"}
+        inside = []
+        for tensor in found.pop(LAYOUT_FREE, ()):
+            positions = [i for i, param in enumerate(self.params) if param is tensor]
+            self.layout_free.update(positions)
+            inside += [] if positions else [self.buffer_of(tensor)]
+        return {**found, LAYOUT_FREE: inside} if inside else found
+
+
+def _check_kind(op: Operation) -> None:
+    """Scans have no block form."""
+    if not isinstance(op, (ComputeOp, ExternOp, PlaceholderOp)):
+        raise UnsupportedOperationError(
+            f"Unsupported Operation: {type(op).__name__}. create_prim_func requires computes and "
+            f"externs, got {op.name}"
+        )
 
 
 def _is_empty(iv: IterVar) -> bool:
@@ -347,9 +384,3 @@ def _is_plain(index: PrimExpr) -> bool:
     finder = _LoadFinder()
     finder.visit(index)
     return not finder.found
-
-
-def _annotations_of(op: Operation) -> dict[str, Any]:
-    """The attributes of an operation that say something of its computation."""
-    # a workload names the task that the operation was made for
-    return {name: value for name, value in op.attrs.items() if name != "workload"}

@@ -85,9 +85,20 @@ class BufferRewriter(Rewriter):
     def visit_block(self, block: Block) -> Stmt:
         new = self.rewrite_children(block)
         buffers = [self.buffer(buffer) for buffer in block.alloc_buffers]
-        if all(a is b for a, b in zip(buffers, block.alloc_buffers, strict=True)):
-            return new
-        return new.replace(alloc_buffers=tuple(buffers))
+        if any(a is not b for a, b in zip(buffers, block.alloc_buffers, strict=True)):
+            new = new.replace(alloc_buffers=tuple(buffers))
+        annotations = {key: self._annotation(item) for key, item in block.annotations.items()}
+        if any(item is not block.annotations[key] for key, item in annotations.items()):
+            new = new.replace(annotations=annotations)
+        return new
+
+    def _annotation(self, value: Any) -> Any:
+        """The value of an annotation: a buffer, a list of some, or something else."""
+        if isinstance(value, Buffer):
+            return self.buffer(value)
+        if isinstance(value, (list, tuple)) and any(isinstance(item, Buffer) for item in value):
+            return [self._annotation(item) for item in value]
+        return value
 
 
 class Substituter(BufferRewriter):
