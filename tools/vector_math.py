@@ -21,8 +21,8 @@ import mpmath
 import numpy as np
 
 from tvm import tir
-from tvm.codegen.llvm.build import compile_module
 from tvm.codegen.llvm.loaded import LoadedObject
+from tvm.codegen.llvm.parts import compile_module
 from tvm.codegen.vector_math.trigonometric import DOUBLE, SINGLE
 from tvm.ir.module import IRModule
 from tvm.target import Target
@@ -92,7 +92,7 @@ def measure(
 def compile_all(names: list[str], dtypes: list[str], target: str) -> LoadedObject:
     """A module with a loop for each function and type."""
     functions = {f"{name}_{dtype}": loop_over(name, dtype) for name in names for dtype in dtypes}
-    _, compilation = compile_module(IRModule(functions), Target(target))
+    compilation = compile_module(IRModule(functions), Target(target))
     return LoadedObject([compilation.object_code()])
 
 

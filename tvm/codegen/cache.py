@@ -134,6 +134,11 @@ def _file_name(key: str, ending: str) -> str:
     return f"{key[2:]}.{ending}"
 
 
+def digest(data: bytes) -> str:
+    """What tells data apart from any other."""
+    return _digest(data).hex()
+
+
 def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=_DIGEST_BYTES).digest()
 

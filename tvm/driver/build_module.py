@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm.codegen import build_module, find_generator
+from tvm.codegen.llvm.build import build_llvm
+from tvm.codegen.llvm.parts import INDEPENDENT_FUNCTIONS
 from tvm.error import TVMError
 from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
@@ -275,6 +277,9 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
     mod = mod.without_attr(KERNEL_VERSIONS)
     if target.kind.name != "composite":
         find_generator(target)  # before its rules are asked for
+    versions = version_targets(target)
+    if mod.get_attr(INDEPENDENT_FUNCTIONS) and target.kind.name == "llvm" and not versions:
+        return build_llvm(mod, target, lower=lower_for_host)
     lowered = lower_for_host(mod, target)
     kernels = {
         gvar: func
@@ -286,11 +291,8 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
         host_target = target
     else:
         host_target = target.host or Target("llvm")
-    versions = [
-        (version, lower_for_host(given.get(version.mcpu, mod), version))
-        for version in version_targets(target)
-    ]
-    module = build_module(lowered.with_functions(host), host_target, versions)
+    others = [(v, lower_for_host(given.get(v.mcpu, mod), v)) for v in versions]
+    module = build_module(lowered.with_functions(host), host_target, others)
     if kernels:
         module.import_module(build_module(lowered.with_functions(kernels), target))
     return module

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tvm import tir
-from tvm.codegen.llvm.compilation import compile_module
 from tvm.codegen.llvm.loaded import LoadedObject
+from tvm.codegen.llvm.parts import compile_module
 from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, MathFunction
 from tvm.ir.module import IRModule
 from tvm.target import Target
@@ -44,7 +44,7 @@ def compiled() -> LoadedObject:
         for name, function in FLOAT32_FUNCTIONS.items()
         for lanes in WIDTHS
     }
-    _, compilation = compile_module(IRModule(functions), Target("llvm"))
+    compilation = compile_module(IRModule(functions), Target("llvm"))
     return LoadedObject([compilation.object_code()])
 
 

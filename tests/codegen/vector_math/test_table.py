@@ -22,8 +22,8 @@ from tools.vector_math import (
     loop_over,
     measure,
 )
-from tvm.codegen.llvm.compilation import compile_module
 from tvm.codegen.llvm.loaded import symbols_of
+from tvm.codegen.llvm.parts import compile_module
 from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, FLOAT64_FUNCTIONS, MathFunction
 from tvm.ir.module import IRModule
 from tvm.target import Target
@@ -79,5 +79,5 @@ def test_vectors_call_no_function_of_the_c_library(
     names = [name for name, function in functions.items() if function.limit is None]
     machine = "llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512"
     mod = IRModule({f"{name}_{dtype}": loop_over(name, dtype) for name in names})
-    _, compilation = compile_module(mod, Target(machine))
+    compilation = compile_module(mod, Target(machine))
     assert symbols_of(compilation.object_code(), defined=False) in ([], ["_GLOBAL_OFFSET_TABLE_"])

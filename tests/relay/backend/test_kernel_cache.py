@@ -7,11 +7,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import tvm
 from tvm import autotvm, knobs, relay
+from tvm.codegen.llvm import parts
+from tvm.contrib import graph_executor
 from tvm.ir.instrument import PassTimingInstrument
 from tvm.ir.op import Op
 from tvm.relay.backend import kernels
@@ -137,3 +141,55 @@ def test_another_process_finds_them(folder: Path) -> None:
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert list(folder.rglob("*.kernel"))
+
+
+# ---- the code of several kernels
+
+
+def chain(lengths: int = 9) -> tvm.IRModule:
+    """As many different kernels, which are compiled in parts."""
+    x = relay.var("x", shape=(40,))
+    body = x
+    for units in range(lengths):
+        body = relay.nn.pad(relay.tanh(body), ((0, 1),), float(units))
+        body = relay.cumsum(body)  # fuses with nothing
+    return tvm.IRModule.from_expr(relay.Function([x], body))
+
+
+def run(lib: Any) -> np.ndarray:
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    module.run(x=np.linspace(-1, 1, 40, dtype="float32"))
+    return module.get_output(0).numpy()
+
+
+def test_known_kernels_are_not_written_again(
+    unchecked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = relay.build(chain(), "llvm")
+    with monkeypatch.context() as patched:
+        patched.setattr(parts, "compile_whole", lambda *_: pytest.fail("it was written"))
+        again = relay.build(chain(), "llvm")
+        np.testing.assert_array_equal(run(again), run(first))
+    texts = [lib.get_lib().get_source("unoptimized") for lib in (first, again)]
+    assert texts[0] == texts[1]
+    names = [lib.get_lib().get_function("get_func_names")() for lib in (first, again)]
+    assert list(names[0]) == list(names[1])
+
+
+def test_code_is_known_under_the_options_it_was_made_with(
+    unchecked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relay.build(chain(), "llvm")
+    monkeypatch.setattr(parts, "compile_whole", lambda *_: pytest.fail("it was written"))
+    unsafe = tvm.transform.PassContext(config={"tir.disable_assert": True})
+    with unsafe, pytest.raises(pytest.fail.Exception, match="written"):
+        relay.build(chain(), "llvm")
+    with pytest.raises(pytest.fail.Exception, match="written"):
+        relay.build(chain(), "llvm -mattr=-fma")
+
+
+def test_code_that_went_is_compiled_again(unchecked: None, folder: Path) -> None:
+    first = relay.build(chain(), "llvm")
+    for path in folder.rglob("*.o"):
+        path.unlink()
+    np.testing.assert_array_equal(run(relay.build(chain(), "llvm")), run(first))

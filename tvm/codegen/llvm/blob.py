@@ -16,9 +16,11 @@ from tvm.target.host import host_triple
 from tvm.target.triple import runs_here
 
 from .compilation import Compilation
+from .exports import Exports
 from .library import llvm_version
 from .loaded import LoadedObject
 from .machine import Machine
+from .options import CodegenOptions
 from .system_lib import REGISTER
 from .types import byte_string, quoted
 
@@ -47,7 +49,8 @@ def codegen_blob(
     head = f'target datalayout = "{machine.layout}"\ntarget triple = "{triple}"\n'
     data = len(blob).to_bytes(8, "little") + bytes(blob)
     text = head + _text(symbol, data, bool(system_lib))
-    compilation = Compilation(text, (), machine, cache_key(text, llvm_version()))
+    exports = Exports(CodegenOptions.of(target))
+    compilation = Compilation(exports, text, (), machine, cache_key(text, llvm_version()))
     object_code = compilation.object_code()
     # what registers symbols can only be linked: here it would stay after the module is gone
     is_foreign = bool(system_lib) or not runs_here(triple)

@@ -37,7 +37,7 @@ def write_model_metadata(writer: ModuleWriter, metadata: ModelMetadata) -> None:
         "  ret i32 0\n}"
     )
     writer.results[FUNCTION] = "i32"
-    writer.symbols.append(FUNCTION)
+    writer.exports.functions.append(FUNCTION)
 
 
 def _tensors(writer: ModuleWriter, tensors: Sequence[TensorInfo]) -> list[str]:

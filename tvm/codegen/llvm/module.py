@@ -17,6 +17,7 @@ from tvm.tir.function import PrimFunc
 
 from .code import Code
 from .debug_info import DebugInfo, LocatedFunctionWriter
+from .exports import Exports
 from .foreign import features_note
 from .half_float import half_conversions
 from .math import find_math_function, write_math_function
@@ -40,18 +41,13 @@ class ModuleWriter:
         is_linked: bool = False,
     ) -> None:
         self.options = options
-        self.is_linked = is_linked  # with the runtime, rather than loaded by it
+        self.exports = Exports(options, library_prefix or "", is_linked)
         self._library_prefix = library_prefix  # of a system library
-        self._own_prefix = library_prefix or ""
         self.definitions: list[str] = []
-        self.symbols: list[str] = []  # functions that others may call by the packed convention
-        self.entries: list[str] = []
-        self.slots: dict[str, str] = {}
         self.imports: list[str] = []  # LLVM text to be linked in
         self._globals: list[str] = []
         self._strings: dict[str, str] = {}
         self._constants: dict[str, str] = {}
-        self.large_constants: dict[str, bytes] = {}  # by symbol; not part of the text
         self.name_functions: dict[str, str] = {}
         self._declared: dict[str, str] = {}
         self.results: dict[str, str] = {}  # of the functions of this module
@@ -79,7 +75,7 @@ class ModuleWriter:
             restrict = " noalias" if noalias and param.dtype.is_handle else ""
             params.append(f"{TYPES[param.dtype].text}{restrict} {operand}")
         result = self.results[name]
-        is_exported = attrs.get("global_symbol") and name.startswith(self._own_prefix)
+        is_exported = attrs.get("global_symbol") and name.startswith(self.exports.prefix)
         linkage = "" if is_exported else "internal "
         code = Code(f"define {linkage}{result} @{quoted(name)}({', '.join(params)}) #0")
         writer = self._function_writer(name, Frame(code, values, result), noalias)
@@ -91,7 +87,7 @@ class ModuleWriter:
         self.definitions.append(code.text())
         self._metadata += writer.aliases.definitions()
         if is_packed:
-            self.symbols.append(name)
+            self.exports.functions.append(name)
             if attrs.get("tir.is_entry_func"):
                 self._add_entry(name)
 
@@ -101,9 +97,9 @@ class ModuleWriter:
         return LocatedFunctionWriter(self, name, frame, noalias, self.debug_info)
 
     def _add_entry(self, name: str) -> None:
-        self.entries.append("__tvm_main__")
+        self.exports.entries.append("__tvm_main__")
         data = name.encode() + b"\0"
-        symbol = f"@{quoted(self._own_prefix + '__tvm_main__')}"
+        symbol = f"@{quoted(self.exports.prefix + '__tvm_main__')}"
         self._globals.append(f"{symbol} = weak constant [{len(data)} x i8] {byte_string(data)}")
 
     def math_function(self, name: str, dtype: DType) -> str:
@@ -139,11 +135,12 @@ class ModuleWriter:
 
         The loader fills it, so that a library does not name the runtime it runs on.
         """
-        found = self.slots.get(name)
+        slots = self.exports.slots
+        found = slots.get(name)
         if found is None:
-            found = self.slots[name] = f"@__{name}"
+            found = slots[name] = f"@__{name}"
             content = "null"
-            if self.is_linked:
+            if self.exports.is_linked:
                 content = f"@{name}"
                 self.declare(name, "void", [])
             self._globals.append(f"{found} = weak global ptr {content}, align 8")
@@ -151,9 +148,9 @@ class ModuleWriter:
 
     def context(self) -> str:
         """The global pointer to the module itself, for looking up imported functions."""
-        symbol = f"@{quoted(self._own_prefix + '__tvm_module_ctx')}"
-        if symbol not in self.slots.values():
-            self.slots["module_ctx"] = symbol
+        symbol = f"@{quoted(self.exports.prefix + '__tvm_module_ctx')}"
+        if symbol not in self.exports.slots.values():
+            self.exports.slots["module_ctx"] = symbol
             self._globals.append(f"{symbol} = weak global ptr null, align 8")
         return symbol
 
@@ -199,8 +196,8 @@ class ModuleWriter:
     def _large_constant(self, content: bytes) -> str:
         """A constant under a name that only equal data has."""
         symbol = f"tvm_constant_{blake2b(content, digest_size=16).hexdigest()}"
-        if symbol not in self.large_constants:
-            self.large_constants[symbol] = content
+        if symbol not in self.exports.large_constants:
+            self.exports.large_constants[symbol] = content
             self._globals.append(f"@{symbol} = external constant [{len(content)} x i8], align 64")
         return f"@{symbol}"
 
@@ -234,24 +231,6 @@ class ModuleWriter:
         return own
 
     # ---- the whole
-
-    def public_symbols(self) -> dict[str, str]:
-        """The symbols behind the names that the runtime looks for."""
-        prefix = self._own_prefix
-        own = [*self.symbols, *self.entries]
-        if "module_ctx" in self.slots:
-            own.append("__tvm_module_ctx")
-        slots = [symbol[1:] for key, symbol in self.slots.items() if key != "module_ctx"]
-        return {name: name if name.startswith(prefix) else prefix + name for name in own} | {
-            name: name for name in slots
-        }
-
-    def absorb(self, other: ModuleWriter) -> None:
-        """Count what another module defines among what this one does: they are linked together."""
-        self.symbols += other.symbols
-        self.entries += other.entries
-        self.slots.update(other.slots)
-        self.large_constants.update(other.large_constants)
 
     def text(self, layout: str) -> str:
         """The module."""

@@ -37,9 +37,11 @@ def registration(writer: ModuleWriter, prefix: str) -> str:
     """The code that registers what the writer has written."""
     # imported modules stand in an object of their own, if there are any
     blob = f"@{quoted(prefix + _EMBEDDED_MODULES)}"
+    exports = writer.exports
+    shared = set(exports.runtime_slots())
     names = {
-        name if symbol in _shared(writer) else _full(name, prefix): symbol
-        for name, symbol in writer.public_symbols().items()
+        name if symbol in shared else exports.full_name(name): symbol
+        for name, symbol in exports.symbols().items()
     }
     lines = [f"declare i32 @{REGISTER}(ptr, ptr)", f"{blob} = extern_weak global i8"]
     calls = []
@@ -66,15 +68,6 @@ def registration(writer: ModuleWriter, prefix: str) -> str:
             _run_at_start(startup, writer.options.cpu.triple),
         ]
     )
-
-
-def _full(name: str, prefix: str) -> str:
-    return name if name.startswith(prefix) else prefix + name
-
-
-def _shared(writer: ModuleWriter) -> set[str]:
-    """The pointers to functions of the runtime, which models may share."""
-    return {symbol[1:] for name, symbol in writer.slots.items() if name != "module_ctx"}
 
 
 def _constant(number: int, text: str) -> str:
@@ -108,6 +101,6 @@ def _aliases(writer: ModuleWriter, prefix: str) -> list[str]:
     parameters = "(ptr, ptr, i32, ptr, ptr, ptr)"
     return [
         f"@{quoted(prefix + name)} = alias {writer.results[name]} {parameters}, ptr @{quoted(name)}"
-        for name in writer.symbols
+        for name in writer.exports.functions
         if not name.startswith(prefix)
     ]

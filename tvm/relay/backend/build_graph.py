@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.codegen.llvm.compilation import INDEPENDENT_FUNCTIONS
+from tvm.codegen.llvm.parts import INDEPENDENT_FUNCTIONS
 from tvm.driver.build_module import runtime_attrs
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tvm import knobs
-from tvm.codegen.cache import cache_key, load_entry, store_entry
+from tvm.codegen.cache import cache_key, digest, load_entry, store_entry
 from tvm.ir import pickles
 from tvm.ir.node import are_nodes_checked
 from tvm.ir.op import Op
@@ -46,13 +46,17 @@ def find_kernel(func: Function, name: str, target: Target) -> LoweredKernel | No
     """The kernel that an equal function had before."""
     key = _key(func, name, target)
     data = None if key is None else load_entry(key, "kernel")
-    if data is None:
+    if key is None or data is None:
         return None
     try:
+        source: Function
+        kernel: LoweredKernel
         source, kernel = pickles.loads(data)
     except pickle.UnpicklingError:
         return None
-    return replace(kernel, source=func) if structural_equal(source, func) else None
+    if not structural_equal(source, func):
+        return None
+    return replace(kernel, source=func, key=cache_key(key, digest(data)))
 
 
 def is_kept(func: Function, name: str, target: Target) -> bool:
@@ -61,14 +65,22 @@ def is_kept(func: Function, name: str, target: Target) -> bool:
     return key is None or load_entry(key, "kernel") is not None
 
 
-def keep_kernel(kernel: LoweredKernel, target: Target) -> None:
-    """Keep a kernel's loops for later processes; its schedule is not kept."""
+def keep_kernel(kernel: LoweredKernel, target: Target) -> LoweredKernel:
+    """Keep a kernel's loops for later processes; its schedule is not kept.
+
+    Returns
+    -------
+    LoweredKernel
+        The kernel, with a key if it was kept.
+    """
     key = _key(kernel.source, kernel.name, target)
     if key is None:
-        return
+        return kernel
     data = pickle.dumps((kernel.source, replace(kernel, schedule=None)), protocol=5)
-    if len(data) <= _LARGEST:
-        store_entry(key, "kernel", data)
+    if len(data) > _LARGEST:
+        return kernel
+    store_entry(key, "kernel", data)
+    return replace(kernel, key=cache_key(key, digest(data)))
 
 
 def is_usable() -> bool:

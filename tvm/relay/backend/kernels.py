@@ -17,6 +17,7 @@ from tvm import knobs, te, tir, topi
 from tvm.codegen import build_module
 from tvm.codegen.cache import is_on_disk
 from tvm.codegen.llvm.library import llvm_lock
+from tvm.codegen.llvm.parts import FUNCTION_KEYS
 from tvm.driver import build_lowered, lower
 from tvm.driver.build_module import KERNEL_VERSIONS
 from tvm.error import OpNotImplemented, TVMError
@@ -352,7 +353,7 @@ class KernelCompiler:
         if found is None:
             found = lower_kernel(func, name, target)
             if is_cached:
-                keep_kernel(found, target)
+                found = keep_kernel(found, target)
         return found
 
     def module(self) -> IRModule:
@@ -360,7 +361,8 @@ class KernelCompiler:
         own = [kernel for kernel in self.kernels if not kernel.source.attrs.get(PLACE)]
         module = IRModule({kernel.name: kernel.func for kernel in own})
         if not self.versions:
-            return module
+            keys = {kernel.name: kernel.key for kernel in own if kernel.key is not None}
+            return module.with_attr(FUNCTION_KEYS, keys) if keys else module
         versions = {
             target.mcpu: IRModule({kernel.name: kernel.versions[i] for kernel in own})
             for i, target in enumerate(self.versions)

@@ -19,5 +19,6 @@ class LoweredKernel:
     source: Function
     schedule: te.Schedule | None = None
     digest: int = 0  # the structural hash of the source
+    key: str | None = None  # equal only where the loops and all that their code depends on are
     choices: tuple[Choice, ...] = ()  # of the cost model
     versions: tuple[PrimFunc, ...] = ()  # of the function, for the versions of the target

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm._ffi import get_global_func
 from tvm._ffi.runtime_ctypes import Device
-from tvm.codegen.llvm.compilation import INDEPENDENT_FUNCTIONS
+from tvm.codegen.llvm.parts import INDEPENDENT_FUNCTIONS
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Sequential
