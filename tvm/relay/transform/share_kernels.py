@@ -5,6 +5,7 @@
 %0(%x); %1(%y)                                                   %0(%y, 0.3f)
 
 The layers of a quantised network each have their own scales: without this each would have its own kernels.
+Equal kernels become one function, which later passes then see once.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _ARITHMETIC = (ops.add, ops.subtract, ops.multiply)
 class _Template:
     """A kernel whose numbers are variables, and the numbers."""
 
+    kernel: Function
     func: Function
     variables: tuple[Var, ...]
     numbers: tuple[Constant, ...]
@@ -49,13 +51,23 @@ class _Family:
 
     members: list[_Template] = field(default_factory=list)
 
-    def varying(self) -> list[int]:
-        """The places whose numbers differ, if there are enough different kernels."""
-        rows = list(dict.fromkeys([member.values for member in self.members]))
-        if len(rows) < FEWEST_SHARED:
-            return []
-        columns = list(zip(*rows, strict=True))
-        return [place for place, column in enumerate(columns) if len(set(column)) > 1]
+    def shared(self) -> Iterable[_Use]:
+        """What to call in place of each kernel."""
+        rows = [member.values for member in self.members]
+        if len(set(rows)) < FEWEST_SHARED:
+            firsts: dict[tuple[bytes, ...], Function] = {}
+            for member, row in zip(self.members, rows, strict=True):
+                yield member, firsts.setdefault(row, member.kernel), ()
+            return
+        columns = zip(*rows, strict=True)
+        places = [place for place, column in enumerate(columns) if len(set(column)) > 1]
+        func = _with_parameters(self.members[0], places)
+        for member in self.members:
+            yield member, func, tuple([member.numbers[place] for place in places])
+
+
+# a kernel, the function in its place, and its further arguments
+_Use = tuple[_Template, Function, tuple[Constant, ...]]
 
 
 @relay_pass("ShareKernels", opt_level=2)
@@ -84,29 +96,28 @@ def share_kernels(func: Function, mod: IRModule, context: PassContext) -> Functi
 def _shared(kernels: Iterable[Function]) -> dict[int, tuple[Function, tuple[Constant, ...]]]:
     """By the kernel's identity what to call instead, and with which further arguments."""
     families: dict[int, list[_Family]] = {}
-    owners: dict[int, int] = {}  # of templates
     for kernel in kernels:
-        if (template := _template(kernel)) is not None:
-            owners[id(template)] = id(kernel)
-            _join(families.setdefault(structural_hash(template.func), []), template)
-    found = {}
-    for family in [family for listed in families.values() for family in listed]:
-        places = family.varying()
-        for member in family.members if places else ():
-            numbers = tuple([member.numbers[place] for place in places])
-            found[owners[id(member)]] = _with_parameters(member, places), numbers
-    return found
+        template = _template(kernel)
+        _join(families.setdefault(structural_hash(template.func), []), template)
+    return {
+        id(member.kernel): (func, numbers)
+        for listed in families.values()
+        for family in listed
+        for member, func, numbers in family.shared()
+        if func is not member.kernel
+    }
 
 
-def _template(kernel: Function) -> _Template | None:
-    """The kernel with variables in place of its numbers; None if it has none that may vary."""
+def _template(kernel: Function) -> _Template:
+    """The kernel with variables in place of the numbers that may vary."""
     numbers = _numbers(kernel)
     if not numbers:
-        return None
+        return _Template(kernel, kernel, (), ())
     variables = tuple(
         [Var(f"number{i}", TensorType((), n.data.dtype)) for i, n in enumerate(numbers)]
     )
-    return _Template(_replaced(kernel, numbers, variables, variables), variables, numbers)
+    func = _replaced(kernel, numbers, variables, variables)
+    return _Template(kernel, func, variables, numbers)
 
 
 def _numbers(kernel: Function) -> tuple[Constant, ...]:
