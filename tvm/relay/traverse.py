@@ -95,20 +95,23 @@ def post_order(
     """Every expression reachable from `roots`, once, operands first; none below one that `is_whole`."""
     order: list[RelayExpr] = []
     done: set[int] = set()
-    stack = list(reversed(roots))
+    # nodes to come to, and below them those to leave, of which `leaving` knows the ids
+    stack, leaving = [*reversed(roots)], set[int]()
     while stack:
-        node = stack[-1]
+        node = stack.pop()
+        key = id(node)
+        if key in done:
+            continue
         read = _OPERANDS.get(type(node))
-        if read is not None and id(node) not in done and (is_whole is None or not is_whole(node)):
-            missing = [child for child in read(node) if id(child) not in done]
-            if missing:  # the node comes again after them
-                missing.reverse()
+        if read is not None and key not in leaving and (is_whole is None or not is_whole(node)):
+            missing = [child for child in reversed(read(node)) if id(child) not in done]
+            if missing:
+                leaving.add(key)
+                stack.append(node)
                 stack += missing
                 continue
-        stack.pop()
-        if id(node) not in done:
-            done.add(id(node))
-            order.append(node)
+        done.add(key)
+        order.append(node)
     return order
 
 
@@ -131,29 +134,33 @@ def rewrite_post_order(
     Rewrites of expressions that share parts may share `done`, by ids of nodes that outlive them.
     """
     done = {} if done is None else done
-    stack = [expr]
+    # what was come to and is to be left, by its id, with its operands
+    stack, leaving = [expr], dict[int, tuple[RelayExpr, ...]]()
     while stack:
-        node = stack[-1]
-        if id(node) in done:
-            stack.pop()
+        node = stack.pop()
+        key = id(node)
+        if key in done:
             continue
-        read = _OPERANDS.get(type(node))
-        new = node
-        if read is not None and (is_whole is None or node is expr or not is_whole(node)):
-            below = read(node)
-            missing = [child for child in below if id(child) not in done]
-            if missing:  # the node comes again after them
-                missing.reverse()
+        below = leaving.get(key)
+        if below is None:
+            read = _OPERANDS.get(type(node))
+            if read is None or (is_whole is not None and node is not expr and is_whole(node)):
+                below = ()
+            else:
+                below = read(node)
+            missing = [child for child in reversed(below) if id(child) not in done]
+            if missing:
+                leaving[key] = below
+                stack.append(node)
                 stack += missing
                 continue
-            above = [done[id(child)] for child in below]
-            for before, after in zip(below, above, strict=True):
-                if before is not after:
-                    new = _REBUILD[type(node)](node, above)
-                    break
-        stack.pop()
+        new = node
+        for child in below:
+            if done[id(child)] is not child:
+                new = _REBUILD[type(node)](node, [done[id(child)] for child in below])
+                break
         result = rewrite(node, new)
-        done[id(node)] = result if result is node else keep_span(node, result)
+        done[key] = result if result is node else keep_span(node, result)
     return done[id(expr)]
 
 
