@@ -10,9 +10,9 @@ from tvm import knobs, tir
 from tvm.arith import Analyzer
 from tvm.arith.rules.notation import VOCABULARY, lower
 from tvm.ir.rule_compiler import CompiledRules, RuleStatistics, report
-from tvm.ir.rules import Rule, fold, pattern_consts, pattern_vars, rule, rules
+from tvm.ir.rules import Rule, fold, in_order, pattern_consts, pattern_vars, rule, rules
 
-x, y = pattern_vars("x y")
+x, y, z = pattern_vars("x y z")
 c0, c1 = pattern_consts("c0 c1")
 
 
@@ -46,6 +46,22 @@ def test_conditions_guard_rules() -> None:
     one, minus, two = (tir.IntImm("int32", value) for value in (1, -1, 2))
     assert apply(table, tir.Add(tir.Add(a, one), minus)) is a
     assert apply(table, tir.Add(tir.Add(a, one), two)) is None
+
+
+def test_operands_of_a_replacement_can_follow_the_program() -> None:
+    table = rules(rule((x + c0) + y, in_order(x + y) + c0))
+    a, b, one = tir.Var("a", "int32"), tir.Var("b", "int32"), tir.IntImm("int32", 1)
+    for first, second in ((tir.Add(a, one), b), (b, tir.Add(a, one))):
+        found = apply(table, tir.Add(first, second))
+        assert [found.a.a, found.a.b] == ([a, b] if second is b else [b, a])
+
+
+def test_operands_may_be_matched_as_written_only() -> None:
+    table = rules(rule(x + (y + z), (x + y) + z, as_written=True))
+    a, b, c = tir.Var("a", "int32"), tir.Var("b", "int32"), tir.Var("c", "int32")
+    found = apply(table, tir.Add(a, tir.Add(b, c)))
+    assert found.a.a is a and found.a.b is b and found.b is c
+    assert apply(table, tir.Add(tir.Add(b, c), a)) is None
 
 
 def test_rules_say_where_they_stand_and_what_they_do() -> None:

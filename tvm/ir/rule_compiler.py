@@ -28,6 +28,7 @@ from .rules import (
     Apply,
     Calling,
     Fold,
+    InOrder,
     Literal,
     Measure,
     Operation,
@@ -36,6 +37,7 @@ from .rules import (
     PatternVar,
     Rule,
     Vocabulary,
+    subpatterns,
 )
 
 # build(builder, *operands) -> replacement, or None if no rule matches
@@ -125,7 +127,8 @@ class CompiledRules:
 
 def _variants(rule: Rule, vocabulary: Vocabulary) -> list[_Variant]:
     found: dict[str, _Variant] = {}
-    for pattern in _orders(rule.pattern, vocabulary):
+    orders = [rule.pattern] if rule.as_written else _orders(rule.pattern, vocabulary)
+    for pattern in orders:
         assert isinstance(pattern, Apply)
         # variants that differ in the names of variables only match the same trees
         key = _renamed(pattern, rule.when)
@@ -149,6 +152,30 @@ def _orders(pattern: Pattern, vocabulary: Vocabulary) -> list[Pattern]:
 
 def _is_constant(pattern: Pattern) -> bool:
     return isinstance(pattern, (PatternConst, Literal))
+
+
+def _arranged(pattern: Pattern, places: Mapping[str, int]) -> Pattern:
+    """The replacement with the operands of operations in order where those matched them."""
+    if isinstance(pattern, InOrder):
+        args = sorted(pattern.value.args, key=lambda arg: _place(arg, places))
+        return Apply(pattern.value.name, tuple(args))
+    if isinstance(pattern, Apply):
+        return Apply(pattern.name, tuple([_arranged(arg, places) for arg in pattern.args]))
+    return pattern
+
+
+def _places(pattern: Pattern) -> dict[str, int]:
+    """Where the variables stand, counted from the left; those that stand in several places after all others."""
+    names = [part.name for part in subpatterns(pattern) if isinstance(part, PatternVar)]
+    return {
+        name: place if names.count(name) == 1 else place + len(names)
+        for place, name in enumerate(names)
+    }
+
+
+def _place(pattern: Pattern, places: Mapping[str, int]) -> int:
+    found = [places[part.name] for part in subpatterns(pattern) if isinstance(part, PatternVar)]
+    return min(found, default=len(places))
 
 
 def _renamed(pattern: Pattern, when: Pattern | None) -> str:
@@ -224,9 +251,10 @@ class _FunctionWriter:
         if rule.when is not None:
             self._tests.append(self._condition(rule.when, match))
         self._flush()
-        result_class = self._infer(rule.replacement, match)
+        wanted = _arranged(rule.replacement, _places(variant.pattern))
+        result_class = self._infer(wanted, match)
         match.join(result_class, root)
-        replacement = self._build(rule.replacement, match, result_class)
+        replacement = self._build(wanted, match, result_class)
         if counter:
             self._emit(f"result = {replacement}")
             self._emit(f"{counter}.hits += 1; {counter}.seconds += clock() - start")

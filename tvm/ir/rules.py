@@ -165,6 +165,16 @@ class Fold(Pattern):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class InOrder(Pattern):
+    """In a replacement: a commutative operation whose operands stand in the order of those matched."""
+
+    value: Apply
+
+    def __str__(self) -> str:
+        return f"in_order({self.value})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Measure(Pattern):
     """In a condition: what the builder's method `name` knows about an expression, a number."""
 
@@ -210,6 +220,13 @@ def fold(value: Pattern) -> Pattern:
     return Fold(value)
 
 
+def in_order(value: Pattern) -> Pattern:
+    """``in_order(x + y//c0)`` follows the program: of ``y + x*c0`` it makes ``y//c0 + x``."""
+    if not isinstance(value, Apply):
+        raise TypeError(f"an operation has an order, got {value}")
+    return InOrder(value)
+
+
 def measured(name: str, *args: Pattern) -> Pattern:
     return Measure(name, args)
 
@@ -226,6 +243,7 @@ class Rule:
     replacement: Pattern
     when: Pattern | None
     source: str  # file and line
+    as_written: bool = False  # whether operands of commutative operations match in this order only
 
     def __str__(self) -> str:
         condition = f"  when {self.when}" if self.when is not None else ""
@@ -241,12 +259,22 @@ class RuleTable(tuple[Rule, ...]):
         return RuleTable((*self, *other))
 
 
-def rule(pattern: Pattern, replacement: object, when: Pattern | None = None) -> Rule:
+def rule(
+    pattern: Pattern,
+    replacement: object,
+    when: Pattern | None = None,
+    as_written: bool = False,
+) -> Rule:
+    """A rule of the table.
+
+    With ``as_written`` no operands of the pattern are exchanged.
+    """
     if not isinstance(pattern, Apply):
         raise TypeError(f"the left side of a rule is an operation, got {pattern}")
     frame = sys._getframe(1)
     file = frame.f_code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
-    return Rule(pattern, as_pattern(replacement), when, f"{file}:{frame.f_lineno}")
+    source = f"{file}:{frame.f_lineno}"
+    return Rule(pattern, as_pattern(replacement), when, source, as_written)
 
 
 def rules(*parts: Rule | Iterable[Rule]) -> RuleTable:
@@ -297,7 +325,7 @@ def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
     inner: tuple[Pattern, ...] = ()
     if isinstance(pattern, (Apply, Calling, Measure)):
         inner = pattern.args
-    elif isinstance(pattern, Fold):
+    elif isinstance(pattern, (Fold, InOrder)):
         inner = (pattern.value,)
     for part in inner:
         yield from subpatterns(part)
@@ -314,7 +342,7 @@ def evaluate(
         return values[pattern.name]
     if isinstance(pattern, Literal):
         return pattern.value
-    if isinstance(pattern, Fold):
+    if isinstance(pattern, (Fold, InOrder)):
         return evaluate(pattern.value, values, operations, measures)
     if isinstance(pattern, Measure):
         assert measures is not None
