@@ -318,3 +318,87 @@ def test_conditions_of_selects_join_whatever_their_lanes() -> None:
     for outer, inner in ((each, all_lanes), (all_lanes, each)):
         joined = Analyzer().simplify(tir.Select(outer, tir.Select(inner, x, zeros), zeros))
         assert type(joined.condition) is tir.And and joined.condition.dtype == "boolx2"
+
+
+# ---- the classic forms of what the rules leave
+
+
+def assert_same(found: Any, wanted: Any) -> None:
+    assert structural_equal(found, wanted, map_free_vars=False), f"{found} instead of {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (lambda x, y: x + 1 <= 100, lambda x, y: x <= 99),
+        (lambda x, y: x * 2 > 7, lambda x, y: tir.LT(3, x)),
+        (lambda x, y: x * -2 <= 5, lambda x, y: tir.LE(-2, x)),
+        (lambda x, y: tir.floordiv(x, 4) <= 2, lambda x, y: x <= 11),
+        (lambda x, y: tir.truncdiv(x, 4) >= 0, lambda x, y: tir.LE(-3, x)),
+        (lambda x, y: x <= y + 3, lambda x, y: x <= y + 3),
+    ],
+)
+def test_comparisons_stay_strict_or_not(before: Any, after: Any) -> None:
+    x, y = tir.Var("x"), tir.Var("y")
+    assert_same(Analyzer().rewrite_simplify(before(x, y)), after(x, y))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (lambda x, y, z: y + (x + 5), lambda x, y, z: y + x + 5),
+        (lambda x, y, z: tir.min(z, y + x) - x, lambda x, y, z: tir.min(z - x, y)),
+        (lambda x, y, z: tir.floordiv(y + x * z, z), lambda x, y, z: tir.floordiv(y, z) + x),
+        (lambda x, y, z: tir.max(y, tir.max(x, y)), lambda x, y, z: tir.max(x, y)),
+    ],
+)
+def test_operands_keep_the_order_of_the_program(before: Any, after: Any) -> None:
+    x, y, z = tir.Var("x"), tir.Var("y"), tir.SizeVar("z")
+    assert_same(Analyzer().rewrite_simplify(before(x, y, z)), after(x, y, z))
+
+
+def test_rules_alone_leave_negative_addends() -> None:
+    x = tir.Var("x")
+    assert_same(Analyzer().rewrite_simplify(x + 3 - 10), tir.Add(x, tir.const(-7)))
+    assert_same(Analyzer().rewrite_simplify(x - (x + x)), tir.Sub(tir.const(0), x))
+    assert_same(Analyzer().simplify(x + 3 - 10), tir.Sub(x, tir.const(7)))
+
+
+def test_vscale_is_at_least_one() -> None:
+    x, lanes = tir.Var("x"), tir.vscale() * 4
+    analyzer = Analyzer()
+    assert analyzer.simplify(tir.min(x, x + lanes)) is x
+    assert analyzer.can_prove(lanes >= 4)
+    with analyzer.constraint_scope(tir.all(x >= 0, x < lanes)):
+        assert_same(analyzer.simplify(tir.floordiv(x, lanes)), tir.const(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "value"),
+    [
+        ("clz", (tir.const(1, "int64"),), 63),
+        ("clz", (tir.const(-1),), 0),
+        ("popcount", (tir.const(-1),), 32),
+        ("shift_left", (1, 40), 0),
+        ("shift_right", (-5, 40), -1),
+    ],
+)
+def test_functions_of_constant_bits_are_constants(name: str, args: Any, value: int) -> None:
+    call = tir.call_intrin("int32", f"tir.{name}", *args)
+    assert_same(Analyzer().simplify(call), tir.const(value))
+
+
+def test_alternatives_of_equal_last_values_are_joined() -> None:
+    x, y, z = tir.Var("x"), tir.Var("y"), tir.Var("z")
+    nested = tir.if_then_else(x < 5, tir.if_then_else(y < 5, z, 0), 0)
+    both = tir.if_then_else(tir.And(x < 5, y < 5), z, 0)
+    assert_same(Analyzer().simplify(nested), both)
+
+
+def test_products_below_sums_of_their_factors() -> None:
+    x, y = tir.Var("x"), tir.Var("y")
+    analyzer = Analyzer()
+    analyzer.enabled_extensions = Extension.ComparisonOfProductAndSum
+    with analyzer.constraint_scope(tir.all(x > 0, y > 0, x <= 8)):
+        assert analyzer.can_prove(x * y < (x + y) * 8)
+        assert not analyzer.can_prove(x * y < (x + y) * 7)

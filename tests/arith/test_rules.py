@@ -81,6 +81,8 @@ class Sample:
             modulus = self.measure(Measure("modulus", measure.args))
             return values[0] % modulus if modulus else values[0]
         known = self.chance.random() < 0.8
+        if measure.name == "same":
+            return known and values[0] == values[1]
         if measure.name == "ordered":
             return known and values[0] <= values[1]
         if measure.name == "below":

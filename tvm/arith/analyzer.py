@@ -14,7 +14,7 @@ from tvm.support.scope import deep
 from tvm.tir import expr as tir
 from tvm.tir.stmt_functor import substitute as substitute_vars
 
-from .canonical_simplify import CanonicalSimplifier, Presenter
+from .canonical_simplify import CanonicalSimplifier, Presenter, SignPresenter
 from .const_int_bound import (
     NEG_INF,
     POS_INF,
@@ -97,6 +97,7 @@ class Analyzer:
         self.canonical = CanonicalSimplifier(self)
         self.prover = Prover(self)
         self._presenter = Presenter(self)
+        self._signs = SignPresenter(self)
 
     # ---- questions
 
@@ -160,9 +161,11 @@ class Analyzer:
 
     @deep
     def rewrite_simplify(self, expr: Any) -> PrimExpr:
-        """The expression simplified by the rule tables."""
+        """The expression simplified by the rule tables; negative constants stay addends, as the rules leave them."""
         node = self.interner.intern(tir.as_expr(expr))
-        return self._present(expr, node, self.rewriter.visit(node))
+        result = self.rewriter.visit(node)
+        shown = expr if result is node and isinstance(expr, PrimExpr) else self._signs.visit(result)
+        return self._extended(shown) if self._extensions else cast(PrimExpr, shown)
 
     @deep
     def canonical_simplify(self, expr: Any) -> PrimExpr:

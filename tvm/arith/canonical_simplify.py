@@ -171,8 +171,21 @@ class Presenter:
         result: Any = expr.map_children(self.visit)
         if result is not expr:
             result = self.interner.node(result)
+        return self.shown(result)
+
+    def shown(self, result: Any) -> Any:
+        """An expression whose operands are shown already."""
         if type(result) is tir.Add and type(result.b) is tir.IntImm and result.b.value < 0:
             negated = self.interner.constant(-result.b.value, result.dtype)
             if negated.value > 0:
                 return self.interner.binary(tir.Sub, result.a, negated)
+        return result
+
+
+class SignPresenter(Presenter):
+    """How results of the rules alone are shown: an opposite is a difference from zero."""
+
+    def shown(self, result: Any) -> Any:
+        if type(result) is tir.Mul and type(result.b) is tir.IntImm and result.b.value == -1:
+            return self.interner.binary(tir.Sub, self.interner.constant(0, result.dtype), result.a)
         return result

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 POS_INF = (1 << 63) - 1
 NEG_INF = -POS_INF
 
+# RISC-V's registers have at most 65536 bits, in blocks of 64
+MOST_VSCALE = 1024
+
 # (least, greatest), each possibly infinite
 Bound = tuple[int, int]
 EVERYTHING: Bound = (NEG_INF, POS_INF)
@@ -211,6 +214,8 @@ class ConstIntBoundAnalyzer:
         args: tuple[PrimExpr, ...] = expr.args
         if name == "tir.likely":
             return self.visit(args[0])
+        if name == "tir.vscale":
+            return 1, MOST_VSCALE
         if name == "tir.if_then_else":
             a, b = self.visit(args[1]), self.visit(args[2])
             return min(a[0], b[0]), max(a[1], b[1])

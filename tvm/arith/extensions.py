@@ -3,6 +3,7 @@
 a and b or c                  ->    (a or c) and (b or c)
 a and b                       ->    a and (b where a holds)
 x*y >= x + y                  ->    true        where x >= 2 and y >= 2
+x*y < (x + y)*8               ->    true        where 0 < x <= 8 and 0 < y
 i*m + j < n*m                 ->    true        where i < n and j < m
 """
 
@@ -16,7 +17,7 @@ from tvm.ir.visitor import Rewriter
 from tvm.tir import expr as tir
 from tvm.tir import op
 
-from .const_int_bound import NEG_INF
+from .const_int_bound import NEG_INF, POS_INF, ConstIntBound
 from .interval import IntervalSet, evaluate_set
 
 if TYPE_CHECKING:
@@ -64,26 +65,45 @@ class ProductComparer(Rewriter):
         return self._decided(e, e.b, e.a, False)
 
     def _decided(self, e: PrimExpr, small: PrimExpr, large: PrimExpr, strict: bool) -> PrimExpr:
-        if self._holds(small, large, strict):
+        if self._holds(small, large, strict) or self._is_below(small, large, strict):
             return tir.const(True, "bool")
-        if self._holds(large, small, not strict):
+        if self._holds(large, small, not strict) or self._is_below(large, small, not strict):
             return tir.const(False, "bool")
         return e
 
     def _holds(self, total: PrimExpr, product: PrimExpr, strict: bool) -> bool:
         """(x + y)*c < x*y*d follows from (1/x + 1/y)*c < d, for positive x and y."""
+        found = self._compared(total, product)
+        if found is None:
+            return False
+        c, d, bounds = found
+        most = sum([Fraction(1, bound.min_value) for bound in bounds]) * c
+        return most < d if strict else most <= d
+
+    def _is_below(self, product: PrimExpr, total: PrimExpr, strict: bool) -> bool:
+        """x*y*d < (x + y)*c follows from d < (1/x + 1/y)*c, for positive x and y."""
+        found = self._compared(total, product)
+        if found is None:
+            return False
+        c, d, bounds = found
+        highs = [bound.max_value for bound in bounds if bound.max_value < POS_INF]
+        least = sum([Fraction(1, high) for high in highs]) * c
+        return d < least if strict and len(highs) == len(bounds) else bool(highs) and d <= least
+
+    def _compared(
+        self, total: PrimExpr, product: PrimExpr
+    ) -> tuple[int, int, list[ConstIntBound]] | None:
+        """c and d of (x + y)*c and x*y*d, and the bounds of x and y if they are positive."""
         left, right = _scaled(total), _scaled(product)
         if not isinstance(left[0], tir.Add) or not isinstance(right[0], tir.Mul):
-            return False
+            return None
         x, y = right[0].a, right[0].b
         equal = self.analyzer.can_prove_equal
         if not equal(left[0], op.add(x, y)) or left[1] <= 0 or right[1] <= 0:
-            return False
-        lows = [self.analyzer.const_int_bound(factor).min_value for factor in (x, y)]
-        if min(lows) <= 0:
-            return False
-        most = sum([Fraction(1, low) for low in lows]) * left[1]
-        return most < right[1] if strict else most <= right[1]
+            return None
+        bounds = [self.analyzer.const_int_bound(factor) for factor in (x, y)]
+        is_positive = min([bound.min_value for bound in bounds]) > 0
+        return (left[1], right[1], bounds) if is_positive else None
 
 
 def _scaled(e: PrimExpr) -> tuple[PrimExpr, int]:

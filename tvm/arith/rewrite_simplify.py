@@ -237,6 +237,13 @@ class RewriteSimplifier:
         analyzer = self.analyzer
         return analyzer.prover.is_not_negative(analyzer.linear.difference(b, a))
 
+    def same(self, a: Any, b: Any) -> bool:
+        """Whether a == b is known."""
+        if a is b or a.dtype.lanes > 1:
+            return a is b
+        form = self.analyzer.linear.difference(b, a)
+        return not form.terms and form.constant == 0
+
     def below(self, a: Any, b: Any) -> bool:
         """Whether a < b is known."""
         if a.dtype.lanes > 1:
@@ -371,13 +378,24 @@ class RewriteSimplifier:
             if condition.__class__ is tir.IntImm:
                 return visit(expr.args[1 if condition.value else 2])
             yes, no = self._branches(condition, expr.args[1], expr.args[2], visit)
-            return yes if yes is no else self._call(expr, (condition, yes, no))
+            return self._if_then_else(expr, condition, yes, no)
         args = tuple([visit(arg) for arg in expr.args])
         if name == "tir.likely" and args[0].__class__ is tir.IntImm:
             return args[0]
+        if name in _BITS and all([arg.__class__ is tir.IntImm for arg in args]):
+            value = _BITS[name](*args)
+            return self._call(expr, args) if value is None else self.constant(value, expr.dtype)
         if name in _ROUNDINGS and args[0].__class__ is tir.FloatImm:
             return self.interner.node(_ROUNDINGS[name](args[0]))
         return self._call(expr, args)
+
+    def _if_then_else(self, expr: tir.Call, condition: Any, yes: Any, no: Any) -> Any:
+        if yes is no:
+            return yes
+        if yes.__class__ is tir.Call and yes.op is expr.op and yes.args[2] is no:
+            inner, yes, _ = yes.args
+            condition = self.logical_and(condition, inner)
+        return self._call(expr, (condition, yes, no))
 
     def _call(self, expr: tir.Call, args: tuple[Any, ...]) -> Any:
         if all([new is old for new, old in zip(args, expr.args, strict=True)]):
@@ -394,6 +412,30 @@ class RewriteSimplifier:
             if fact is not None:
                 return self.truth(fact, node.dtype)
         return node
+
+
+def _shifted(left: bool) -> Callable[[tir.IntImm, tir.IntImm], int | None]:
+    def shift(a: tir.IntImm, b: tir.IntImm) -> int | None:
+        if b.value < 0:
+            return None
+        distance = min(b.value, a.dtype.bits)
+        return tir.wrap(a.value << distance, a.dtype) if left else a.value >> distance
+
+    return shift
+
+
+def _leading_zeros(a: tir.IntImm) -> int:
+    bits = a.dtype.bits
+    return bits - (a.value & (1 << bits) - 1).bit_length()
+
+
+# functions of the bits of constants
+_BITS: dict[str, Callable[..., int | None]] = {
+    "tir.shift_left": _shifted(left=True),
+    "tir.shift_right": _shifted(left=False),
+    "tir.clz": _leading_zeros,
+    "tir.popcount": lambda a: (a.value & (1 << a.dtype.bits) - 1).bit_count(),
+}
 
 
 # functions that number positions, so that places and extents follow from their constants

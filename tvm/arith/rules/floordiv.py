@@ -1,8 +1,22 @@
 """Division rounded down. Divisors in conditions are positive, so floor(x/c) is monotonic in x."""
 
-from tvm.ir.rules import fold, pattern_consts, pattern_vars, rule, rules
+from math import gcd
 
-from .notation import INT32_LEAST, below, broadcast, lower, modulus, ramp, residue, upper
+from tvm.ir.rules import calling, fold, in_order, pattern_consts, pattern_vars, rule, rules
+
+from .notation import (
+    INT32_LEAST,
+    below,
+    broadcast,
+    lower,
+    max_,
+    min_,
+    modulus,
+    ramp,
+    residue,
+    stays_inside,
+    upper,
+)
 
 x, y, z, b, lanes = pattern_vars("x y z b lanes")
 c0, c1, c2 = pattern_consts("c0 c1 c2")
@@ -55,6 +69,32 @@ FLOORDIV_NO_OVERFLOW = rules(
         (x + y // c0) // fold(c1 // c0),
         when=(c0 > 1) & (c1 > 0) & (c1 % c0 == 0),
     ),
+    rule(
+        (x * c0 + y + z) // c1,
+        x // fold(c1 // c0),
+        when=(c0 > 0)
+        & (c1 > 0)
+        & (c1 % c0 == 0)
+        & (lower(y) + lower(z) >= 0)
+        & (upper(y) + upper(z) < c0),
+    ),
+    # what the quotients leave is less than one divisor
+    rule(
+        (x * c0 + y) // c1,
+        x * fold(c0 // c1),
+        when=(c1 > 0) & (c0 % c1 * lower(x) + lower(y) >= 0) & (c0 % c1 * upper(x) + upper(y) < c1),
+    ),
+    rule(
+        min_(x * c0, y) // c1,
+        in_order(min_(x * fold(c0 // c1), y // c1)),
+        when=(c1 > 0) & (c0 % c1 == 0),
+    ),
+    rule(
+        max_(x * c0, y) // c1,
+        in_order(max_(x * fold(c0 // c1), y // c1)),
+        when=(c1 > 0) & (c0 % c1 == 0),
+    ),
+    rule((x % 2 + 1) // 2, x % 2),
     # divisions of divisions
     rule((x // c0) // c1, x // fold(c0 * c1), when=(c0 > 0) & (c1 > 0)),
     rule((x // c0 + c2) // c1, (x + fold(c0 * c2)) // fold(c0 * c1), when=(c0 > 0) & (c1 > 0)),
@@ -62,7 +102,9 @@ FLOORDIV_NO_OVERFLOW = rules(
     # symbolic divisors: what is divided by zero has no value that could be lost
     rule((x * y) // y, x, when=(lower(y) >= 0) | (upper(y) <= 0)),
     rule((x * y) // (z * y), x // z, when=(lower(y) >= 0) | (upper(y) <= 0)),
-    rule((x * y + z) // y, x + z // y, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x * y + z) // y, in_order(x + z // y), when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x * y * c0 + z) // (y * c0), x + z // (y * c0), when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x + y + z) // x, in_order(y + z) // x + 1, when=(lower(x) >= 0) | (upper(x) <= 0)),
     rule((x + y) // y, x // y + 1, when=(lower(y) >= 0) | (upper(y) <= 0)),
     rule((x - y) // y, x // y - 1, when=(lower(y) >= 0) | (upper(y) <= 0)),
     rule(x // y, 0, when=(lower(x) >= 0) & (lower(y) > 0) & below(x, y)),
@@ -77,7 +119,6 @@ FLOORDIV_NO_OVERFLOW = rules(
         broadcast(b // c1, lanes),
         when=(c1 > 0)
         & (c0 >= 0)
-        & (modulus(b) % c1 == 0)
-        & (residue(b) % c1 + c0 * (lanes - 1) < c1),
+        & stays_inside(c0, lanes, residue(b), calling(gcd, modulus(b), c1)),
     ),
 )

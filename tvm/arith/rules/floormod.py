@@ -1,8 +1,21 @@
 """Remainders of division rounded down: they have the sign of the divisor."""
 
-from tvm.ir.rules import fold, pattern_consts, pattern_vars, rule, rules
+from math import gcd
 
-from .notation import INT32_LEAST, below, broadcast, lower, modulus, ramp, residue, upper
+from tvm.ir.rules import calling, fold, in_order, pattern_consts, pattern_vars, rule, rules
+
+from .notation import (
+    INT32_LEAST,
+    below,
+    broadcast,
+    lower,
+    modulus,
+    ramp,
+    residue,
+    stays_inside,
+    symbolic,
+    upper,
+)
 
 x, y, z, b, lanes = pattern_vars("x y z b lanes")
 c0, c1, c2 = pattern_consts("c0 c1 c2")
@@ -27,7 +40,7 @@ FLOORMOD_NO_OVERFLOW = rules(
     rule((y - x * c0) % c1, y % c1, when=(c1 > 0) & (c0 % c1 == 0)),
     rule((x * c0 + y + z) % c1, (y + z) % c1, when=(c1 > 0) & (c0 % c1 == 0)),
     rule((x + c0) % c1, (x + fold(c0 % c1)) % c1, when=(c1 > 0) & ((c0 < 0) | (c0 >= c1))),
-    rule((x * c0 + y) % c1, (x * fold(c0 % c1) + y) % c1, when=(c1 > 0) & (c0 > c1)),
+    rule((x * c0 + y) % c1, in_order(x * fold(c0 % c1) + y) % c1, when=(c1 > 0) & (c0 > c1)),
     rule((x * c0) % c1, (x * fold(c0 % c1)) % c1, when=(c1 > 0) & (c0 > c1)),
     rule((x + y) % c0, x % c0, when=(c0 > 0) & (modulus(y) % c0 == 0) & (residue(y) % c0 == 0)),
     # common divisors of dividend and divisor
@@ -43,7 +56,10 @@ FLOORMOD_NO_OVERFLOW = rules(
     rule((y - x % c0) % c1, (y - x) % c1, when=(c0 > 0) & (c1 > 0) & (c0 % c1 == 0)),
     rule((x % c0 * c2 + y) % c1, (x * c2 + y) % c1, when=(c0 > 0) & (c1 > 0) & (c0 * c2 % c1 == 0)),
     # symbolic divisors: what is divided by zero has no value that could be lost
-    rule((x * y) % y, 0, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule((x * y) % y, 0),
+    rule((x * y * c0) % y, 0),
+    rule((x + (x * -1) % y) % y, 0),
+    rule((x * y * c0 + z) % (y * c0), z % (y * c0)),
     rule((x * y + z) % y, z % y, when=(lower(y) >= 0) | (upper(y) <= 0)),
     rule((x + y) % y, x % y, when=(lower(y) >= 0) | (upper(y) <= 0)),
     rule((x - y) % y, x % y, when=(lower(y) >= 0) | (upper(y) <= 0)),
@@ -60,7 +76,11 @@ FLOORMOD_NO_OVERFLOW = rules(
         ramp(b % c1, c0, lanes),
         when=(c1 > 0)
         & (c0 >= 0)
-        & (modulus(b) % c1 == 0)
-        & (residue(b) % c1 + c0 * (lanes - 1) < c1),
+        & stays_inside(c0, lanes, residue(b), calling(gcd, modulus(b), c1)),
+    ),
+    rule(
+        ramp(b, c0, lanes) % broadcast(c1, lanes),
+        ramp(b % c1, c0, lanes) % broadcast(c1, lanes),
+        when=(c1 > 0) & (modulus(b) % c1 == 0) & symbolic(b),
     ),
 )

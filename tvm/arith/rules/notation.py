@@ -61,6 +61,11 @@ def ordered(x: Pattern, y: Pattern) -> Pattern:
     return measured("ordered", x, y)
 
 
+def same(x: Pattern, y: Pattern) -> Pattern:
+    """Whether x == y is known."""
+    return measured("same", x, y)
+
+
 def below(x: Pattern, y: Pattern) -> Pattern:
     """Whether x < y is known."""
     return measured("below", x, y)
@@ -74,6 +79,11 @@ def symbolic(x: Pattern) -> Pattern:
 def integral(x: Pattern) -> Pattern:
     """Whether the expression is an integer: there a comparison's negation is the opposite comparison."""
     return measured("integral", x)
+
+
+def stays_inside(stride: Pattern, lanes: Pattern, first: Pattern, block: Pattern) -> Pattern:
+    """Whether lanes that start at a multiple of `block` plus `first` end before the next multiple."""
+    return first % block + stride * (lanes - 1) < block
 
 
 INT32_LEAST = -(1 << 31)

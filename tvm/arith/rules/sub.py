@@ -1,8 +1,8 @@
 """Differences. A constant is subtracted by adding its negation, so that sums need one form of each rule."""
 
-from tvm.ir.rules import fold, pattern_consts, pattern_vars, rule, rules
+from tvm.ir.rules import fold, in_order, pattern_consts, pattern_vars, rule, rules
 
-from .notation import broadcast, max_, min_, ramp, select, symbolic
+from .notation import broadcast, lower, max_, min_, ramp, same, select, symbolic, truncdiv, truncmod
 
 x, y, z, w, b, s, t, lanes = pattern_vars("x y z w b s t lanes")
 c0, c1, c2 = pattern_consts("c0 c1 c2")
@@ -39,9 +39,10 @@ SUB_WRAPPING = rules(
     rule(x - ((x + y) + z), 0 - (y + z)),
     rule(x - (y + (x - z)), z - y),
     # equal factors
+    rule(x * c0 - y * c0, (x - y) * c0),
     rule(x * y - x, x * (y - 1), when=symbolic(x)),
     rule(x - x * y, x * (1 - y), when=symbolic(x)),
-    rule(x * y - z * y, (x - z) * y),
+    rule(x * y - z * y, y * (x - z)),
     rule((x + y * c0) - y * c1, x + y * fold(c0 - c1)),
     rule((x + y * c0) - y, x + y * fold(c0 - 1)),
     # constants move outwards and meet
@@ -59,20 +60,38 @@ SUB_WRAPPING = rules(
     rule(select(w, x, y) - y, select(w, x - y, 0)),
 )
 
-SUB_NO_OVERFLOW = rules(
+SUB_EXTREMA = rules(
     rule(min_(x, y) - x, min_(y - x, 0)),
     rule(max_(x, y) - x, max_(y - x, 0)),
     rule(x - min_(x, y), max_(x - y, 0)),
     rule(x - max_(x, y), min_(x - y, 0)),
-    rule(min_(x + y, z) - x, min_(z - x, y)),
-    rule(max_(x + y, z) - x, max_(z - x, y)),
+    rule(min_(x + y, z) - x, in_order(min_(z - x, y))),
+    rule(max_(x + y, z) - x, in_order(max_(z - x, y))),
+    rule(x - min_(x + y, z), in_order(max_(0 - y, x - z))),
+    rule(x - max_(x + y, z), in_order(min_(0 - y, x - z))),
     rule((x + y) - min_(x, z), max_(x - z, 0) + y),
     rule((x + y) - max_(x, z), min_(x - z, 0) + y),
-    # the parts of a division
+    # two minima of operands equally far apart
+    rule(min_(x, y) - min_(z, w), x - z, when=same(x - z, y - w)),
+    rule(max_(x, y) - max_(z, w), x - z, when=same(x - z, y - w)),
+)
+
+# x = (x//c)*c + x%c
+SUB_FLOORDIV = rules(
     rule(x - (x // y) * y, x % y),
     rule((x // y) * y - x, 0 - x % y),
     rule(x - x % y, (x // y) * y),
     rule(x % y - x, 0 - (x // y) * y),
+    rule(x - ((x + y) // c0) * c0, (x + y) % c0 - y),
+    rule(((x + y) // c0) * c0 - x, y - (x + y) % c0),
+    rule(x - ((x - y) // c0) * c0, (x - y) % c0 + y),
+    rule(((x - y) // c0) * c0 - x, (0 - (x - y) % c0) - y),
+    rule(x * c1 - (x // c0) * c2, (x % c0) * c1, when=c2 == c0 * c1),
+    rule((x // c0) * c2 - x * c1, (x % c0) * fold(0 - c1), when=c2 == c0 * c1),
+    rule(x * c1 - ((x + y) // c0) * c2, ((x + y) % c0 - y) * c1, when=c2 == c0 * c1),
+    rule(((x + y) // c0) * c2 - x * c1, (y - (x + y) % c0) * c1, when=c2 == c0 * c1),
+    rule(x * c1 - ((x - y) // c0) * c2, ((x - y) % c0 + y) * c1, when=c2 == c0 * c1),
+    rule(((x - y) // c0) * c2 - x * c1, (0 - (x - y) % c0 - y) * c1, when=c2 == c0 * c1),
     # floor((u + d)/c) - floor(u/c) = floor((u mod c + d)/c)
     rule(
         (x + c0) // c2 - (x + c1) // c2,
@@ -81,4 +100,33 @@ SUB_NO_OVERFLOW = rules(
     ),
     rule((x + y) // c2 - x // c2, (x % c2 + y) // c2, when=c2 > 0),
     rule(x // c2 - (x + c1) // c2, ((x + fold(c1 % c2)) % c2 + fold(0 - c1)) // c2, when=c2 > 0),
+    rule((x + 1) // 2 - x % 2, x // 2),
 )
+
+SUB_TRUNCDIV = rules(
+    rule(x - truncdiv(x, c0) * c0, truncmod(x, c0)),
+    rule(truncdiv(x, c0) * c0 - x, 0 - truncmod(x, c0)),
+    rule(x - truncdiv(x + y, c0) * c0, truncmod(x + y, c0) - y),
+    rule(truncdiv(x + y, c0) * c0 - x, y - truncmod(x + y, c0)),
+    rule(x - truncdiv(x - y, c0) * c0, truncmod(x - y, c0) + y),
+    rule(truncdiv(x - y, c0) * c0 - x, (0 - truncmod(x - y, c0)) - y),
+    rule(x * c1 - truncdiv(x, c0) * c2, truncmod(x, c0) * c1, when=c2 == c0 * c1),
+    rule(truncdiv(x, c0) * c2 - x * c1, truncmod(x, c0) * fold(0 - c1), when=c2 == c0 * c1),
+    rule(x * c1 - truncdiv(x + y, c0) * c2, (truncmod(x + y, c0) - y) * c1, when=c2 == c0 * c1),
+    rule(truncdiv(x + y, c0) * c2 - x * c1, (y - truncmod(x + y, c0)) * c1, when=c2 == c0 * c1),
+    rule(x * c1 - truncdiv(x - y, c0) * c2, (truncmod(x - y, c0) + y) * c1, when=c2 == c0 * c1),
+    rule(truncdiv(x - y, c0) * c2 - x * c1, (0 - truncmod(x - y, c0) - y) * c1, when=c2 == c0 * c1),
+    # of numbers that are not negative, as with floors
+    rule(
+        truncdiv(x + c0, c2) - truncdiv(x + c1, c2),
+        truncdiv(truncmod(x + c1, c2) + fold(c0 - c1), c2),
+        when=(c2 > 0) & (c0 >= c1) & (lower(x) + c1 >= 0),
+    ),
+    rule(
+        truncdiv(x + c0, c2) - truncdiv(x, c2),
+        truncdiv(truncmod(x, c2) + c0, c2),
+        when=(c2 > 0) & (c0 >= 0) & (lower(x) >= 0),
+    ),
+)
+
+SUB_NO_OVERFLOW = SUB_EXTREMA + SUB_FLOORDIV + SUB_TRUNCDIV
