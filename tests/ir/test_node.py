@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pickle
+from typing import ClassVar
 
 import pytest
 
+from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.node import Node, binder, child, derived, generic_repr, ignored, leaf, reference
+from tvm.ir.type import Type
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.support import DType, deep, dtype
 
@@ -160,3 +163,29 @@ def test_chains_of_50000_nodes_can_be_walked() -> None:
 
 def test_generic_text_names_fields() -> None:
     assert generic_repr(KernelVar("x", "int32")) == "KernelVar(name='x', dtype='int32')"
+
+
+class KernelPart(Node):
+    operand_kind: ClassVar[str] = "part"
+    inner: RelayExpr
+    label: str = leaf(default="")
+
+
+class KernelWhole(RelayExpr):
+    bound: RelayExpr = binder("first")
+    first: RelayExpr
+    annotation: Type | None = child(default=None)
+    parts: tuple[KernelPart, ...] = child(default=())
+    last: tuple[RelayExpr, ...] = child(default=())
+
+
+def test_operands_follow_the_roles_of_fields() -> None:
+    a, b, c, d, e = [GlobalVar(name) for name in "abcde"]
+    whole = KernelWhole(a, b, None, (KernelPart(c, "x"),), (d, e))
+    assert KernelWhole.operands is not None
+    assert KernelWhole.with_operands is not None
+    assert [g.name_hint for g in KernelWhole.operands(whole)] == ["a", "b", "c", "d", "e"]
+    new = KernelWhole.with_operands(whole, [e, d, c, b, a])
+    assert [g.name_hint for g in KernelWhole.operands(new)] == ["e", "d", "c", "b", "a"]
+    assert new.parts[0] is whole.parts[0]
+    assert GlobalVar.operands is None

@@ -12,8 +12,9 @@ For ``BufferLoad(buffer, indices)`` the text compiled here reads
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ _WALKING = (
     "children", "map_children", "rewrite_with", "rewrite_inline", "visit_with", "visit_inline",
 )  # fmt: skip
 _CALLED_BY_VISITORS = _WALKING[2:]
+_FLOWING = ("operands", "with_operands")
 # a class with no children and no method of the visitor's has no entry: the node itself is kept
 _DISPATCH = "dispatch"
 
@@ -38,6 +40,7 @@ def generate_methods(cls: Any, fields: Sequence[Field]) -> dict[str, Any]:
     methods: dict[str, Any] = {
         **{name: _Uncompiled(cls, name, fields, _BUILDING) for name in _BUILDING},
         **{name: _Uncompiled(cls, name, fields, _WALKING) for name in _WALKING},
+        **{name: _Uncompiled(cls, name, fields, _FLOWING) for name in _FLOWING},
     }
     if _has_custom_init(cls):
         del methods["__init__"]
@@ -62,13 +65,19 @@ class _Uncompiled:
         for name, function in compiled.items():
             if isinstance(self.cls.__dict__.get(name), _Uncompiled):
                 setattr(self.cls, name, function)
-        return compiled[self.name].__get__(instance, owner)
+        found = compiled[self.name]
+        return None if found is None else found.__get__(instance, owner)
 
 
 def _compile_group(cls: Any, fields: Sequence[Field], group: tuple[str, ...]) -> dict[str, Any]:
     stored = [f for f in fields if f.expression is None]
     children = [f for f in stored if f.role.value == "child"]
-    if group is _BUILDING:
+    if group is _FLOWING:
+        kinds = {f.name: _operand_kind(cls, f) for f in stored}
+        if not any(kinds.values()):
+            return dict.fromkeys(group)
+        body = _operands_source(stored, kinds)
+    elif group is _BUILDING:
         body = [
             *_init_source("__init__", fields, converting=True, check=hasattr(cls, "__check__")),
             *_init_source("_init", fields, converting=False, check=False),
@@ -84,7 +93,8 @@ def _compile_group(cls: Any, fields: Sequence[Field], group: tuple[str, ...]) ->
             *_visit_source("visit_inline(visitor, self)", _DISPATCH, children),
         ]
     parameters = ", ".join(["cls", "new", "map_sequence", "map_mapping", "map_nested", "collect",
-                            "visit_nested", *(f"default_{f.name}" for f in stored),
+                            "visit_nested", "part_operands", "rebuilt_part",
+                            *(f"default_{f.name}" for f in stored),
                             *(f"convert_{f.name}" for f in stored)])  # fmt: skip
     lines = [*body, f"return {', '.join(group)}"]
     source = f"def build({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
@@ -93,6 +103,7 @@ def _compile_group(cls: Any, fields: Sequence[Field], group: tuple[str, ...]) ->
     exec(code, sys.modules[cls.__module__].__dict__, scope)
     functions: dict[str, Any] = dict(zip(group, scope["build"](
         cls, cls.__new__, map_sequence, map_mapping, map_nested, collect_nested, visit_nested,
+        part_operands, rebuilt_part,
         *[f.default_factory or f.default for f in stored],
         *[f.convert for f in stored],
     ), strict=True))  # fmt: skip
@@ -101,7 +112,7 @@ def _compile_group(cls: Any, fields: Sequence[Field], group: tuple[str, ...]) ->
         function.__module__ = cls.__module__
     if group is _BUILDING:
         functions["__init__"].__generated__ = True
-    for name in ("_make", *_CALLED_BY_VISITORS):
+    for name in ("_make", *_CALLED_BY_VISITORS, *_FLOWING):
         if name in functions:
             functions[name] = staticmethod(functions[name])
     return functions
@@ -245,6 +256,66 @@ def _visit_source(head: str, setup: str, children: Sequence[Field]) -> list[str]
             }[f.shape.value]
         )
     return lines
+
+
+def _operand_kind(cls: Any, field: Field) -> str:
+    """What the nodes in a field are to `operands`, by the class that the annotation names."""
+    if field.role.value not in ("child", "binder"):
+        return ""
+    scopes = [sys.modules[base.__module__].__dict__ for base in cls.__mro__]
+    for name in re.findall(r"\w+", field.annotation):
+        for scope in scopes:
+            if (kind := getattr(scope.get(name), "operand_kind", None)) is not None:
+                return str(kind)
+    return ""
+
+
+def _operands_source(stored: Sequence[Field], kinds: Mapping[str, str]) -> list[str]:
+    """``operands(self)`` and ``with_operands(self, new)``, which takes them in the same order."""
+    read = []
+    for f in stored:
+        is_sequence = f.shape.value == "sequence"
+        if kinds[f.name] == "operand":
+            read.append(f"*self.{f.name}" if is_sequence else f"self.{f.name}")
+        elif kinds[f.name]:
+            parts = f"self.{f.name}" if is_sequence else f"(self.{f.name},)"
+            read.append(f"*[e for part in {parts} for e in part_operands(part)]")
+    only = read[0].removeprefix("*")
+    # the field is a tuple already
+    result = only if len(read) == 1 and read[0] == f"*{only}" and "[" not in only else None
+    return [
+        f"def operands(self): return {result or '(' + ', '.join(read) + ',)'}",
+        "def with_operands(self, new):",
+        "    new = iter(new)",
+        f"    return self._make({', '.join([_taken(f, kinds[f.name]) for f in stored])})",
+    ]
+
+
+def _taken(field: Field, kind: str) -> str:
+    """A field over the next of the new operands."""
+    value, is_sequence = f"self.{field.name}", field.shape.value == "sequence"
+    if not kind:
+        return value
+    if kind == "operand":
+        return f"tuple([next(new) for _ in {value}])" if is_sequence else "next(new)"
+    if is_sequence:
+        return f"tuple([rebuilt_part(part, new) for part in {value}])"
+    return f"rebuilt_part({value}, new)"
+
+
+def part_operands(part: Any) -> tuple[Any, ...]:
+    """The expressions in a node that is none itself, such as a clause of a match."""
+    read = type(part).operands
+    return () if read is None else read(part)
+
+
+def rebuilt_part(part: Any, new: Iterator[Any]) -> Any:
+    """The part over the next expressions of `new`; itself if they are its own."""
+    old = part_operands(part)
+    above = [next(new) for _ in old]
+    if all([before is after for before, after in zip(old, above, strict=True)]):
+        return part
+    return type(part).with_operands(part, above)
 
 
 def map_sequence(items: tuple[Any, ...], f: Callable[[Any], Any]) -> tuple[Any, ...]:

@@ -54,6 +54,7 @@ class RelayExpr(BaseExpr):
 
     __slots__ = ("_checked_type_", "_virtual_device_")
     graph_node: ClassVar[bool] = True
+    operand_kind: ClassVar[str] = "operand"
 
     if TYPE_CHECKING:
         # slots that are written once the expression is made: no fields

@@ -50,6 +50,7 @@ class Field:
     expression: str | None = None  # derived from the parameters
     binds: tuple[str, ...] = ()
     role_is_given: bool = False
+    annotation: str = ""
 
     @property
     def required(self) -> bool:
@@ -129,7 +130,7 @@ def own_fields(namespace: Mapping[str, Any]) -> list[Field]:
             field = replace(field, role=_role_of(text, namespace))
         if field.role is not Role.LEAF and field.shape is Shape.ONE:
             field = replace(field, shape=_shape_of(text, optional=field.default is None))
-        result.append(replace(field, name=name))
+        result.append(replace(field, name=name, annotation=text))
     return result
 
 

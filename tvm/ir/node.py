@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tvm.runtime.object import Object
@@ -144,6 +144,12 @@ class Node(Object, metaclass=NodeMeta):
     rewrite_inline: ClassVar[Callable[[Any, Any], Any] | None]
     visit_with: ClassVar[Callable[[Any, Any], Any] | None]
     visit_inline: ClassVar[Callable[[Any, Any], Any] | None]
+    # the expressions directly below a node, those that it binds among them and those inside its
+    # parts in their places, and the node over others; None for a class without any
+    operands: ClassVar[Callable[[Any], tuple[Any, ...]] | None]
+    with_operands: ClassVar[Callable[[Any, Sequence[Any]], Any] | None]
+    # what a node of the class is in another's field: "operand", "part" that holds some, or neither
+    operand_kind: ClassVar[str] = ""
 
     def replace(self: N, **changes: Any) -> N:
         """A copy of this node with some fields changed."""

@@ -27,7 +27,7 @@ Method = Callable[[Any, Any], Any]
 class _Dispatch(dict[type, "Method | None"]):
     """``type(node) -> method``, filled on first use; None where the node itself is the result."""
 
-    def __init__(self, visitor: type[_Dispatching]) -> None:
+    def __init__(self, visitor: type[_Dispatching | Functor]) -> None:
         super().__init__()
         self.visitor = visitor
 
@@ -66,6 +66,22 @@ class _Dispatching:
     def default_method(cls, node_type: Any) -> Method | None:
         """What to do with a class of nodes that no method is named after."""
         raise NotImplementedError
+
+
+class Functor:
+    """The base of the classic functors, which programs derive from: their other methods may have any name."""
+
+    _dispatch: ClassVar[_Dispatch]
+    _nodes: ClassVar[str] = "an IR node"  # what it works on, for errors
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._dispatch = _Dispatch(cls)
+
+    @classmethod
+    def default_method(cls, node_type: Any) -> Method | None:
+        """No method is named after that class."""
+        raise TVMError(f"{cls.__name__} requires {cls._nodes}, got {node_type.__name__}")
 
 
 class Visitor(_Dispatching):

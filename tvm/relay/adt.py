@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tvm.ir.adt import Constructor, TypeData
 from tvm.ir.expr import RelayExpr
@@ -18,6 +18,8 @@ def _tuple(values: Sequence[object] | None) -> tuple[object, ...]:
 
 class Pattern(Node, key="relay.Pattern"):
     """What a match clause compares a value with."""
+
+    operand_kind: ClassVar[str] = "part"
 
     def bound_vars(self) -> list[Var]:
         """The variables that the pattern binds, from left to right."""
@@ -73,6 +75,8 @@ class PatternTuple(Pattern, key="relay.PatternTuple"):
 
 class Clause(Node, key="relay.Clause"):
     """One case of a match: pattern and result."""
+
+    operand_kind: ClassVar[str] = "part"
 
     lhs: Pattern
     rhs: RelayExpr

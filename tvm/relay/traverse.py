@@ -1,8 +1,7 @@
 """Walks over expressions that no depth can overflow.
 
 Relay programs are graphs, often thousands of calls deep, so the walks here keep an explicit
-stack. `operands` and `with_operands` are the only two places that know which fields of a node
-hold expressions.
+stack. Which fields of a node hold expressions is said where its class is declared.
 """
 
 from __future__ import annotations
@@ -11,14 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
-from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
+from tvm.relay.adt import Match, Pattern
 from tvm.relay.expr import (
     Call,
-    If,
     Let,
-    RefCreate,
-    RefRead,
-    RefWrite,
     Tuple,
     TupleGetItem,
     Var,
@@ -29,7 +24,7 @@ from tvm.relay.rounding import is_free_rounding
 
 def operands(expr: RelayExpr) -> tuple[RelayExpr, ...]:
     """The expressions directly below `expr`, bound variables included."""
-    read = _OPERANDS.get(type(expr))
+    read = type(expr).operands
     return read(expr) if read is not None else ()
 
 
@@ -38,8 +33,15 @@ def with_operands(expr: RelayExpr, new: list[RelayExpr]) -> RelayExpr:
     old = operands(expr)
     for before, after in zip(old, new, strict=True):
         if before is not after:
-            return _REBUILD[type(expr)](expr, new)
+            return rebuilt(expr, new)
     return expr
+
+
+def rebuilt(expr: RelayExpr, new: Sequence[RelayExpr]) -> RelayExpr:
+    """A new node over other operands."""
+    rebuild = type(expr).with_operands
+    assert rebuild is not None, "a node that has operands can be rebuilt over others"
+    return rebuild(expr, new)  # type: ignore[no-any-return]
 
 
 def tensors_of(call: Call) -> list[RelayExpr]:
@@ -70,12 +72,10 @@ def use_counts(root: RelayExpr) -> dict[int, int]:
 
 def with_pattern_vars(pattern: Pattern, rename: Callable[[Var], Var]) -> Pattern:
     """A pattern of a match with other variables."""
-    if isinstance(pattern, PatternVar):
-        return PatternVar(rename(pattern.var))
-    if isinstance(pattern, (PatternConstructor, PatternTuple)):
-        inner = [with_pattern_vars(p, rename) for p in pattern.patterns]
-        return pattern.replace(patterns=tuple(inner))
-    return pattern
+    rebuild = type(pattern).with_operands
+    if rebuild is None:
+        return pattern
+    return rebuild(pattern, [rename(v) for v in pattern.bound_vars()])  # type: ignore[no-any-return]
 
 
 def rewrite_function(
@@ -102,7 +102,7 @@ def post_order(
         key = id(node)
         if key in done:
             continue
-        read = _OPERANDS.get(type(node))
+        read = type(node).operands
         if read is not None and key not in leaving and (is_whole is None or not is_whole(node)):
             missing = [child for child in reversed(read(node)) if id(child) not in done]
             if missing:
@@ -143,7 +143,7 @@ def rewrite_post_order(
             continue
         below = leaving.get(key)
         if below is None:
-            read = _OPERANDS.get(type(node))
+            read = type(node).operands
             if read is None or (is_whole is not None and node is not expr and is_whole(node)):
                 below = ()
             else:
@@ -157,7 +157,7 @@ def rewrite_post_order(
         new = node
         for child in below:
             if done[id(child)] is not child:
-                new = _REBUILD[type(node)](node, [done[id(child)] for child in below])
+                new = rebuilt(node, [done[id(child)] for child in below])
                 break
         result = rewrite(node, new)
         done[key] = result if result is node else keep_span(node, result)
@@ -262,60 +262,3 @@ def _binders(node: RelayExpr) -> Iterable[Var]:
     if type(node) is Match:
         return [v for clause in node.clauses for v in clause.lhs.bound_vars()]
     return ()
-
-
-def _match_operands(expr: Match) -> tuple[RelayExpr, ...]:
-    parts: list[RelayExpr] = [expr.data]
-    for clause in expr.clauses:
-        parts += [*clause.lhs.bound_vars(), clause.rhs]
-    return tuple(parts)
-
-
-def _rebuild_match(expr: Match, new: list[RelayExpr]) -> RelayExpr:
-    data, *rest = new
-    clauses = []
-    for clause in expr.clauses:
-        old = clause.lhs.bound_vars()
-        variables, rest = rest[: len(old)], rest[len(old) :]
-        renamed = {id(a): b for a, b in zip(old, variables, strict=True) if a is not b}
-        clauses.append(Clause(_renamed(clause.lhs, renamed), rest[0]))
-        rest = rest[1:]
-    return expr.replace(data=data, clauses=tuple(clauses))
-
-
-def _renamed(pattern: Pattern, renamed: Mapping[int, RelayExpr]) -> Pattern:
-    """The pattern with other variables."""
-    if not renamed:
-        return pattern
-    if isinstance(pattern, PatternVar):
-        return PatternVar(renamed.get(id(pattern.var), pattern.var))  # type: ignore[arg-type]
-    if isinstance(pattern, (PatternConstructor, PatternTuple)):
-        return pattern.replace(patterns=tuple([_renamed(p, renamed) for p in pattern.patterns]))
-    return pattern
-
-
-_OPERANDS: dict[type, Callable[..., tuple[RelayExpr, ...]]] = {
-    Call: lambda e: (e.op, *e.args),
-    Tuple: lambda e: e.fields,
-    TupleGetItem: lambda e: (e.tuple_value,),
-    Function: lambda e: (*e.params, e.body),
-    Let: lambda e: (e.var, e.value, e.body),
-    If: lambda e: (e.cond, e.true_branch, e.false_branch),
-    RefCreate: lambda e: (e.value,),
-    RefRead: lambda e: (e.ref,),
-    RefWrite: lambda e: (e.ref, e.value),
-    Match: _match_operands,
-}
-
-_REBUILD: dict[type, Callable[..., RelayExpr]] = {
-    Call: lambda e, new: e.replace(op=new[0], args=tuple(new[1:])),
-    Tuple: lambda e, new: e.replace(fields=tuple(new)),
-    TupleGetItem: lambda e, new: e.replace(tuple_value=new[0]),
-    Function: lambda e, new: e.replace(params=tuple(new[:-1]), body=new[-1]),
-    Let: lambda e, new: e.replace(var=new[0], value=new[1], body=new[2]),
-    If: lambda e, new: e.replace(cond=new[0], true_branch=new[1], false_branch=new[2]),
-    RefCreate: lambda e, new: e.replace(value=new[0]),
-    RefRead: lambda e, new: e.replace(ref=new[0]),
-    RefWrite: lambda e, new: e.replace(ref=new[0], value=new[1]),
-    Match: _rebuild_match,
-}

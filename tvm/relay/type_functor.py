@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.error import TVMError
 from tvm.ir.adt import Constructor, TypeData
 from tvm.ir.type import (
     FuncType,
@@ -18,30 +17,23 @@ from tvm.ir.type import (
     TypeRelation,
     TypeVar,
 )
-
-_METHODS = {
-    TypeVar: "visit_type_var",
-    IncompleteType: "visit_incomplete_type",
-    TensorType: "visit_tensor_type",
-    FuncType: "visit_func_type",
-    TupleType: "visit_tuple_type",
-    TypeRelation: "visit_type_relation",
-    RelayRefType: "visit_ref_type",
-    GlobalTypeVar: "visit_global_type_var",
-    TypeCall: "visit_type_call",
-    TypeData: "visit_type_data",
-}
+from tvm.ir.visitor import Functor
 
 
-class TypeFunctor:
+class TypeFunctor(Functor):
     """Calls the method for the kind of a type."""
+
+    _nodes = "a relay type"
 
     def visit(self, typ: Type) -> Any:
         """The result for `typ`."""
-        for base in type(typ).__mro__:
-            if base in _METHODS:
-                return getattr(self, _METHODS[base])(typ)
-        raise TVMError(f"TypeFunctor requires a relay type, got {type(typ).__name__}")
+        method = self._dispatch[type(typ)]
+        assert method is not None, "every type has a method"
+        return method(self, typ)
+
+    def visit_relay_ref_type(self, ref: RelayRefType) -> Any:
+        """By its classic name."""
+        return self.visit_ref_type(ref)
 
     def visit_type_var(self, _: TypeVar) -> Any:
         raise NotImplementedError

@@ -13,7 +13,7 @@ from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.node import leaf
+from tvm.ir.node import leaf, reference
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, TempExpr
@@ -30,9 +30,9 @@ ANNOTATE_RULE = "FQAnnotateRewrite"
 
 
 class MarkedExpr(TempExpr):
-    """An expression that later rules know something about."""
+    """An expression that later rules know something about; walks see it as one node."""
 
-    expr: RelayExpr
+    expr: RelayExpr = reference()
 
 
 class QAnnotateExpr(MarkedExpr):
