@@ -79,3 +79,13 @@ def test_a_group_that_is_refused_leaves_the_schedule_as_it_was() -> None:
     with pytest.raises(ScheduleError, match="not computed outside the group"):
         s.create_group(outputs=c, inputs=a)
     assert lowered(s, [a, e]) == before
+
+
+def test_groups_count_the_stages_right_inside() -> None:
+    a, b, _, d, e = long_chain()
+    s = te.create_schedule(e.op)
+    inner = s.create_group(outputs=d, inputs=b)
+    outer = s.create_group(outputs=d, inputs=a)
+    assert (inner.num_child_stages, outer.num_child_stages) == (2, 2)
+    assert [group.num_child_stages for group in s.copy().groups] == [2, 2]
+    assert (inner.num_child_stages, outer.num_child_stages) == (2, 2)

@@ -24,11 +24,11 @@ class StageState(Object):
     """
 
     __slots__ = (
+        "_group",
         "all_iter_vars",
         "attach_ivar",
         "attach_stage",
         "attach_type",
-        "group",
         "is_double_buffered",
         "is_output",
         "is_rolling",
@@ -36,6 +36,7 @@ class StageState(Object):
         "iter_var_attrs",
         "layout",
         "leaf_iter_vars",
+        "num_child_stages",
         "op",
         "origin_op",
         "relations",
@@ -60,10 +61,24 @@ class StageState(Object):
         self.layout = Layout()
         self.is_double_buffered = False
         self.is_rolling = False
-        self.group: Any = None
+        self._group: Any = None
+        self.num_child_stages = 0  # of a group: the stages and groups right inside
         self.is_output = False
         # whether the result lies in the memory of a scan that it begins or goes on with
         self.is_state = False
+
+    @property
+    def group(self) -> Any:
+        """The stage of the group that this one belongs to, or None."""
+        return self._group
+
+    @group.setter
+    def group(self, group: Any) -> None:
+        if self._group is not None:
+            self._group.num_child_stages -= 1
+        if group is not None:
+            group.num_child_stages += 1
+        self._group = group
 
     def attach_spec(self) -> StageState:
         """The stage that says where this one runs: itself, or a group that it belongs to."""
