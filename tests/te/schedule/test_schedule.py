@@ -94,6 +94,15 @@ def test_graph_functions() -> None:
     assert path[c.op] == [] and len(path[b.op]) == 1 and path[b.op][0] is outer
 
 
+def test_single_elements_are_broadcast() -> None:
+    a, b = te.placeholder((1,), name="A"), te.placeholder((4, 5), name="B")
+    scaled = te.compute((4, 5), lambda i, j: a[0] * b[i, j], name="scaled")
+    out = te.compute((4, 5), lambda i, j: scaled[i, j] + 1, name="out")
+    s = te.create_schedule(out.op)
+    te.schedule.AutoInlineBroadcast(s)
+    assert s[scaled].is_inlined
+
+
 def test_auto_inline() -> None:
     a = te.placeholder((4, 5), name="A")
     moved = te.compute((5, 4), lambda i, j: a[j, i], name="moved")

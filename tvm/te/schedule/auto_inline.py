@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.scope import deep
-from tvm.tir.expr import ProducerLoad, Var
+from tvm.tir.expr import IntImm, ProducerLoad, Var
 
 from ..tensor import ComputeOp, Operation
 
@@ -49,7 +49,7 @@ def is_elem_wise(op: Operation) -> bool:
 
 
 def is_broadcast(op: Operation) -> bool:
-    """Whether all loads are at axes of the result, in their order, some left out."""
+    """Whether all loads are at axes of the result, in their order, some left out or constant."""
     return is_injective(op) and _loads_are(op, _axes_in_order)
 
 
@@ -80,6 +80,8 @@ def _same_axes(axes: list[Var], indices: tuple[PrimExpr, ...]) -> bool:
 def _axes_in_order(axes: list[Var], indices: tuple[PrimExpr, ...]) -> bool:
     position = 0
     for index in indices:
+        if isinstance(index, IntImm):
+            continue
         while position < len(axes) and axes[position] is not index:
             position += 1
         if position == len(axes):
