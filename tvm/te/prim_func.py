@@ -308,7 +308,7 @@ def _update(
     indices: tuple[PrimExpr, ...],
     loads: _TensorLoads,
 ) -> Stmt:
-    combiner = reduce.combiner
+    combiner = loads.visit(reduce.combiner)
     before = [BufferLoad(buffer, indices) for buffer in buffers]
     sources = [loads.visit(source) for source in reduce.source]
     operands = dict(zip((*combiner.lhs, *combiner.rhs), (*before, *sources), strict=True))

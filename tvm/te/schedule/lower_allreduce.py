@@ -79,6 +79,8 @@ def _thread_body(
 ) -> Stmt:
     reduce: Any = op.body[0]
     axes = Substituter({iv.var: main.values[iv] for iv in op.root_iter_vars()})
+    # a combiner may depend on the position of the element
+    reduce = reduce.replace(combiner=axes.visit(reduce.combiner))
     sources = [axes.visit(source) for source in reduce.source]
     true = const(True, BOOL)
     condition = tir_op.all(true, axes.visit(reduce.condition), *spatial, *reduced)

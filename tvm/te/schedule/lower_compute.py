@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IntImm, IterVar, ProducerLoad, Reduce, Var
+from tvm.tir.expr import CommReducer, IntImm, IterVar, ProducerLoad, Reduce, Var
 from tvm.tir.stmt import IfThenElse, LetStmt, ProducerStore, Stmt, seq
 from tvm.tir.stmt_functor import Substituter
 
@@ -202,7 +202,8 @@ class _Reduction:
         indices = _indices(op, self.main.values)
         loads = [ProducerLoad(tensor, indices) for tensor in op.outputs]
         sources = [axes.visit(source) for source in reduce.source]
-        return _combine(op, reduce, loads, sources, indices)
+        # a combiner may depend on the position of the element
+        return _combine(op, axes.visit(reduce.combiner), loads, sources, indices)
 
     def _place(self, condition: PrimExpr, common: int) -> list[PrimExpr]:
         """Put a condition into the outermost loop of the update that it allows.
@@ -245,12 +246,11 @@ def _reduce_of(op: ComputeOp) -> Reduce:
 
 def _combine(
     op: ComputeOp,
-    reduce: Reduce,
+    combiner: CommReducer,
     loads: list[ProducerLoad],
     sources: list[PrimExpr],
     indices: tuple[PrimExpr, ...],
 ) -> Stmt:
-    combiner = reduce.combiner
     operands = dict(zip((*combiner.lhs, *combiner.rhs), (*loads, *sources), strict=True))
     if len(combiner.result) == 1:
         result = Substituter(operands).visit(combiner.result[0])
