@@ -139,3 +139,22 @@ def test_the_tail_of_a_cache_begins_with_nothing() -> None:
     s.cache_write(c, "global")
     data, first = np.ones((5, 3), "float32"), np.arange(5, dtype="float32")
     np.testing.assert_array_equal(run(s, [a, bias, c], data, first)[0], first + 3)
+
+
+def test_cache_write_of_a_reduction_whose_combiner_knows_the_position() -> None:
+    x = te.placeholder((6,), name="X")
+
+    def largest_above(n):
+        k = te.reduce_axis((0, n + 1), name="k")
+        reducer = te.comm_reducer(
+            lambda p, q: te.max(te.max(p, q), n.astype("float32")), lambda dtype: te.const(0, dtype)
+        )
+        return reducer(x[k], axis=k)
+
+    y = te.compute((6,), largest_above, name="Y")
+    value = np.array([3, 0, 0, 0, 9, 0], "float32")
+    expected = np.maximum(np.maximum.accumulate(value), np.arange(6))
+    s = te.create_schedule(y.op)
+    np.testing.assert_array_equal(run(s, [x, y], value)[0], expected)
+    s.cache_write(y, "local")
+    np.testing.assert_array_equal(run(s, [x, y], value)[0], expected)

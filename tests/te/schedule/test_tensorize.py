@@ -310,3 +310,29 @@ def test_single_rows_of_a_part_that_is_not_whole_are_cleared_and_updated() -> No
     s[c].tensorize(one, gemv_intrin(1, 3))
     a, b = np.random.default_rng(0).random((5, 6), "float32"), np.ones(6, "float32")
     np.testing.assert_allclose(run(s, [w, x, c], a, b)[0], a.sum(1), rtol=1e-6)
+
+
+def test_calls_of_an_intrinsic_have_a_write_cache() -> None:
+    a = te.placeholder((6, 4), name="A")
+    scale = scaled_intrin()
+    b = te.compute((6, 4), lambda i: scale(a[5 - i, 0:4], 3.0), name="B")
+    s = te.create_schedule(b.op)
+    s[b].split(b.op.axis[0], factor=2)
+    cache = s.cache_write(b, "global")
+    assert isinstance(cache.op, te.tensor.TensorComputeOp) and cache.op.schedulable_ndim == 2
+    s[cache].compute_at(s[b], s[b].op.axis[0])
+    x = np.random.default_rng(0).random((6, 4), "float32")
+    np.testing.assert_allclose(run(s, [a, b], x)[0], x[::-1] * 3, rtol=1e-6)
+    uneven = te.create_schedule(b.op)
+    uneven[b].split(b.op.axis[0], factor=4)
+    with pytest.raises(ScheduleError, match="requires splits of B that divide"):
+        uneven.cache_write(b, "local")
+
+
+def test_tensorize_leaves_calls_of_an_intrinsic_as_they_are() -> None:
+    a = te.placeholder((6, 4), name="A")
+    b = te.compute((6, 4), lambda i: scaled_intrin()(a[i, 0:4], 3.0), name="B")
+    s = te.create_schedule(b.op)
+    s[b].tensorize(b.op.axis[0], add_intrin(4))
+    x = np.random.default_rng(0).random((6, 4), "float32")
+    np.testing.assert_allclose(run(s, [a, b], x)[0], x * 3, rtol=1e-6)

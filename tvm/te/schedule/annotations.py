@@ -13,7 +13,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IntImm, IterVar, IterVarType, StringImm, as_expr, convert
 
 from ..marks import check_pragma
-from ..tensor import ComputeOp, ScanOp, Tensor, TensorIntrinCall
+from ..tensor import ComputeOp, ScanOp, Tensor, TensorComputeOp, TensorIntrinCall
 from ..tensor_intrin import TensorIntrin
 from .stage_data import IterVarAttr
 from .stage_state import StageState, index_of
@@ -204,7 +204,8 @@ class AnnotationPrimitives(StageState):
         var : IterVar
             The outermost of the loops.
         tensor_intrin : TensorIntrin or TensorIntrinCall
-            From :func:`tvm.te.decl_tensor_intrin`; computes what the loops compute.
+            From :func:`tvm.te.decl_tensor_intrin`; computes what the loops compute. An operation
+            that was written as calls of an intrinsic keeps these.
         """
         self.find_leaf("tensorize", var)
         if isinstance(tensor_intrin, TensorIntrinCall):
@@ -221,6 +222,8 @@ class AnnotationPrimitives(StageState):
                 f"{type(tensor_intrin).__name__}",
                 hint="declare one with te.decl_tensor_intrin",
             ).add_context(f"stage {self.op.name}, axis {var.var.name}")
+        if isinstance(self.op, TensorComputeOp):
+            return  # it consists of calls of an intrinsic already
         if not isinstance(self.op, ComputeOp):
             raise ScheduleError(
                 f"tensorize requires a compute, got {self.op.name}, a {type(self.op).__name__}"

@@ -12,10 +12,19 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.scope import deep
 from tvm.tir import op as tir_op
 from tvm.tir.expr import IterVar, IterVarType, Range, Reduce, Var, const
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import Substituter, substitute
 
 from ..marks import check_scope
-from ..tensor import ComputeOp, Operation, ScanOp, Tensor, reduction_outputs, spatial_axes
+from ..tensor import (
+    BaseComputeOp,
+    ComputeOp,
+    Operation,
+    ScanOp,
+    Tensor,
+    TensorComputeOp,
+    reduction_outputs,
+    spatial_axes,
+)
 from .dataflow import replace_dataflow, replace_operation
 from .loop_nest import require_equal_rows
 from .message_passing import bound_checks, pass_down_domain, pass_down_index, pass_up_index
@@ -92,7 +101,7 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
                 f"cache_write requires outputs of one operation, got {tensors[0].name} "
                 f"and {tensor.name}"
             ).add_context(f"stage {op.name}")
-    if not isinstance(op, ComputeOp):
+    if not isinstance(op, (ComputeOp, TensorComputeOp)):
         raise ScheduleError(
             f"cache_write requires a compute, got {op.name}, a {type(op).__name__}"
         ).add_context(f"stage {op.name}")
@@ -102,18 +111,60 @@ def cache_write(schedule: Schedule, tensors: Sequence[Tensor], scope: str) -> li
             hint="pass the list of all outputs",
         ).add_context(f"stage {op.name}")
 
-    layout = _cache_layout(stage, op)
-    if layout.predicates:
-        require_equal_rows("cache_write after a split that does not divide", stage, op)
-    body = _relayout(op, layout)
-    cached = ComputeOp(f"{op.name}.{scope}", op.tag, op.attrs, layout.axis, body)
-    loads = tuple([cached.output(i)(*layout.indices) for i in range(op.num_outputs)])
-    copy = ComputeOp(op.name, op.tag, op.attrs, op.axis, loads)
+    cached, copy = (
+        _cached_compute(stage, op, scope)
+        if isinstance(op, ComputeOp)
+        else _cached_calls(stage, op, scope)
+    )
     replacements = replace_operation(schedule, stage, copy)
     replace_dataflow(schedule, replacements)
     stage.reset_loops()
     _insert_stage(schedule, stage, 0, cached, scope)
     return list(cached.outputs)
+
+
+def _cached_compute(stage: Stage, op: ComputeOp, scope: str) -> tuple[ComputeOp, ComputeOp]:
+    """The operation laid out by the stage's loops, and the copy of its results."""
+    layout = _cache_layout(stage, op, op.axis)
+    if layout.predicates:
+        require_equal_rows("cache_write after a split that does not divide", stage, op)
+    body = _relayout(op, layout)
+    cached = ComputeOp(f"{op.name}.{scope}", op.tag, op.attrs, layout.axis, body)
+    return cached, _copy_of(op, cached, op.axis, layout.indices)
+
+
+def _cached_calls(
+    stage: Stage, op: TensorComputeOp, scope: str
+) -> tuple[TensorComputeOp, ComputeOp]:
+    """The same for calls of an intrinsic, each of which keeps its region."""
+    outer, inner = op.axis[: op.schedulable_ndim], op.axis[op.schedulable_ndim :]
+    layout = _cache_layout(stage, op, outer)
+    if layout.predicates:
+        raise ScheduleError(
+            f"cache_write requires splits of {op.name} that divide, as calls of an intrinsic "
+            f"have no conditions, got {layout.predicates[0]}"
+        ).add_context(f"stage {op.name}")
+    roots = Substituter(layout.roots)
+    cached = op.replace(
+        name=f"{op.name}.{scope}",
+        axis=(
+            *layout.axis,
+            *[IterVar(iv.dom, Var(iv.var.name, iv.var.dtype), iv.iter_type) for iv in inner],
+        ),
+        schedulable_ndim=len(layout.axis),
+        input_regions=tuple(
+            [tuple([roots.visit(domain) for domain in region]) for region in op.input_regions]
+        ),
+        scalar_inputs=tuple([roots.visit(value) for value in op.scalar_inputs]),
+    )
+    return cached, _copy_of(op, cached, op.axis, [*layout.indices, *[iv.var for iv in inner]])
+
+
+def _copy_of(
+    op: BaseComputeOp, cached: BaseComputeOp, axis: Sequence[IterVar], indices: Sequence[PrimExpr]
+) -> ComputeOp:
+    loads = tuple([cached.output(i)(*indices) for i in range(op.num_outputs)])
+    return ComputeOp(op.name, op.tag, op.attrs, axis, loads)
 
 
 @dataclass(frozen=True)
@@ -126,9 +177,9 @@ class _CacheLayout:
     predicates: list[PrimExpr]  # over the cache's axes
 
 
-def _cache_layout(stage: Stage, op: ComputeOp) -> _CacheLayout:
+def _cache_layout(stage: Stage, op: BaseComputeOp, axes: Sequence[IterVar]) -> _CacheLayout:
     ranges = Ranges(Analyzer())
-    for iv in op.axis:
+    for iv in axes:
         ranges[iv] = iv.dom  # type: ignore[assignment]
     pass_down_domain(stage, ranges, allow_missing=True)
     loops = [iv for iv in stage.leaf_iter_vars if iv in ranges]
@@ -150,11 +201,11 @@ def _cache_layout(stage: Stage, op: ComputeOp) -> _CacheLayout:
             hint="call cache_write first and transform the loops of the cache's stage",
         ).add_context(f"stage {op.name}")
     pass_up_index(stage, ranges, values)
-    down: Values = {iv: iv.var for iv in op.axis}
+    down: Values = {iv: iv.var for iv in axes}
     pass_down_index(stage, ranges, down)
     return _CacheLayout(
         axis,
-        {iv.var: values[iv] for iv in op.axis},
+        {iv.var: values[iv] for iv in axes},
         [down[loop] for loop in loops],
         [check for _, check in bound_checks(stage, ranges, values, root_domains=False)],
     )
