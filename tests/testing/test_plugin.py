@@ -43,6 +43,14 @@ def test_cases(rows, columns):
 def test_given(target, dev):
     assert target == "llvm"
 
+@tvm.testing.fixture
+def name_of_target(target):
+    return f"for {target}"
+
+@tvm.testing.parametrize_targets("llvm")
+def test_given_to_a_fixture(name_of_target):
+    assert name_of_target == "for llvm"
+
 class TestInside:
     width, height = tvm.testing.parameters((1, 2), (3, 4))
 
@@ -58,7 +66,7 @@ def test_targets_and_sets_of_values(tmp_path: Path) -> None:
     run = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider"]
     run += ["--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
-    assert "10 passed, 2 skipped, 2 xfailed" in done.stdout, done.stdout + done.stderr
+    assert "11 passed, 2 skipped, 2 xfailed" in done.stdout, done.stdout + done.stderr
 
 
 def test_sets_of_different_lengths_are_refused() -> None:

@@ -23,14 +23,14 @@ def enabled_targets() -> list[tuple[str, Any]]:
 
 
 def parametrize_targets(*targets: Any) -> Any:
-    """Run a test for each given target, or all enabled ones, as ``target`` and ``dev``."""
+    """Run a test for each given target, or all enabled ones, as ``target``; the fixture ``dev`` of
+    the plugin `tvm.testing.plugin` is its device."""
     import pytest
 
     if len(targets) == 1 and callable(targets[0]) and not isinstance(targets[0], (str, Target)):
         return parametrize_targets()(targets[0])
     wanted = [t for t in targets if device_enabled(t)] or [name for name, _ in enabled_targets()]
-    rows = [(t, device(str(Target(t).kind.name))) for t in wanted]
-    return pytest.mark.parametrize(("target", "dev"), rows, ids=[str(t) for t in wanted])
+    return pytest.mark.parametrize("target", wanted, ids=[str(t) for t in wanted])
 
 
 def requires_package(*packages: str) -> Any:
