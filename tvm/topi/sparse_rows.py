@@ -51,14 +51,14 @@ def sparse_fill_empty_rows(
         _first_places(ib, old, is_empty, places, rows, count)
         with ib.for_range(0, rows, "r") as r, ib.if_scope(is_empty[r]):
             indices[places[r], 0] = r.astype(kind)
-            for axis in range(1, rank):
+            with ib.for_range(1, rank, "axis") as axis:
                 indices[places[r], axis] = tir.const(0, kind)
             filled[places[r]] = default
         with ib.for_range(0, count, "i") as i, ib.if_scope(rows > 0):
             row = ib.let("row", old[i, 0].astype("int32"))
             at = ib.let("at", places[row])
             with ib.if_scope(at < total):
-                for axis in range(rank):
+                with ib.for_range(0, rank, "axis") as axis:
                     indices[at, axis] = old[i, axis]
                 filled[at] = values[i]
             places[row] = at + 1

@@ -106,10 +106,23 @@ def _with_rows(indices: Array, values: Array, shape: Array, default: Array) -> l
     ]
 
 
+def test_empty_rows_get_an_element_where_extents_are_open() -> None:
+    arrays = SPARSE[0]
+    open_vars = [
+        relay.var("x", relay.TensorType([relay.Any()] * a.ndim, str(a.dtype))) for a in arrays
+    ]
+    filled = relay.sparse_fill_empty_rows(*open_vars)
+    assert isinstance(filled, relay.Tuple)
+    mod = tvm.IRModule.from_expr(relay.Function(open_vars, filled))
+    found = relay.create_executor("vm", mod=mod).evaluate()(*arrays)
+    for have, want in zip(found, _with_rows(*arrays), strict=True):
+        np.testing.assert_array_equal(have.numpy(), want)
+
+
 @pytest.mark.parametrize("arrays", SPARSE, ids=lambda a: f"{a[2][0]}-{len(a[1])}")
 def test_empty_rows_get_an_element(arrays: list[Array]) -> None:
     wanted = _with_rows(*arrays)
-    call = relay.sparse_fill_empty_rows(*[relay.const(a) for a in arrays]).astuple()
+    call = relay.sparse_fill_empty_rows(*[relay.const(a) for a in arrays])
     for found in (_run("sparse_fill_empty_rows", arrays), _folded(call)):
         for have, want in zip(found, wanted, strict=True):
             assert have.shape == want.shape

@@ -8,8 +8,9 @@ import numpy as np
 
 from tvm import topi
 from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
-from tvm.relay.expr import TupleWrapper
+from tvm.relay.expr import Tuple, TupleWrapper
 from tvm.topi.sparse_rows import sparse_fill_empty_rows_shapes
 
 from .operator import Expr, operator
@@ -28,7 +29,8 @@ def _fill_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     expect_dim(shape_of_type(values)[0], count, who, "the number of values")
     expect_dim(shape_of_type(extents)[0], rank, who, "the number of extents")
     expect(
-        shape_of_type(default) in ((), (1,)),
+        len(extents_of_one := shape_of_type(default)) < 2
+        and not any([isinstance(n, int) and n != 1 for n in extents_of_one]),
         f"{who} requires one number for default_value, got {default}",
     )
     return TupleType(
@@ -67,9 +69,18 @@ def _fold_fill(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> li
     shape_reads=(0, 2),
     fold=_fold_fill,
 )
-def sparse_fill_empty_rows(
+def sparse_fill_empty_rows_raw(
     sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr
 ) -> TupleWrapper:
+    """As `sparse_fill_empty_rows`, as one call."""
+
+
+def sparse_fill_empty_rows(
+    sparse_indices: RelayExpr,
+    sparse_values: RelayExpr,
+    dense_shape: RelayExpr,
+    default_value: RelayExpr,
+) -> Tuple:
     """Give each row of a sparse matrix that has no element one, at its beginning.
 
     Parameters
@@ -83,9 +94,11 @@ def sparse_fill_empty_rows(
 
     Returns
     -------
-    tuple of relay.Expr
+    relay.Tuple
         The new indices and values in the order of rows, and which rows had no element.
     """
+    call = sparse_fill_empty_rows_raw(sparse_indices, sparse_values, dense_shape, default_value)
+    return Tuple(list(call))
 
 
 def _reshape_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
