@@ -63,6 +63,7 @@ TOP = np.sort(ROW, axis=1)[:, ::-1][:, :2]
 CASES = [
     Case("dyn.reshape", relay.reshape, (DATA, numbers(3, -1)), DATA.reshape(3, 4)),
     Case("dyn.reshape", relay.reshape, (DATA, numbers(0, 2, 3)), DATA.reshape(2, 2, 3)),
+    Case("dyn.reshape", relay.reshape, (VOLUME, numbers(-3, -3, -2)), VOLUME.reshape(2, 12, 4)),
     Case("dyn.broadcast_to", relay.broadcast_to, (floats(1), numbers(2, 3)), None),
     Case("dyn.expand_dims", lambda x, a: relay.expand_dims(x, a, 2), (DATA, numbers(1)[0:1].reshape(())), DATA.reshape(2, 1, 1, 6)),
     Case("dyn.expand_dims", relay.expand_dims, (DATA, numbers(-1).reshape(())), DATA.reshape(2, 6, 1)),

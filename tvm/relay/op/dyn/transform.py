@@ -51,18 +51,33 @@ def _reshaped(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list
 def _reshape_shape(
     attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
-    """0 copies a dimension (unless it is allowed as an extent), -1 takes what is left."""
+    """0 copies a dimension (unless it is allowed as an extent), -1 takes what is left, -2 copies
+    the last one, -3 is the product of two."""
     have, wanted = entries(inputs[0]), entries(inputs[1])
     total, known, dims = number(1), number(1), []
     for extent in have:
         total = total * extent
-    for i, value in enumerate(wanted):
-        copies = value.equal(0) if not attrs.allowzero and i < len(have) else None
-        dim = value if copies is None else tir.Select(copies, have[i], value)
+    at = number(0)  # the dimension that the next entry is about
+    for value in wanted:
+        dim = _entry_of_reshape(value, at, have, attrs.allowzero)
+        at = at + tir.Select(value.equal(-3), number(2), number(1))
         known = known * tir.Select(dim < 0, number(1), dim)
         dims.append(dim)
     left = tir.indexdiv(total, tir.max(known, number(1)))
     return [shape_tensor([tir.Select(dim < 0, left, dim) for dim in dims])]
+
+
+def _entry_of_reshape(
+    value: PrimExpr, at: PrimExpr, have: Sequence[PrimExpr], allow_zero: bool
+) -> PrimExpr:
+    if not have:
+        return value
+    here, after = number(0), number(1)
+    for i, extent in enumerate(have):
+        here = tir.Select(at.equal(i), extent, here)
+        after = tir.Select(at.equal(i - 1), extent, after)
+    copied = tir.Select(value.equal(-2), here, tir.Select(value.equal(-3), here * after, value))
+    return copied if allow_zero else tir.Select(value.equal(0), here, copied)
 
 
 dynamic(
