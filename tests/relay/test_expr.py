@@ -153,3 +153,10 @@ def test_scope_builder_builds_lets_and_branches() -> None:
     assert isinstance(func.body.true_branch, relay.Let)
     mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
     assert mod["main"].ret_type == relay.TensorType((), "float32")
+
+
+def test_module_of_a_tuple_of_results() -> None:
+    x = relay.var("x", shape=(4,))
+    mod = tvm.IRModule.from_expr(relay.split(x, 2))
+    assert isinstance(relay.testing.run_infer_type(relay.split(x, 2)).checked_type, relay.TupleType)
+    assert mod["main"].params == (x,)

@@ -11,7 +11,7 @@ from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.span import SequentialSpan, SourceName, Span
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, ExprWithOp
+from tvm.relay.expr import Call, ExprWithOp, TupleWrapper
 from tvm.relay.function import Function
 from tvm.relay.printer import Annotate, astext, pretty_print, type_text
 from tvm.relay.traverse import free_vars
@@ -20,9 +20,11 @@ RelayNode = Node
 Id = object
 
 
-def _from_expr(expr: RelayExpr, functions: Any, type_defs: Any) -> IRModule:
+def _from_expr(expr: RelayExpr | TupleWrapper, functions: Any, type_defs: Any) -> IRModule:
     """`main` is the function, or one over the expression's free variables."""
     mod = IRModule(functions, type_defs)
+    if isinstance(expr, TupleWrapper):
+        expr = expr.astuple()
     if not isinstance(expr, Function):
         expr = Function(free_vars(expr), expr)
     name = expr.attrs.get("global_symbol", "main")
@@ -51,6 +53,7 @@ class _ModulePrinter:
 
 
 extension.module_of.provide(ExprWithOp, _from_expr)
+extension.module_of.provide(TupleWrapper, _from_expr)
 extension.global_call.provide(Call)
 extension.module_text.provide(_module_text)
 extension.expression_text.provide(astext)

@@ -11,6 +11,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.relay import testing
+from tvm.runtime.container import ADT, tuple_object
 
 
 def value(text: str, *args: Any, name: str = "main") -> Any:
@@ -21,7 +22,9 @@ def value(text: str, *args: Any, name: str = "main") -> Any:
 def test_operators_tuples_and_sharing() -> None:
     text = "def @main(%x: Tensor[(4,), float32]) { %0 = exp(%x); (%0 + %0, split(%x, indices_or_sections=2)) }"
     x = np.arange(4, dtype="float32")
-    total, (a, b) = value(text, x)
+    result = value(text, x)
+    assert isinstance(result, ADT) and isinstance(result[1], ADT)
+    total, (a, b) = result
     np.testing.assert_allclose(total.numpy(), 2 * np.exp(x), rtol=1e-5)
     np.testing.assert_array_equal(b.numpy(), x[2:])
 
@@ -148,3 +151,9 @@ def test_reductions_of_nothing_are_those_of_kernels(function: Callable[..., rela
     found = relay.create_executor("debug").evaluate(func)(value).numpy()
     compiled = relay.create_executor("graph", mod=tvm.IRModule.from_expr(func)).evaluate()
     np.testing.assert_array_equal(found, compiled(value).numpy())
+
+
+def test_tuples_of_the_runtime_are_arguments() -> None:
+    text = "def @main(%t: (Tensor[(2,), float32], Tensor[(2,), float32])) { %t.0 - %t.1 }"
+    arrays = [tvm.nd.array(np.full(2, n, "float32")) for n in (3, 1)]
+    np.testing.assert_array_equal(value(text, tuple_object(arrays)).numpy(), [2, 2])

@@ -11,6 +11,7 @@ import tvm
 from tvm import relay
 from tvm.relay.backend.interpreter import ConstructorValue, RefValue
 from tvm.relay.testing.py_converter import run_as_python, to_python
+from tvm.runtime.container import ADT
 
 
 def number(value: float) -> relay.Constant:
@@ -69,3 +70,12 @@ def test_data_types_and_global_functions() -> None:
 def test_free_variables_are_refused() -> None:
     with pytest.raises(tvm.TVMError, match="requires a value for the variable %x"):
         to_python(relay.var("x") + number(1))
+
+
+def test_tuples_are_of_the_runtime() -> None:
+    assert isinstance(run_as_python(relay.Tuple([])), ADT)
+    pair = relay.Tuple([number(1.0), relay.Tuple([number(2.0)])])
+    found = run_as_python(pair)
+    assert isinstance(found, ADT) and isinstance(found[1], ADT) and len(found) == 2
+    halves = run_as_python(relay.split(relay.const(np.arange(4.0, dtype="float32")), 2))
+    assert isinstance(halves, ADT) and [list(h.numpy()) for h in halves] == [[0, 1], [2, 3]]

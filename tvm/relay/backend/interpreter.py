@@ -40,6 +40,7 @@ from tvm.relay.expr import (
 )
 from tvm.relay.function import Function
 from tvm.relay.traverse import operands
+from tvm.runtime.container import ADT, tuple_object
 from tvm.runtime.ndarray import NDArray
 from tvm.support import deep
 from tvm.target import Target
@@ -92,7 +93,7 @@ class Interpreter(Executor):
                 raise ValueError(
                     f"the function takes {len(func.params)} arguments, got {len(args)}"
                 )
-            return self._apply(Closure(func, None), [_as_value(a) for a in args])
+            return as_tuples(self._apply(Closure(func, None), [_as_value(a) for a in args]))
 
         return run
 
@@ -266,6 +267,8 @@ def _fits(pattern: Pattern, value: Value, bound: dict[int, Value]) -> bool:
 
 
 def _as_value(value: Any) -> Value:
+    if isinstance(value, ADT):
+        return [_as_value(v) for v in value]
     if isinstance(value, (list, tuple)) and any(
         [isinstance(v, (NDArray, np.ndarray)) for v in value]
     ):
@@ -275,6 +278,16 @@ def _as_value(value: Any) -> Value:
     if isinstance(value, (bool, int, float, list)):
         return const(value).data  # Python's numbers in the types that programs mean by them
     return as_array(value)
+
+
+def as_lists(value: Any) -> Any:
+    """Tuples of the runtime as the interpreter has them."""
+    return [as_lists(v) for v in value] if isinstance(value, ADT) else value
+
+
+def as_tuples(value: Value) -> Any:
+    """Tuples of the interpreter as the runtime has them."""
+    return tuple_object([as_tuples(v) for v in value]) if isinstance(value, list) else value
 
 
 def _flat(value: Value) -> list[NDArray]:

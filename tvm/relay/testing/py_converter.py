@@ -6,7 +6,8 @@
         less_1 = operator('less', None, x, value_2)
         if less_1.numpy(): ...
 
-Functions become Python functions, references cells, values of data types `ConstructorValue`.
+Functions become Python functions, references cells, tuples `ADT`, values of data types
+`ConstructorValue`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.serialize import load_json, save_json
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
-from tvm.relay.backend.interpreter import Interpreter, needed_first
+from tvm.relay.backend.interpreter import Interpreter, as_lists, as_tuples, needed_first
 from tvm.relay.expr import (
     Call,
     Constant,
@@ -35,6 +36,7 @@ from tvm.relay.expr import (
     RefWrite,
     Tuple,
     TupleGetItem,
+    TupleWrapper,
     Var,
 )
 from tvm.relay.function import Function
@@ -50,6 +52,7 @@ from numpy import inf, nan
 import tvm
 from tvm.relay.backend.interpreter import ConstructorValue, RefValue
 from tvm.relay.testing.py_converter import Operators
+from tvm.runtime.container import tuple_object
 """
 
 
@@ -62,7 +65,7 @@ class Operators:
     def __call__(self, name: str, attrs: str | None, *args: Any) -> Any:
         parameters = [Var("p") for _ in args]
         call = Call(Op.get(name), parameters, attrs if attrs is None else load_json(attrs))
-        return self._interpreter.apply_operator(call, args)
+        return as_tuples(self._interpreter.apply_operator(call, [as_lists(a) for a in args]))
 
 
 class _Scope:
@@ -172,7 +175,7 @@ class PythonConverter:
                 return f"operator({node.op.name!r}, {attrs!r}, {args})"
             return f"{scope.find(node.op)}({args})"
         if isinstance(node, Tuple):
-            return f"[{', '.join([str(scope.find(f)) for f in node.fields])}]"
+            return f"tuple_object([{', '.join([str(scope.find(f)) for f in node.fields])}])"
         if isinstance(node, TupleGetItem):
             return f"{scope.find(node.tuple_value)}[{node.index}]"
         if isinstance(node, RefCreate):
@@ -180,7 +183,8 @@ class PythonConverter:
         if isinstance(node, RefRead):
             return f"{scope.find(node.ref)}.value"
         if isinstance(node, RefWrite):
-            return f"setattr({scope.find(node.ref)}, 'value', {scope.find(node.value)}) or []"
+            ref, value = scope.find(node.ref), scope.find(node.value)
+            return f"setattr({ref}, 'value', {value}) or tuple_object([])"
         raise TVMError(f"to_python cannot write a {type(node).__name__}", at=node)
 
     # -- blocks
@@ -247,7 +251,9 @@ def _matched(pattern: Pattern, data: str) -> tuple[str, list[tuple[Var, str]]]:
 
 
 def to_python(
-    expr: RelayExpr, mod: IRModule | None = None, target: Target | str = "llvm"
+    expr: RelayExpr | TupleWrapper,
+    mod: IRModule | None = None,
+    target: Target | str = "llvm",
 ) -> ast.Module:
     """The syntax tree of a Python program that computes `expr`.
 
@@ -261,11 +267,14 @@ def to_python(
         What operators are compiled for.
     """
     mod = InferType()(mod.clone() if mod is not None else IRModule())
-    return PythonConverter(mod, Target(target)).convert(expr)
+    prog = expr.astuple() if isinstance(expr, TupleWrapper) else expr
+    return PythonConverter(mod, Target(target)).convert(prog)
 
 
 def run_as_python(
-    expr: RelayExpr, mod: IRModule | None = None, target: Target | str = "llvm"
+    expr: RelayExpr | TupleWrapper,
+    mod: IRModule | None = None,
+    target: Target | str = "llvm",
 ) -> Any:
     """The value of `expr`, computed by a Python program; a function gives a Python function."""
     code = compile(to_python(expr, mod, target), "<relay program>", "exec")
