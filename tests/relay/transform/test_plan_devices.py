@@ -82,9 +82,10 @@ def test_variables_live_where_they_are_bound() -> None:
         f"""def @main(%x {{{THERE}}}: {T}, %y {{{HERE}}}: {T}, {HERE}) -> {T} {{
               %0 = exp(%x);
               let %a: {T} = on_device(%0, {THERE}, constrain_result=True);
-              let %b: {T} = log(%y);
-              %1 = device_copy(%a, {COPY_BACK});
-              add(%1, %b) }}""",
+              %1 = log(%y);
+              let %b: {T} = on_device(%1, {HERE}, constrain_result=True);
+              %2 = device_copy(%a, {COPY_BACK});
+              add(%2, %b) }}""",
     )
 
 
@@ -134,7 +135,33 @@ def test_places_go_through_branches_cells_and_global_functions() -> None:
             def @main(%x: {T}) -> {T} {{ %0 = @f(%x); on_device(%0, {THERE}) }}"""
     )
     found = PlanDevices(CONFIG)(mod)
-    assert kinds(found["f"]) == ([12], 12) and kinds(found["main"]) == ([12], 1)
+    assert kinds(found["f"]) == ([12], 12) and kinds(found["main"]) == ([12], 12)
+
+
+def test_result_lives_where_it_is_computed() -> None:
+    func = planned(relay.Function([x, y], on_device(x + y, EXT)))
+    assert copies(func) == [] and kinds(func) == ([12, 12], 12)
+
+
+def test_field_is_copied_rather_than_its_tuple() -> None:
+    func = planned(
+        relay.Function(
+            [x, y], relay.TupleGetItem(on_device(relay.split(x, 2).astuple(), EXT), 0) + y
+        )
+    )
+    assert copies(func) == [(12, 1)] and kinds(func) == ([12, 1], 1)
+    moved = func.body.args[0]
+    assert isinstance(moved.args[0].args[0], relay.TupleGetItem)
+
+
+def test_devices_of_all_values_are_read_back() -> None:
+    mod = tvm.IRModule.from_expr(relay.Function([x, y], on_device(relay.exp(x), EXT) + y))
+    mod = relay.transform.CapturePostDfsIndexInSpans()(PlanDevices(CONFIG)(mod))
+    recover = tvm.get_global_func("relay.transform.RecoverVirtualDeviceMap")
+    found = {e.span.line: d.device_type for e, d in recover(mod, mod["main"]).items()}
+    kinds_in_order = [kind for _, kind in sorted(found.items())]
+    # x, y, exp(x), its hint, the copy, the sum, the function
+    assert kinds_in_order == [12, 1, 12, 12, 1, 1, 1]
 
 
 def test_shapes_and_sizes_live_on_the_host() -> None:

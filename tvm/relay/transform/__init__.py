@@ -64,6 +64,7 @@ from .partition_graph import PartitionGraph
 from .plan_devices import PlanDevices
 from .precision_report import OperatorPrecision, PrecisionReport, precision_report
 from .recast import recast
+from .recover_devices import recover_virtual_devices
 from .share_kernels import ShareKernels
 from .share_tables import ShareTables
 from .simplify_expr import SimplifyExpr

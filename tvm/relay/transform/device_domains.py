@@ -70,6 +70,7 @@ class DeviceDomains:
         self._places = {repr(main): main}  # one object for equal places
         self._kept: list[RelayExpr] = []  # so that ids stay theirs
         conditions: list[If] = []
+        hints: list[Call] = []
         for func in mod.functions.values():
             if not isinstance(func, Function) or _is_whole(func):
                 continue
@@ -79,9 +80,18 @@ class DeviceDomains:
                     conditions.append(node)
                 elif isinstance(node, Function):
                     self.params.update([id(p) for p in node.params])
+                    hints += _hints_of_result(node)
         for node in conditions:  # the host decides, unless the value is elsewhere
             condition = self.of(node.cond).value()
             condition.device = condition.device or config.host_virtual_device
+        for hint in hints:
+            self._spread(hint)
+
+    def _spread(self, hint: Call) -> None:
+        """A result whose place nobody has said is where it was computed."""
+        before, after = self.of(hint.args[0]), self.of(hint)
+        if after.value().device is None:
+            self._join(before, after, hint)
 
     def of(self, node: RelayExpr) -> Domain:
         """The domain that the value of a node belongs to."""
@@ -221,6 +231,15 @@ def _is_whole(func: Function) -> bool:
 def is_whole(node: RelayExpr) -> bool:
     """Whether a node is a function whose body belongs to no domain of the program."""
     return isinstance(node, Function) and _is_whole(node)
+
+
+def _hints_of_result(func: Function) -> list[Call]:
+    body = func.body
+    while isinstance(body, Let):
+        body = body.body
+    if not isinstance(body, Call) or not calls(body, ops.on_device):
+        return []
+    return [] if isinstance(body.args[0], Constant) else [body]
 
 
 def _evaluated(func: Function) -> list[RelayExpr]:

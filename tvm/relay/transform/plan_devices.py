@@ -12,12 +12,15 @@ constrains both its body and its result; what the value of a variable is was sai
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
-from tvm.relay.expr import Call, Constant, Var, VarWithFields
+from tvm.relay.expr import Call, Constant, Let, TupleGetItem, Var, VarWithFields
 from tvm.relay.function import Function, FunctionWithFields
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.device_domains import DeviceDomains, Domain, is_same_place, is_whole
@@ -59,6 +62,8 @@ class _Capturer:
             source = self._source(old, device)
             return self._copied(new.args[0], source, device)
         new = self._with_marks(old, new)
+        if isinstance(old, Let) and isinstance(new, Let):
+            new = self._bound(old, new)
         if isinstance(new, Function):
             return FunctionWithFields(new, virtual_device=device)
         if not isinstance(new, Constant):
@@ -87,6 +92,12 @@ class _Capturer:
         there = self.domains.device(domain)
         return after if is_same_place(here, there) else _marked(after, there)
 
+    def _bound(self, old: Let, new: Let) -> Let:
+        """The value of a variable is marked in any case: uses of the variable are not."""
+        if isinstance(old.value, _UNMARKED):
+            return new
+        return new.replace(value=_marked(new.value, self.domains.device_of(old.var)))
+
     def _copied(self, value: RelayExpr, source: VirtualDevice, target: VirtualDevice) -> RelayExpr:
         if is_same_place(source, target):
             return value
@@ -103,11 +114,23 @@ def _marked(value: RelayExpr, device: VirtualDevice) -> RelayExpr:
     return ops.on_device(value, virtual_device=device, constrain_result=True, constrain_body=True)
 
 
+def _with_hints_on_fields(_: GlobalVar, func: BaseFunc) -> BaseFunc:
+    """on_device(%t).0    ->    on_device(%t.0): one field is copied, not the tuple."""
+    return rewrite_function(func, _sink_hint, is_whole) if isinstance(func, Function) else func
+
+
+def _sink_hint(_: RelayExpr, new: RelayExpr) -> RelayExpr:
+    if not isinstance(new, TupleGetItem) or not calls(new.tuple_value, ops.on_device):
+        return new
+    hint: Any = new.tuple_value
+    return hint.replace(args=(new.replace(tuple_value=hint.args[0]),))  # type: ignore[no-any-return]
+
+
 def PlanDevices(config: CompilationConfig) -> Pass:
     """The pass; the configuration says which devices are the default and the host's."""
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        mod = infer_types(mod)
+        mod = infer_types(mod.map_functions(_with_hints_on_fields))
         capturer = _Capturer(DeviceDomains(mod, config))
         functions = {
             gvar: capturer.run(func) if isinstance(func, Function) else func

@@ -25,9 +25,9 @@ def AnnotateSpans() -> Pass:
 
 
 def capture_indices(func: Function) -> Function:
-    """Each node's span named `index:<its number>:<that of its post-dominator>`."""
+    """Each node's span named `index:<its number>:<that of its post-dominator>`; its line is the number."""
     spans = {
-        key: Span(SourceName(f"index:{index}:{dominator}"), 0, 0, 0, 0)
+        key: Span(SourceName(f"index:{index}:{dominator}"), index, index, 0, 0)
         for key, (index, dominator) in index_dominators(func).items()
     }
 
