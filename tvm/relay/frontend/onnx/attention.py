@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.extents import as_vector, counting, extent, less, stretched, sum_of
+from tvm.relay.frontend.products import matmul
 
-from .math import matmul
 from .quantized import integer_matmul
 from .registry import OnnxNode, onnx_op
 
@@ -253,7 +253,7 @@ def _decoder_attention(node: OnnxNode) -> list[RelayExpr]:
     """`MultiHeadAttention` of one new position, with its inputs in another order."""
     order = (0, 1, 2, 10, 3, 4, 5, 6, 7, 9)
     inputs = [node[i] if node.has(i) else None for i in order]
-    return _multi_head_attention(OnnxNode(**{**vars(node), "inputs": inputs}))
+    return _multi_head_attention(replace(node, inputs=inputs))
 
 
 @onnx_op("com.microsoft.DecoderMaskedSelfAttention")
@@ -265,8 +265,8 @@ def _decoder_self_attention(node: OnnxNode) -> list[RelayExpr]:
     old = [_op.squeeze(part, [0]) for part in _op.split(node[4], 2, 0)]
     rest = [node[i] if node.has(i) else None for i in (3, 5)]
     tail = [node[i] if node.has(i) else None for i in (6, 8)]
-    view = {**vars(node), "inputs": [q, k, v, None, *rest, *old, *tail], "output_count": 3}
-    result, keys, values = _multi_head_attention(OnnxNode(**view))
+    view = replace(node, inputs=[q, k, v, None, *rest, *old, *tail], output_count=3)
+    result, keys, values = _multi_head_attention(view)
     return [result, _op.stack([keys, values], 0)][: node.output_count]
 
 

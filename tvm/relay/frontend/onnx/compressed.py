@@ -9,8 +9,8 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape
+from tvm.relay.frontend.products import matmul
 
-from .math import matmul
 from .quantized import along
 from .registry import OnnxNode, onnx_op
 

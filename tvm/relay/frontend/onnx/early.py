@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, scalar_like
+from tvm.relay.frontend.common import constant
+from tvm.relay.frontend.composites import scaled
 
-from .math import softplus
 from .registry import CONVERTERS, OnnxNode, onnx_op
-
-
-def _attr(node: OnnxNode, name: str, default: float) -> RelayExpr:
-    return scalar_like(node.attr(name, default), node[0])
-
-
-@onnx_op("Affine")
-def _affine(node: OnnxNode) -> RelayExpr:
-    return node[0] * _attr(node, "alpha", 1.0) + _attr(node, "beta", 0.0)
-
-
-@onnx_op("Scale")
-def _scale(node: OnnxNode) -> RelayExpr:
-    return node[0] * _attr(node, "scale", 1.0)
-
-
-@onnx_op("ScaledTanh")
-def _scaled_tanh(node: OnnxNode) -> RelayExpr:
-    return _op.tanh(node[0] * _attr(node, "beta", 1.0)) * _attr(node, "alpha", 1.0)
-
-
-@onnx_op("ParametricSoftplus")
-def _parametric_softplus(node: OnnxNode) -> RelayExpr:
-    return softplus(node[0] * _attr(node, "beta", 1.0)) * _attr(node, "alpha", 1.0)
 
 
 @onnx_op("ImageScaler")
 def _image_scaler(node: OnnxNode) -> RelayExpr:
     """An image times a scale, and a bias of each channel."""
-    scaled = node[0] * _attr(node, "scale", 1.0)
+    result = scaled(node[0], node.attr("scale", 1.0))
     bias = node.attr("bias")
-    return scaled + constant(np.reshape(bias, (-1, 1, 1)), node.dtype(0)) if bias else scaled
+    return result + constant(np.reshape(bias, (-1, 1, 1)), node.dtype(0)) if bias else result
 
 
 @onnx_op("Crop")
@@ -58,7 +36,7 @@ def _crop(node: OnnxNode) -> RelayExpr:
 @onnx_op("DynamicSlice")
 def _dynamic_slice(node: OnnxNode) -> RelayExpr:
     """`Slice` as it is since opset 10."""
-    return CONVERTERS["Slice"](OnnxNode(**{**vars(node), "op_type": "Slice", "opset": 10}))
+    return CONVERTERS["Slice"](replace(node, op_type="Slice", opset=10))
 
 
 @onnx_op("GivenTensorFill")

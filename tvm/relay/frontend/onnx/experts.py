@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.composites import gelu, swish
 from tvm.relay.frontend.extents import extent, reshaped
 
 from .compressed import dequantized, low_bits
-from .math import gelu
 from .registry import OnnxNode, onnx_op
 
 
@@ -118,7 +118,7 @@ def _activated(node: OnnxNode, x: RelayExpr, other: RelayExpr | None) -> RelayEx
     functions: dict[str, Callable[[RelayExpr], RelayExpr]] = {
         "relu": _op.nn.relu,
         "gelu": lambda x: gelu(x, "tanh"),
-        "silu": lambda x: x * _op.sigmoid(x),
+        "silu": swish,
         "identity": lambda x: x,
     }
     if kind not in functions:
@@ -146,5 +146,5 @@ def _gated_swish(node: OnnxNode, x: RelayExpr, linear: RelayExpr) -> RelayExpr:
     if math.isfinite(limit):
         x = _op.minimum(x, scalar_like(limit, x))
         linear = _op.clip(linear, -limit, limit)
-    swish = x * _op.sigmoid(scalar_like(node.attr("activation_alpha", 1.0), x) * x)
-    return swish * (linear + scalar_like(node.attr("activation_beta", 0.0), x))
+    gated = swish(x, node.attr("activation_alpha", 1.0))
+    return gated * (linear + scalar_like(node.attr("activation_beta", 0.0), x))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.extents import counting, extent
+from tvm.relay.frontend.products import matmul
 
 from .attention import split_heads
-from .math import matmul
 from .nn import conv_transpose_of
 from .random import dropout
 from .registry import OnnxNode, onnx_op
@@ -35,7 +36,7 @@ def _bias_softmax(node: OnnxNode) -> RelayExpr:
 def _bias_dropout(node: OnnxNode) -> list[RelayExpr]:
     """Something added before and something behind a dropout."""
     given = [node[0] + node[1], *node.inputs[3:]]
-    first, *mask = dropout(OnnxNode(**{**vars(node), "inputs": given}))
+    first, *mask = dropout(replace(node, inputs=given))
     return [first + node[2] if node.has(2) else first, *mask]
 
 
@@ -205,7 +206,7 @@ def _conv_transpose_with_pads(node: OnnxNode) -> RelayExpr:
     if node.has(2):
         attrs["pads"] = [int(v) for v in node.require_value(2, "the padding")]
     inputs = [node[0], node[1], node[3] if node.has(3) else None]
-    return conv_transpose_of(OnnxNode(**{**vars(node), "inputs": inputs, "attrs": attrs}))
+    return conv_transpose_of(replace(node, inputs=inputs, attrs=attrs))
 
 
 @onnx_op("com.microsoft.NGramRepeatBlock")

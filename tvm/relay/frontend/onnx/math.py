@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,36 +12,74 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant, const
+from tvm.relay.frontend import composites
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
-from tvm.relay.frontend.extents import extent, refined, reshaped, stretched
-from tvm.relay.frontend.formulas import log1p_of_small
+from tvm.relay.frontend.extents import refined
+from tvm.relay.frontend.products import matmul, swap_last
 
 from .narrow import narrow_name, narrowed
-from .registry import CONVERTERS, Nothing, OnnxNode, Value, onnx_op, static_ints
+from .registry import Converter, Nothing, OnnxNode, Value, onnx_op, onnx_ops, static_ints
 from .strings import texts_of
 from .tensors import tensor_dtype
 
-_UNARY = {
+Function = Callable[..., RelayExpr]
+
+_UNARY: dict[str, Function] = {
     "Abs": _op.abs, "Acos": _op.acos, "Acosh": _op.acosh, "Asin": _op.asin, "Asinh": _op.asinh,
     "Atan": _op.atan, "Atanh": _op.atanh, "Ceil": _op.ceil, "Cos": _op.cos, "Cosh": _op.cosh,
     "Erf": _op.erf, "Exp": _op.exp, "Floor": _op.floor, "IsNaN": _op.isnan, "Log": _op.log,
     "Neg": _op.negative, "Not": _op.logical_not, "Relu": _op.nn.relu, "Round": _op.round,
     "Sigmoid": _op.sigmoid, "Sign": _op.sign, "Sin": _op.sin, "Sinh": _op.sinh,
     "Sqrt": _op.sqrt, "Tan": _op.tan, "Tanh": _op.tanh, "BitwiseNot": _op.bitwise_not,
+    "Reciprocal": lambda x: scalar_like(1.0, x) / x,
+    "Softplus": composites.softplus, "Mish": composites.mish, "Softsign": composites.softsign,
+    "HardSwish": composites.hard_swish,
 }  # fmt: skip
-
-_BINARY = {
-    "Add": _op.add, "Sub": _op.subtract, "Mul": _op.multiply, "And": _op.logical_and,
-    "Or": _op.logical_or, "Xor": _op.logical_xor, "Equal": _op.equal, "Less": _op.less,
-    "LessOrEqual": _op.less_equal, "Greater": _op.greater, "GreaterOrEqual": _op.greater_equal,
-    "BitwiseAnd": _op.bitwise_and, "BitwiseOr": _op.bitwise_or, "BitwiseXor": _op.bitwise_xor,
+_BINARY: dict[str, Function] = {
+    "Add": _op.add, "Sub": _op.subtract, "Mul": _op.multiply, "Div": _op.divide,
+    "And": _op.logical_and, "Or": _op.logical_or, "Xor": _op.logical_xor, "Equal": _op.equal,
+    "Less": _op.less, "LessOrEqual": _op.less_equal, "Greater": _op.greater,
+    "GreaterOrEqual": _op.greater_equal, "BitwiseAnd": _op.bitwise_and,
+    "BitwiseOr": _op.bitwise_or, "BitwiseXor": _op.bitwise_xor,
 }  # fmt: skip
+# functions whose parameters are attributes with these defaults
+_WITH_ATTRIBUTES: dict[str, tuple[Function, Mapping[str, float]]] = {
+    "LeakyRelu": (_op.nn.leaky_relu, {"alpha": 0.01}),
+    "Elu": (composites.elu, {"alpha": 1.0}),
+    "Celu": (composites.celu, {"alpha": 1.0}),
+    "Selu": (composites.selu, {"alpha": 1.6732632, "gamma": 1.050701}),
+    "HardSigmoid": (composites.hard_sigmoid, {"alpha": 0.2, "beta": 0.5}),
+    "ThresholdedRelu": (composites.threshold, {"alpha": 1.0}),
+    "Swish": (composites.swish, {"alpha": 1.0}),
+    "com.microsoft.QuickGelu": (composites.swish, {"alpha": 1.702}),
+    # of the first releases of ONNX, which exporters of their time wrote
+    "Affine": (composites.affine, {"alpha": 1.0, "beta": 0.0}),
+    "Scale": (composites.scaled, {"scale": 1.0}),
+    "ScaledTanh": (composites.scaled_tanh, {"alpha": 1.0, "beta": 1.0}),
+    "ParametricSoftplus": (composites.parametric_softplus, {"alpha": 1.0, "beta": 1.0}),
+}
 
-for _name, _function in _UNARY.items():
-    CONVERTERS[_name] = lambda node, f=_function: f(node[0])  # type: ignore[misc]
-for _name, _function in _BINARY.items():
-    CONVERTERS[_name] = lambda node, f=_function: f(*operands(node))  # type: ignore[misc]
+
+def _unary(apply: Function) -> Converter:
+    return lambda node: apply(node[0])
+
+
+def _binary(apply: Function) -> Converter:
+    return lambda node: apply(*operands(node))
+
+
+def _with_attributes(apply: Function, defaults: Mapping[str, float]) -> Converter:
+    return lambda node: apply(node[0], *[node.attr(name, d) for name, d in defaults.items()])
+
+
+onnx_ops({name: _unary(function) for name, function in _UNARY.items()})
+onnx_ops({name: _binary(function) for name, function in _BINARY.items()})
+onnx_ops({name: _with_attributes(*row) for name, row in _WITH_ATTRIBUTES.items()})
+onnx_ops({
+    "Identity": lambda node: Nothing() if node.inputs[0] is None else node.inputs[0],
+    "Where": lambda node: _op.where(node[0], node[1], node[2]),
+})  # fmt: skip
 
 
 def operands(node: OnnxNode) -> tuple[RelayExpr, RelayExpr]:
@@ -52,21 +90,6 @@ def operands(node: OnnxNode) -> tuple[RelayExpr, RelayExpr]:
     rank, count = len(node.shape(0)), len(node.shape(1))
     missing = rank - axis % rank - count
     return node[0], _op.expand_dims(node[1], count, missing) if missing > 0 else node[1]
-
-
-@onnx_op("Identity")
-def _identity(node: OnnxNode) -> Value:
-    return Nothing() if node.inputs[0] is None else node.inputs[0]
-
-
-@onnx_op("Reciprocal")
-def _reciprocal(node: OnnxNode) -> RelayExpr:
-    return scalar_like(1.0, node[0]) / node[0]
-
-
-@onnx_op("Div")
-def _div(node: OnnxNode) -> RelayExpr:
-    return _op.divide(*operands(node))
 
 
 @onnx_op("Mod")
@@ -144,11 +167,6 @@ def _clip(node: OnnxNode) -> RelayExpr:
     return _op.clip(node[0], min(low, high), high)
 
 
-@onnx_op("Where")
-def _where(node: OnnxNode) -> RelayExpr:
-    return _op.where(node[0], node[1], node[2])
-
-
 @onnx_op("Cast", "CastLike")
 def _cast(node: OnnxNode) -> RelayExpr:
     is_like = node.op_type == "CastLike"
@@ -203,92 +221,14 @@ def _is_inf(node: OnnxNode) -> RelayExpr:
 # ---- activations
 
 
-@onnx_op("LeakyRelu")
-def _leaky_relu(node: OnnxNode) -> RelayExpr:
-    return _op.nn.leaky_relu(node[0], float(node.attr("alpha", 0.01)))
-
-
 @onnx_op("PRelu")
 def _prelu(node: OnnxNode) -> RelayExpr:
-    zero, slope = scalar_like(0.0, node[0]), node[1]
-    shape, have = node.shape(0), node.shape(1)
+    slope, shape, have = node[1], node.shape(0), node.shape(1)
     is_of_last = have and (not isinstance(have[0], int) or have[0] in (1, shape[-1]))
     if len(have) == 1 and len(shape) > 2 and not is_of_last:
         # old exporters give a slope for each channel
         slope = _op.reshape(slope, [-1 if axis == 1 else 1 for axis in range(len(shape))])
-    return _op.where(_op.less(node[0], zero), node[0] * slope, node[0])
-
-
-def elu(x: RelayExpr, alpha: float = 1.0) -> RelayExpr:
-    """``x`` above zero, ``alpha * (exp(x) - 1)`` below."""
-    zero, one = scalar_like(0.0, x), scalar_like(1.0, x)
-    below = scalar_like(alpha, x) * (_op.exp(_op.minimum(x, zero)) - one)
-    return _op.where(_op.less(x, zero), below, x)
-
-
-@onnx_op("Elu")
-def _elu(node: OnnxNode) -> RelayExpr:
-    return elu(node[0], node.attr("alpha", 1.0))
-
-
-@onnx_op("Selu")
-def _selu(node: OnnxNode) -> RelayExpr:
-    alpha, gamma = node.attr("alpha", 1.6732632), node.attr("gamma", 1.050701)
-    return scalar_like(gamma, node[0]) * elu(node[0], alpha)
-
-
-@onnx_op("Celu")
-def _celu(node: OnnxNode) -> RelayExpr:
-    alpha = node.attr("alpha", 1.0)
-    x, zero, one = node[0], scalar_like(0.0, node[0]), scalar_like(1.0, node[0])
-    scale = scalar_like(alpha, x)
-    below = scale * (_op.exp(_op.minimum(x, zero) / scale) - one)
-    return _op.maximum(x, zero) + _op.minimum(below, zero)
-
-
-@onnx_op("HardSigmoid")
-def _hard_sigmoid(node: OnnxNode) -> RelayExpr:
-    alpha = scalar_like(node.attr("alpha", 0.2), node[0])
-    return _op.clip(alpha * node[0] + scalar_like(node.attr("beta", 0.5), node[0]), 0.0, 1.0)
-
-
-@onnx_op("HardSwish")
-def _hard_swish(node: OnnxNode) -> RelayExpr:
-    x = node[0]
-    return x * _op.clip(x / scalar_like(6.0, x) + scalar_like(0.5, x), 0.0, 1.0)
-
-
-def softplus(x: RelayExpr) -> RelayExpr:
-    """``log(1 + exp(x))`` without overflow."""
-    return _op.nn.relu(x) + log1p_of_small(_op.exp(_op.negative(_op.abs(x))))
-
-
-@onnx_op("Softplus")
-def _softplus(node: OnnxNode) -> RelayExpr:
-    return softplus(node[0])
-
-
-@onnx_op("Swish")
-def _swish(node: OnnxNode) -> RelayExpr:
-    alpha = node.attr("alpha", 1.0)
-    scaled = node[0] if alpha == 1.0 else node[0] * scalar_like(alpha, node[0])
-    return node[0] * _op.sigmoid(scaled)
-
-
-@onnx_op("Mish")
-def _mish(node: OnnxNode) -> RelayExpr:
-    return node[0] * _op.tanh(softplus(node[0]))
-
-
-@onnx_op("Softsign")
-def _softsign(node: OnnxNode) -> RelayExpr:
-    return node[0] / (scalar_like(1.0, node[0]) + _op.abs(node[0]))
-
-
-@onnx_op("ThresholdedRelu")
-def _thresholded_relu(node: OnnxNode) -> RelayExpr:
-    limit = scalar_like(node.attr("alpha", 1.0), node[0])
-    return _op.where(_op.greater(node[0], limit), node[0], _op.zeros_like(node[0]))
+    return composites.prelu(node[0], slope)
 
 
 @onnx_op("Shrink")
@@ -299,19 +239,12 @@ def _shrink(node: OnnxNode) -> RelayExpr:
     return _op.where(_op.less(x, scalar_like(-limit, x)), x + bias, above)
 
 
-def gelu(x: RelayExpr, approximate: str = "none") -> RelayExpr:
-    """``x * Phi(x)``, exactly or by the tanh formula (Hendrycks and Gimpel 2016)."""
-    half, one = scalar_like(0.5, x), scalar_like(1.0, x)
-    if approximate == "tanh":
-        inner = x * (one + scalar_like(0.044715, x) * x * x)
-        return half * x * (one + _op.tanh(scalar_like(math.sqrt(2 / math.pi), x) * inner))
-    return half * x * (one + _op.erf(x * scalar_like(math.sqrt(0.5), x)))
-
-
 @onnx_op("Gelu", "com.microsoft.Gelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu")
 def _gelu(node: OnnxNode) -> RelayExpr:
     x = node[0] + node[1] if node.has(1) else node[0]
-    return gelu(x, "tanh" if node.op_type == "FastGelu" else node.attr("approximate", "none"))
+    return composites.gelu(
+        x, "tanh" if node.op_type == "FastGelu" else node.attr("approximate", "none")
+    )
 
 
 # ---- constants
@@ -364,7 +297,7 @@ def _range(node: OnnxNode) -> RelayExpr:
     names = ("start", "limit", "delta")
     if not node.has(2):
         inputs = [node[0], node[1], constant(1, node.dtype(0))]
-        return _range(OnnxNode(**{**vars(node), "inputs": inputs}))
+        return _range(replace(node, inputs=inputs))
     bounds = [node.value_or_expr(i, name) for i, name in enumerate(names)]
     if all(isinstance(bound, np.ndarray) for bound in bounds):
         start, limit, delta = [np.reshape(bound, ()) for bound in bounds]
@@ -373,89 +306,6 @@ def _range(node: OnnxNode) -> RelayExpr:
 
 
 # ---- matrix products
-
-
-def matmul(a: RelayExpr, b: RelayExpr, transposed: bool = False) -> RelayExpr:
-    """The product of numpy's ``matmul``: leading axes broadcast, vectors allowed.
-
-    With ``transposed``, batches are multiplied with a transposed second operand.
-    """
-    a_shape, b_shape = infer_shape(a), infer_shape(b)
-    if len(a_shape) == 1:
-        product = matmul(_op.expand_dims(a, 0), b, transposed)
-        return _op.squeeze(product, [len(b_shape) - 2 if len(b_shape) > 1 else 0])
-    if len(b_shape) == 1:
-        return _op.squeeze(matmul(a, _op.expand_dims(b, 1), transposed), [len(a_shape) - 1])
-    if len(b_shape) == 2:
-        flat = _merged(a, len(a_shape) - 1)
-        product = _op.nn.dense(flat, _op.transpose(b, (1, 0)))
-        return _unmerged(product, a, len(a_shape) - 1) if len(a_shape) > 2 else product
-    if not all(isinstance(dim, int) for dim in (*a_shape[:-2], *b_shape[:-2])):
-        return _open_matmul(a, b)
-    batch = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
-    left, right = [_flat_batches(x, batch) for x in (a, b)]
-    right = _swap_last(right) if transposed else right
-    product = _op.nn.batch_matmul(left, right, transpose_a=False, transpose_b=transposed)
-    return reshaped(product, [*batch, extent(product, 1), extent(product, 2)])
-
-
-def _merged(x: RelayExpr, count: int) -> RelayExpr:
-    """The first ``count`` dimensions as one."""
-    for rank in range(len(infer_shape(x)), len(infer_shape(x)) - count + 1, -1):
-        x = _op.reshape(x, [-3] + [0] * (rank - 2))
-    return x
-
-
-def _unmerged(x: RelayExpr, like: RelayExpr, count: int) -> RelayExpr:
-    """The first dimension as the first ``count`` of ``like``."""
-    shape = [*infer_shape(like)[:count], *infer_shape(x)[1:]]
-    if sum([not isinstance(dim, int) for dim in shape]) <= 1:
-        return _op.reshape(x, [dim if isinstance(dim, int) else -1 for dim in shape])
-    return _op.reshape_like(x, like, 0, 1, 0, count) if count > 1 else x
-
-
-def _open_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    """The product of batches of which only the run knows how many there are."""
-    shapes = [infer_shape(x)[:-2] for x in (a, b)]
-    count = max(len(shape) for shape in shapes)
-    pairs = zip(*[[1] * (count - len(shape)) + list(shape) for shape in shapes], strict=True)
-    if len(shapes[0]) != len(shapes[1]) or any(_is_one(m) != _is_one(n) for m, n in pairs):
-        batch = _op.maximum(*[_leading_shape(x, count) for x in (a, b)])
-        a, b = [_with_batch(x, batch) for x in (a, b)]
-    product = _op.nn.batch_matmul(
-        _merged(a, count), _merged(b, count), transpose_a=False, transpose_b=False
-    )
-    return _unmerged(product, a, count)
-
-
-def _is_one(dim: Any) -> bool:
-    return isinstance(dim, int) and dim == 1
-
-
-def _leading_shape(x: RelayExpr, count: int) -> RelayExpr:
-    """All dimensions but the last two, behind ones up to ``count``."""
-    rank = len(infer_shape(x))
-    parts = [constant(np.ones(count - rank + 2, "int64"))] if rank < count + 2 else []
-    if rank > 2:
-        parts.append(_op.strided_slice(_op.shape_of(x, "int64"), [0], [rank - 2]))
-    return _op.concatenate(parts, 0) if len(parts) > 1 else parts[0]
-
-
-def _with_batch(x: RelayExpr, batch: RelayExpr) -> RelayExpr:
-    rank, last = len(infer_shape(x)), infer_shape(x)[-2:]
-    ends = _op.strided_slice(_op.shape_of(x, "int64"), [rank - 2], [rank])
-    result = _op.broadcast_to(x, _op.concatenate([batch, ends], 0))
-    return refined(result, [*[None] * infer_shape(batch)[0], *last])
-
-
-def _flat_batches(x: RelayExpr, batch: tuple[int, ...]) -> RelayExpr:
-    """Three dimensions: all of ``batch`` in one, unless they are one to be broadcast."""
-    own = infer_shape(x)[:-2]
-    if math.prod(own) != 1 and own != batch:
-        x, own = stretched(x, [*batch, extent(x, -2), extent(x, -1)]), batch
-    if len(own) == 1:
-        return x
-    return reshaped(x, [math.prod(own), extent(x, -2), extent(x, -1)])
 
 
 @onnx_op("MatMul")
@@ -478,12 +328,7 @@ def _transposed_operand(node: OnnxNode, index: int, side: str) -> RelayExpr:
     if node.attr(f"transBatch{side}", 0):
         rank = len(infer_shape(x))
         x = _op.transpose(x, (*range(1, rank - 1), 0, rank - 1))
-    return _swap_last(x) if node.attr(f"trans{side}", 0) else x
-
-
-def _swap_last(x: RelayExpr) -> RelayExpr:
-    axes = list(range(len(infer_shape(x))))
-    return _op.transpose(x, (*axes[:-2], axes[-1], axes[-2]))
+    return swap_last(x) if node.attr(f"trans{side}", 0) else x
 
 
 @onnx_op("Einsum")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
+from tvm.relay.frontend.composites import gelu, hard_sigmoid, swish
 from tvm.relay.frontend.extents import counting, extent, stretched
+from tvm.relay.frontend.products import matmul
 
-from .math import fused_matmul, gelu, matmul
+from .math import fused_matmul
 from .nn import convolve
 from .pooling import pool
-from .registry import OnnxNode, onnx_op
-
-
-@onnx_op("com.microsoft.QuickGelu")
-def _quick_gelu(node: OnnxNode) -> RelayExpr:
-    x = node[0]
-    return x * _op.sigmoid(x * scalar_like(node.attr("alpha", 1.702), x))
+from .registry import OnnxNode, Rows, onnx_op, onnx_ops
 
 
 @onnx_op("com.microsoft.FusedGemm")
@@ -29,9 +27,15 @@ def _fused_gemm(node: OnnxNode) -> RelayExpr:
     return _activated(node, result)
 
 
-@onnx_op("com.microsoft.FusedMatMulActivation")
-def _fused_matmul_activation(node: OnnxNode) -> RelayExpr:
-    return _activated(node, fused_matmul(node))
+_FUSED: Rows = {
+    "com.microsoft.FusedMatMulActivation": lambda node: _activated(node, fused_matmul(node)),
+    "com.microsoft.BiasAdd": lambda node: node[0] + node[1] + node[2],
+    "com.microsoft.GatedAdd": lambda node: node[0] + node[1] * node[2],
+    "com.microsoft.ExpandDims": lambda node: _op.expand_dims(
+        node[0], int(node.require_scalar(1, "the axis"))
+    ),
+}
+onnx_ops(_FUSED)
 
 
 @onnx_op("com.microsoft.FusedConv")
@@ -54,8 +58,7 @@ def _activated(node: OnnxNode, x: RelayExpr) -> RelayExpr:
     if name == "Clip" and len(params) == 2:
         return _op.clip(x, params[0], params[1])
     if name == "HardSigmoid" and len(params) == 2:
-        scaled = x * scalar_like(params[0], x) + scalar_like(params[1], x)
-        return _op.clip(scaled, 0.0, 1.0)
+        return hard_sigmoid(x, *params)
     raise node.unsupported(f"the activation {name!r}")
 
 
@@ -108,16 +111,6 @@ def _skip_rms_norm(node: OnnxNode) -> list[RelayExpr]:
     return [total * scale * node[2], mean, scale, total][: max(node.output_count, 1)]
 
 
-@onnx_op("com.microsoft.BiasAdd")
-def _bias_add(node: OnnxNode) -> RelayExpr:
-    return node[0] + node[1] + node[2]
-
-
-@onnx_op("com.microsoft.GatedAdd")
-def _gated_add(node: OnnxNode) -> RelayExpr:
-    return node[0] + node[1] * node[2]
-
-
 @onnx_op("com.microsoft.BiasSplitGelu")
 def _bias_split_gelu(node: OnnxNode) -> RelayExpr:
     left, right = _op.split(node[0] + node[1], 2, 2)
@@ -146,7 +139,7 @@ def _group_norm(node: OnnxNode) -> list[RelayExpr]:
         first, node[1], node[2], node.attr("groups"), 1, node.attr("epsilon", 1e-5)
     )
     if node.attr("activation", 0):
-        normal = normal * _op.sigmoid(normal)
+        normal = swish(normal)
     result = _op.transpose(normal, (0, 2, 3, 1)) if is_last else normal
     return [result, x][: node.output_count]
 
@@ -174,16 +167,11 @@ def _is_all_finite(node: OnnxNode) -> RelayExpr:
     return _op.logical_not(found)
 
 
-@onnx_op("com.microsoft.ExpandDims")
-def _expand_dims(node: OnnxNode) -> RelayExpr:
-    return _op.expand_dims(node[0], int(node.require_scalar(1, "the axis")))
-
-
 @onnx_op("com.microsoft.NhwcFusedConv", "com.microsoft.NhwcConv")
 def _nhwc_conv(node: OnnxNode) -> RelayExpr:
     """A convolution whose channels are last; the weight's are not."""
     first = _op.transpose(node[0], (0, 3, 1, 2))
-    view = OnnxNode(**{**vars(node), "inputs": [first, *node.inputs[1:]]})
+    view = replace(node, inputs=[first, *node.inputs[1:]])
     result = convolve(view, first, node[1])
     result = _op.nn.bias_add(result, node[2]) if node.has(2) else result
     moved = _op.transpose(result, (0, 2, 3, 1))
@@ -193,5 +181,5 @@ def _nhwc_conv(node: OnnxNode) -> RelayExpr:
 @onnx_op("com.microsoft.NhwcMaxPool")
 def _nhwc_max_pool(node: OnnxNode) -> RelayExpr:
     first = _op.transpose(node[0], (0, 3, 1, 2))
-    view = OnnxNode(**{**vars(node), "op_type": "MaxPool", "inputs": [first]})
+    view = replace(node, op_type="MaxPool", inputs=[first])
     return _op.transpose(pool(view), (0, 2, 3, 1))

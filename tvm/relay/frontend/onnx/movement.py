@@ -14,7 +14,7 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.extents import as_vector, element, extent, refined
 
 from .dims import reshape_by
-from .registry import OnnxNode, onnx_op, static_ints
+from .registry import OnnxNode, Rows, onnx_op, onnx_ops, static_ints
 
 
 @onnx_op("Shape")
@@ -68,14 +68,12 @@ def _flatten(node: OnnxNode) -> RelayExpr:
     return x
 
 
-@onnx_op("Transpose")
-def _transpose(node: OnnxNode) -> RelayExpr:
-    return _op.transpose(node[0], node.attr("perm"))
-
-
-@onnx_op("Squeeze")
-def _squeeze(node: OnnxNode) -> RelayExpr:
-    return _op.squeeze(node[0], node.ints("axes", 1))
+_MOVEMENTS: Rows = {
+    "Transpose": lambda node: _op.transpose(node[0], node.attr("perm")),
+    "Squeeze": lambda node: _op.squeeze(node[0], node.ints("axes", 1)),
+    "Concat": lambda node: _op.concatenate(node.given(), node.attr("axis", 1)),
+}
+onnx_ops(_MOVEMENTS)
 
 
 @onnx_op("Unsqueeze")
@@ -85,11 +83,6 @@ def _unsqueeze(node: OnnxNode) -> RelayExpr:
     for axis in sorted(axis % rank for axis in node.ints("axes", 1)):
         result = _op.expand_dims(result, axis)
     return result
-
-
-@onnx_op("Concat")
-def _concat(node: OnnxNode) -> RelayExpr:
-    return _op.concatenate(node.given(), node.attr("axis", 1))
 
 
 @onnx_op("Split")

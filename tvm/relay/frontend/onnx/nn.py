@@ -12,7 +12,7 @@ from tvm.relay.expr import Call
 from tvm.relay.frontend.common import constant, infer_shape, same_padding, scalar_like
 from tvm.relay.frontend.extents import refined
 
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, Rows, onnx_op, onnx_ops
 
 
 def window_of(node: OnnxNode, kernel: list[int]) -> tuple[list[int], tuple[int, ...], list[int]]:
@@ -74,9 +74,11 @@ def _with_bias(node: OnnxNode, result: RelayExpr) -> RelayExpr:
     return _op.nn.bias_add(result, node[2]) if node.has(2) else result
 
 
-@onnx_op("Conv")
-def _conv(node: OnnxNode) -> RelayExpr:
-    return _with_bias(node, convolve(node, node[0], node[1]))
+_NN: Rows = {
+    "Conv": lambda node: _with_bias(node, convolve(node, node[0], node[1])),
+    "GlobalMaxPool": lambda node: _op.max(node[0], list(range(2, len(node.shape(0)))), True),
+}
+onnx_ops(_NN)
 
 
 _CONVOLUTIONS = {1: _op.nn.conv1d, 2: _op.nn.conv2d, 3: _op.nn.conv3d}
@@ -219,11 +221,6 @@ def _global_average_pool(node: OnnxNode) -> RelayExpr:
     if len(axes) == 2:
         return _op.nn.global_avg_pool2d(node[0])
     return _op.mean(node[0], axes, True)
-
-
-@onnx_op("GlobalMaxPool")
-def _global_max_pool(node: OnnxNode) -> RelayExpr:
-    return _op.max(node[0], list(range(2, len(node.shape(0)))), True)
 
 
 @onnx_op("LRN")

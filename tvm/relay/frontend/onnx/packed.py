@@ -13,9 +13,9 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.products import matmul
 
 from .attention import Scores, join_heads, split_heads
-from .math import matmul
 from .registry import OnnxNode, onnx_op
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.extents import extent, reshaped
+from tvm.relay.frontend.products import matmul
 from tvm.relay.qnn import op as _qnn
 
-from .math import matmul, saturated
+from .math import saturated
 from .narrow import narrow_name, narrowed
 from .nn import convolve, window_of, with_borders
 from .pooling import pool
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, Rows, onnx_op, onnx_ops
 from .tensors import tensor_dtype
 
 # what the quantised operators take
@@ -101,9 +103,12 @@ def _dequantize_linear(node: OnnxNode) -> RelayExpr:
     return _op.cast(_op.cast(x, work) * _op.cast(scale, work), dtype)
 
 
-@onnx_op("DynamicQuantizeLinear")
-def _dynamic_quantize(node: OnnxNode) -> list[RelayExpr]:
-    return quantized_at_run_time(node[0])
+_INTEGER_PRODUCTS: Rows = {
+    "DynamicQuantizeLinear": lambda node: quantized_at_run_time(node[0]),
+    "MatMulInteger": lambda node: integer_matmul(node, (0, 2), (1, 3)),
+    "ConvInteger": lambda node: _integer_conv(node, (0, 2), (1, 3)),
+}
+onnx_ops(_INTEGER_PRODUCTS)
 
 
 def quantized_at_run_time(x: RelayExpr) -> list[RelayExpr]:
@@ -177,11 +182,6 @@ def _integer_conv(node: OnnxNode, x: tuple[int, int], w: tuple[int, int]) -> Rel
     )  # fmt: skip
 
 
-@onnx_op("MatMulInteger")
-def _matmul_integer(node: OnnxNode) -> RelayExpr:
-    return integer_matmul(node, (0, 2), (1, 3))
-
-
 @onnx_op("com.microsoft.MatMulIntegerToFloat")
 def _matmul_integer_to_float(node: OnnxNode) -> RelayExpr:
     total = integer_matmul(node, (0, 4), (1, 5))
@@ -209,11 +209,6 @@ def _qlinear_matmul(node: OnnxNode) -> RelayExpr:
         a_scale = _op.expand_dims(a_scale, 1)
     scale = _op.cast(a_scale * node[4] / y_scale, "float32")
     return _requantized(total, scale, node[7], node.dtype(7))
-
-
-@onnx_op("ConvInteger")
-def _conv_integer(node: OnnxNode) -> RelayExpr:
-    return _integer_conv(node, (0, 2), (1, 3))
 
 
 def _weight_moved(node: OnnxNode, index: int, zero_index: int) -> RelayExpr:
@@ -297,7 +292,7 @@ def _qlinear_average_pool(node: OnnxNode) -> RelayExpr:
     rank = len(node.shape(0))
     is_last, x = bool(node.attr("channels_last", 0)), _real(node, 0)
     first = _op.transpose(x, (0, rank - 1, *range(1, rank - 1))) if is_last else x
-    view = OnnxNode(**{**vars(node), "op_type": "AveragePool", "inputs": [first]})
+    view = replace(node, op_type="AveragePool", inputs=[first])
     pooled = pool(view)
     moved = _op.transpose(pooled, (0, *range(2, rank), 1)) if is_last else pooled
     return _quantized(node, moved, 3)
@@ -327,7 +322,7 @@ def _qlinear_conv_of_layouts(node: OnnxNode) -> RelayExpr:
         return _qlinear_conv(node)
     rank = len(node.shape(0))
     first = _op.transpose(node[0], (0, rank - 1, *range(1, rank - 1)))
-    view = OnnxNode(**{**vars(node), "inputs": [first, *node.inputs[1:]]})
+    view = replace(node, inputs=[first, *node.inputs[1:]])
     return _op.transpose(_qlinear_conv(view), (0, *range(2, rank), 1))
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Var
+from tvm.relay.frontend import composites
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.extents import extent, refined, reshaped
 
 from .loops import Trip, collecting_loop, extent_of
-from .math import elu, softplus
 from .quantized import integer_dense, quantized_at_run_time
 from .registry import OnnxNode, onnx_op
 
@@ -22,30 +23,20 @@ Step = Callable[[RelayExpr, list[RelayExpr]], list[RelayExpr]]
 Cell = tuple[Project, Step, list[RelayExpr]]
 
 
-def _activations(node: OnnxNode, alpha: float | None, beta: float | None) -> dict[str, Activation]:
-    """The functions by name, with their own parameters where they have some."""
-
-    def scaled(x: RelayExpr, by: float | None, default: float) -> RelayExpr:
-        return x * scalar_like(default if by is None else by, x)
-
-    def shifted(x: RelayExpr, by: float | None, default: float) -> RelayExpr:
-        return x + scalar_like(default if by is None else by, x)
-
-    return {
-        "Sigmoid": _op.sigmoid,
-        "Tanh": _op.tanh,
-        "Relu": _op.nn.relu,
-        "Affine": lambda x: shifted(scaled(x, alpha, 1.0), beta, 0.0),
-        "LeakyRelu": lambda x: _op.nn.leaky_relu(x, 0.01 if alpha is None else alpha),
-        "ThresholdedRelu": lambda x: _op.where(
-            _op.greater(x, scalar_like(1.0 if alpha is None else alpha, x)), x, _op.zeros_like(x)
-        ),
-        "ScaledTanh": lambda x: scaled(_op.tanh(scaled(x, beta, 1.0)), alpha, 1.0),
-        "HardSigmoid": lambda x: _op.clip(shifted(scaled(x, alpha, 0.2), beta, 0.5), 0.0, 1.0),
-        "Elu": lambda x: elu(x, 1.0 if alpha is None else alpha),
-        "Softsign": lambda x: x / (scalar_like(1.0, x) + _op.abs(x)),
-        "Softplus": softplus,
-    }
+# the functions by name, with their own parameters
+_ACTIVATIONS: dict[str, tuple[Callable[..., RelayExpr], Sequence[float]]] = {
+    "Sigmoid": (_op.sigmoid, ()),
+    "Tanh": (_op.tanh, ()),
+    "Relu": (_op.nn.relu, ()),
+    "Affine": (composites.affine, (1.0, 0.0)),
+    "LeakyRelu": (_op.nn.leaky_relu, (0.01,)),
+    "ThresholdedRelu": (composites.threshold, (1.0,)),
+    "ScaledTanh": (composites.scaled_tanh, (1.0, 1.0)),
+    "HardSigmoid": (composites.hard_sigmoid, (0.2, 0.5)),
+    "Elu": (composites.elu, (1.0,)),
+    "Softsign": (composites.softsign, ()),
+    "Softplus": (composites.softplus, ()),
+}
 
 
 @onnx_op("LSTM", "GRU", "RNN", "com.microsoft.DynamicQuantizeLSTM")
@@ -120,7 +111,7 @@ def _batch_first(node: OnnxNode) -> list[RelayExpr]:
         if node.has(i):
             inputs[i] = _op.transpose(inputs[i], (1, 0, 2))
     attrs = {**node.attrs, "layout": 0}
-    results = _recurrent(OnnxNode(**{**vars(node), "inputs": inputs, "attrs": attrs}))
+    results = _recurrent(replace(node, inputs=inputs, attrs=attrs))
     first = _op.transpose(results[0], (2, 0, 1, 3))
     return [first, *[_op.transpose(state, (1, 0, 2)) for state in results[1:]]]
 
@@ -189,21 +180,25 @@ def _initial(node: OnnxNode, input_index: int, index: int, batch: Any) -> RelayE
     return refined(_op.full(zero, shape, node.dtype(0)), [None, size])
 
 
-def _functions(
-    node: OnnxNode, index: int, defaults: list[str]
-) -> list[Callable[[RelayExpr], RelayExpr]]:
+def _functions(node: OnnxNode, index: int, defaults: list[str]) -> list[Activation]:
     names = list(node.attr("activations") or defaults * 2)
     first = index * len(defaults)
-    chosen, found = names[first : first + len(defaults)], []
-    alphas, betas = list(node.attr("activation_alpha", [])), list(node.attr("activation_beta", []))
-    for place, name in enumerate(chosen, first):
-        alpha = alphas[place] if place < len(alphas) else None
-        beta = betas[place] if place < len(betas) else None
-        known = _activations(node, alpha, beta)
-        if name not in known:
+    given = [list(node.attr(f"activation_{name}", [])) for name in ("alpha", "beta")]
+    found = []
+    for place, name in enumerate(names[first : first + len(defaults)], first):
+        if name not in _ACTIVATIONS:
             raise node.unsupported(f"the activation {name!r}")
-        found.append(known[name])
+        function, own = _ACTIVATIONS[name]
+        parameters = [
+            values[place] if place < len(values) else default
+            for values, default in zip(given, own, strict=False)
+        ]
+        found.append(_applied(function, parameters))
     return found
+
+
+def _applied(function: Callable[..., RelayExpr], parameters: Sequence[float]) -> Activation:
+    return lambda x: function(x, *parameters)
 
 
 def _lstm_cell(node: OnnxNode, index: int, batch: Any) -> Cell:

@@ -12,6 +12,7 @@ from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis import free_vars
 from tvm.relay.frontend.common import infer_dtype, infer_shape, infer_value
+from tvm.relay.frontend.converters import Converters
 
 from .dims import Dims
 
@@ -168,8 +169,11 @@ class OnnxNode:
 
 
 Converter = Callable[[OnnxNode], "RelayExpr | Sequence[RelayExpr] | Any"]
+Rows = Mapping[str, Converter]
 
-CONVERTERS: dict[str, Converter] = {}
+# those of other domains as ``domain.Name``
+CONVERTERS: Converters[Converter] = Converters()
+onnx_op, onnx_ops = CONVERTERS.op, CONVERTERS.rows
 
 
 def key_of(node: Any) -> str:
@@ -180,14 +184,3 @@ def key_of(node: Any) -> str:
 def static_ints(values: Any) -> list[int]:
     """All elements as Python integers."""
     return [int(v) for v in np.asarray(values).reshape(-1)]
-
-
-def onnx_op(*names: str) -> Callable[[Converter], Converter]:
-    """Register a converter for operators; those of other domains as ``domain.Name``."""
-
-    def register(convert: Converter) -> Converter:
-        for name in names:
-            CONVERTERS[name] = convert
-        return convert
-
-    return register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def _unique_of_run(node: OnnxNode) -> list[RelayExpr]:
 @onnx_op("com.microsoft.Unique")
 def _unique_in_order(node: OnnxNode) -> list[RelayExpr]:
     """Distinct elements in the order of their first places, which each is, and how many."""
-    view = OnnxNode(**{**vars(node), "attrs": {"sorted": 0}, "output_count": 4})
+    view = replace(node, attrs={"sorted": 0}, output_count=4)
     values, _, which, counts = _unique(view)
     return [values, which, counts][: node.output_count]
 

@@ -9,17 +9,17 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant
 
-from .registry import Items, Nothing, OnnxNode, Value, onnx_op, static_ints
+from .registry import Items, Nothing, OnnxNode, Rows, Value, onnx_op, onnx_ops, static_ints
 
-
-@onnx_op("SequenceConstruct")
-def _construct(node: OnnxNode) -> Items:
-    return Items(tuple(node.given()))
-
-
-@onnx_op("SequenceEmpty")
-def _empty(node: OnnxNode) -> Items:
-    return Items(())
+_SEQUENCES: Rows = {
+    "SequenceConstruct": lambda node: Items(tuple(node.given())),
+    "SequenceEmpty": lambda node: Items(()),
+    "SequenceLength": lambda node: constant(np.array(len(node.items(0)), "int64")),
+    "Optional": lambda node: (
+        node.inputs[0] if node.inputs and node.inputs[0] is not None else Nothing()
+    ),
+}
+onnx_ops(_SEQUENCES)
 
 
 def _position(node: OnnxNode, index: int, length: int) -> int:
@@ -55,11 +55,6 @@ def _insert(node: OnnxNode) -> Items:
     return Items((*items[:place], node[1], *items[place:]))
 
 
-@onnx_op("SequenceLength")
-def _length(node: OnnxNode) -> RelayExpr:
-    return constant(np.array(len(node.items(0)), "int64"))
-
-
 @onnx_op("SplitToSequence")
 def _split(node: OnnxNode) -> Items:
     axis, x = node.attr("axis", 0), node[0]
@@ -84,11 +79,6 @@ def _split(node: OnnxNode) -> Items:
 def _concat(node: OnnxNode) -> RelayExpr:
     items, axis = list(node.items(0)), node.attr("axis")
     return _op.stack(items, axis) if node.attr("new_axis", 0) else _op.concatenate(items, axis)
-
-
-@onnx_op("Optional")
-def _optional(node: OnnxNode) -> Value:
-    return node.inputs[0] if node.inputs and node.inputs[0] is not None else Nothing()
 
 
 @onnx_op("OptionalGetElement")

@@ -11,8 +11,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.extents import as_vector, counting, extent
+from tvm.relay.frontend.products import matmul
 
-from .math import matmul
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
 

@@ -7,6 +7,7 @@ moves the places, which may come with the run.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ def converted_strings(
         return None
     given = view.inputs[0]
     if isinstance(given, Texts) and view.op_type in (*_MOVEMENTS, *_MEASURES):
-        moved = OnnxNode(**{**vars(view), "inputs": [given.places, *view.inputs[1:]]})
+        moved = replace(view, inputs=[given.places, *view.inputs[1:]])
         results = CONVERTERS[view.op_type](moved)
         if view.op_type in _MEASURES:
             return results

@@ -10,7 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.onnx.math import gelu
+from tvm.relay.frontend.composites import gelu
 
 from .nn import _linear, _matmul
 from .open_shapes import is_open, reshaped, size_of, sizes_of

@@ -21,12 +21,14 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from .registry import (
     CONVERTERS,
     Converter,
+    Rows,
     as_dtype,
     as_float,
     as_number,
     is_tensor,
     result_dtype,
     torch_op,
+    torch_ops,
 )
 
 # torch's numbers for complex element types, and the types of the parts
@@ -147,35 +149,20 @@ def _polar(size: RelayExpr, angle: RelayExpr) -> Complex:
     return Complex(size * _op.cos(angle), size * _op.sin(angle))
 
 
-@torch_op("view_as_complex")
-def _view_as_complex(x: RelayExpr) -> Complex:
-    return from_pairs(x)
-
-
-@torch_op("view_as_real")
-def _view_as_real(z: Complex) -> RelayExpr:
-    return as_pairs(z)
-
-
-@torch_op("real")
-def _real(x: Any) -> RelayExpr:
-    return x.real if isinstance(x, Complex) else x
-
-
-@torch_op("imag")
-def _imag(z: Complex) -> RelayExpr:
-    return z.imag
+_PARTS: Rows = {
+    "view_as_complex": lambda x: from_pairs(x),
+    "view_as_real": lambda z: as_pairs(z),
+    "real": lambda x: x.real if isinstance(x, Complex) else x,
+    "imag": lambda z: z.imag,
+    "is_complex": lambda x: isinstance(x, Complex),
+}
+torch_ops(_PARTS)
 
 
 @torch_op("conj", "conj_physical", "_conj", "_conj_physical")
 def conjugate(x: Any) -> Any:
     """The imaginary part turned."""
     return Complex(x.real, _op.negative(x.imag)) if isinstance(x, Complex) else x
-
-
-@torch_op("is_complex")
-def _is_complex(x: Any) -> bool:
-    return isinstance(x, Complex)
 
 
 # ---- arithmetic

@@ -17,6 +17,7 @@ from .nn import _matmul
 from .open_shapes import broadcast, sizes_of
 from .reduction import _var_mean
 from .registry import (
+    Rows,
     as_dtype,
     as_ints,
     as_number,
@@ -24,33 +25,30 @@ from .registry import (
     promoted,
     torch_dtype,
     torch_op,
+    torch_ops,
 )
 
-
-@torch_op("einsum")
-def _einsum(equation: str, operands: list[RelayExpr], *_: Any) -> RelayExpr:
-    return einsum(equation, promoted(*operands))
+_COMPOSED: Rows = {
+    "einsum": lambda equation, operands, *_: einsum(equation, promoted(*operands)),
+    "addmv": lambda x, matrix, vector, *factors: _weighed_sum(x, _matmul(matrix, vector), *factors),
+    "addr": lambda x, a, b, *factors: _weighed_sum(x, _outer(a, b), *factors),
+    "addbmm": lambda x, a, b, *factors: _weighed_sum(x, _op.sum(_matmul(a, b), axis=[0]), *factors),
+    "hstack": lambda tensors: _op.concatenate(
+        promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1
+    ),
+    "trace": lambda x: _op.sum(_diagonal(x)),
+    "aminmax": lambda x, dim=None, keepdim=False: [
+        _op.min(x, axis=dim, keepdims=keepdim),
+        _op.max(x, axis=dim, keepdims=keepdim),
+    ],
+}
+torch_ops(_COMPOSED)
 
 
 @torch_op("outer", "ger")
 def _outer(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     left, right = promoted(a, b)
     return _op.expand_dims(left, 1) * right
-
-
-@torch_op("addmv")
-def _addmv(x: RelayExpr, matrix: RelayExpr, vector: RelayExpr, *factors: Any) -> RelayExpr:
-    return _weighed_sum(x, _matmul(matrix, vector), *factors)
-
-
-@torch_op("addr")
-def _addr(x: RelayExpr, a: RelayExpr, b: RelayExpr, *factors: Any) -> RelayExpr:
-    return _weighed_sum(x, _outer(a, b), *factors)
-
-
-@torch_op("addbmm")
-def _addbmm(x: RelayExpr, a: RelayExpr, b: RelayExpr, *factors: Any) -> RelayExpr:
-    return _weighed_sum(x, _op.sum(_matmul(a, b), axis=[0]), *factors)
 
 
 def _weighed_sum(x: RelayExpr, product: RelayExpr, beta: Any = 1, alpha: Any = 1) -> RelayExpr:
@@ -92,11 +90,6 @@ def _summed_like(x: RelayExpr, other: RelayExpr, axes: Any, other_axes: Any) -> 
 def _swap_last(x: RelayExpr) -> RelayExpr:
     axes = list(range(len(infer_shape(x))))
     return _op.transpose(x, [*axes[:-2], axes[-1], axes[-2]])
-
-
-@torch_op("hstack")
-def _hstack(tensors: list[RelayExpr]) -> RelayExpr:
-    return _op.concatenate(promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1)
 
 
 @torch_op("vstack", "row_stack")
@@ -142,11 +135,6 @@ def _diag(x: RelayExpr, offset: int = 0) -> RelayExpr:
     width = (max(-offset, 0), max(offset, 0))
     column = _op.expand_dims(_op.nn.pad(x, [width]), 1)
     return column * constant(np.eye(size, k=offset), infer_dtype(x))
-
-
-@torch_op("trace")
-def _trace(x: RelayExpr) -> RelayExpr:
-    return _op.sum(_diagonal(x))
 
 
 @torch_op("unfold")
@@ -244,11 +232,6 @@ def _index_fill(x: RelayExpr, dim: int, index: RelayExpr, value: Any) -> RelayEx
 def _std_mean(x: RelayExpr, *args: Any) -> list[RelayExpr]:
     variance, mean = _var_mean(x, *args)
     return [_op.sqrt(variance), mean]
-
-
-@torch_op("aminmax")
-def _aminmax(x: RelayExpr, dim: Any = None, keepdim: bool = False) -> list[RelayExpr]:
-    return [_op.min(x, axis=dim, keepdims=keepdim), _op.max(x, axis=dim, keepdims=keepdim)]
 
 
 @torch_op("cosine_similarity")

@@ -1,4 +1,4 @@
-"""Counts of values: of whole numbers, and of intervals of one or several axes."""
+"""Counts of values in intervals of one or several axes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .registry import as_dtype, as_ints, as_number, is_tensor, torch_op
-
-
-@torch_op("bincount")
-def _bincount(x: RelayExpr, weights: Any = None, least: Any = 0) -> RelayExpr:
-    """How often each number from 0 on occurs; the largest one is known at run time."""
-    least = as_number(least)
-    if weights is None:
-        weights = constant(np.ones(infer_shape(x)), "int64")
-    elif infer_dtype(weights) != "float32":
-        weights = as_dtype(weights, "float64")
-    if infer_shape(x) == (0,):
-        return constant(np.zeros(least), infer_dtype(weights))
-    places = as_dtype(x, "int64")
-    count = _op.maximum(_op.max(places) + constant(1, "int64"), constant(least, "int64"))
-    start = _op.full(scalar_like(0, weights), _op.reshape(count, (1,)), infer_dtype(weights))
-    return _op.scatter_elements(start, places, weights, 0, reduction="add")
+from .registry import as_ints, as_number, is_tensor, torch_op
 
 
 @torch_op("_histogramdd_from_bin_cts")

@@ -14,39 +14,57 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from .nodes import tensors_in
 from .open_shapes import as_sizes, broadcast, filled, has_open, is_open, sizes_of
 from .registry import (
-    CONVERTERS,
+    Converter,
+    Rows,
     as_dtype,
     as_number,
     category,
+    dtype_number,
     is_tensor,
     promoted,
     result_dtype,
     torch_dtype,
     torch_op,
+    torch_ops,
 )
 
 
-@torch_op("Int")
-def _int(x: Any) -> Any:
-    value = as_number(x)
-    return _op.cast(value, "int64") if is_tensor(value) else int(value)
+def _to_python(kind: type, dtype: str) -> Converter:
+    """A number of Python's, or a cast of what only the run knows."""
+
+    def convert(x: Any) -> Any:
+        value = as_number(x)
+        return _op.cast(value, dtype) if is_tensor(value) else kind(value)
+
+    return convert
 
 
-@torch_op("Float")
-def _float(x: Any) -> Any:
-    value = as_number(x)
-    return _op.cast(value, "float32") if is_tensor(value) else float(value)
-
-
-@torch_op("Bool")
-def _bool(x: Any) -> Any:
-    value = as_number(x)
-    return _op.cast(value, "bool") if is_tensor(value) else bool(value)
-
-
-@torch_op("prim::NumToTensor", "ScalarImplicit", "item", "_local_scalar_dense")
-def _number(x: Any) -> Any:
-    return as_number(x)
+_CREATION: Rows = {
+    "Int": _to_python(int, "int64"),
+    "Float": _to_python(float, "float32"),
+    "Bool": _to_python(bool, "bool"),
+    "prim::NumToTensor ScalarImplicit item _local_scalar_dense": as_number,
+    "type_as to.other": lambda x, other, *_: as_dtype(x, infer_dtype(other)),
+    "_to_copy": lambda x, dtype=None, *_: as_dtype(x, torch_dtype(dtype, infer_dtype(x))),
+    "prim::dtype": lambda x: dtype_number(infer_dtype(x)),
+    "prim::device": lambda x: "cpu",
+    (
+        "contiguous clone detach lift_fresh lift_fresh_copy lift requires_grad_ positive cpu alias "
+        "alias_copy resolve_conj resolve_neg"
+    ): lambda x, *_: x,
+    "zeros empty": lambda shape, dtype=None, *_: _filled(shape, 0, dtype),
+    "empty_permuted": lambda shape, order, dtype=None, *_: _filled(shape, 0, dtype),
+    "ones": lambda shape, dtype=None, *_: _filled(shape, 1, dtype),
+    "new_zeros new_empty": lambda x, shape, dtype=None, *_: _filled(shape, 0, dtype, x),
+    "new_empty_strided": lambda x, shape, _, dtype=None, *__: _filled(shape, 0, dtype, x),
+    "new_ones": lambda x, shape, dtype=None, *_: _filled(shape, 1, dtype, x),
+    "new_full": lambda x, shape, value, dtype=None, *_: _filled(shape, value, dtype, x),
+    "zeros_like empty_like": lambda x, dtype=None, *_: _filled(sizes_of(x), 0, dtype, x),
+    "ones_like": lambda x, dtype=None, *_: _filled(sizes_of(x), 1, dtype, x),
+    "full_like fill": lambda x, value, dtype=None, *_: _filled(sizes_of(x), value, dtype, x),
+    "zero": lambda x: _filled(sizes_of(x), 0, None, x),
+}
+torch_ops(_CREATION)
 
 
 @torch_op("tensor", "as_tensor", "scalar_tensor")
@@ -79,36 +97,6 @@ def _to(x: Any, *args: Any) -> Any:
     return x
 
 
-@torch_op("_to_copy")
-def _to_copy(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
-    return as_dtype(x, torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("type_as", "to.other")
-def _type_as(x: RelayExpr, other: RelayExpr, *_: Any) -> RelayExpr:
-    return as_dtype(x, infer_dtype(other))
-
-
-@torch_op("prim::dtype")
-def _prim_dtype(x: RelayExpr) -> int:
-    names = {"float32": 6, "float64": 7, "float16": 5, "int64": 4, "int32": 3, "bool": 11,
-             "uint8": 0, "int8": 1, "int16": 2, "bfloat16": 15}  # fmt: skip
-    return names[infer_dtype(x)]
-
-
-@torch_op("prim::device")
-def _prim_device(x: RelayExpr) -> str:
-    return "cpu"
-
-
-@torch_op(
-    "contiguous", "clone", "detach", "lift_fresh", "lift_fresh_copy", "lift", "requires_grad_",
-    "positive", "cpu", "alias", "alias_copy", "resolve_conj", "resolve_neg",
-)  # fmt: skip
-def _same(x: Any, *_: Any) -> Any:
-    return x
-
-
 @torch_op(
     "_assert_tensor_metadata", "_assert_async", "_functional_assert_async", "_assert_scalar",
     "_functional_assert_scalar", "sym_constrain_range", "sym_constrain_range_for_size",
@@ -124,77 +112,19 @@ def _copy(x: RelayExpr, source: Any, *_: Any) -> RelayExpr:
     return broadcast(value, sizes_of(x)) if is_open(x) else _op.broadcast_to(value, infer_shape(x))
 
 
-def _filled(shape: Any, value: Any, dtype: str) -> RelayExpr:
-    sizes = as_sizes(shape)
-    if has_open(sizes) or is_tensor(value):
-        return filled(as_dtype(value, dtype), sizes, dtype)
-    return constant(np.full(sizes, value), dtype)
-
-
-@torch_op("zeros", "empty")
-def _zeros(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(shape, 0, torch_dtype(dtype))
-
-
-@torch_op("empty_permuted")
-def _empty_permuted(shape: Any, order: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(shape, 0, torch_dtype(dtype))
-
-
-@torch_op("ones")
-def _ones(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(shape, 1, torch_dtype(dtype))
+def _filled(shape: Any, value: Any, dtype: int | None, like: RelayExpr | None = None) -> RelayExpr:
+    """A tensor of one number, of the element type of another one unless one is given."""
+    sizes, number = as_sizes(shape), as_number(value)
+    element = torch_dtype(dtype, "float32" if like is None else infer_dtype(like))
+    if has_open(sizes) or is_tensor(number):
+        return filled(as_dtype(number, element), sizes, element)
+    return constant(np.full(sizes, number), element)
 
 
 @torch_op("full")
 def _full(shape: Any, value: Any, dtype: Any = None, *_: Any) -> RelayExpr:
     default = {bool: "bool", int: "int64"}.get(type(as_number(value)), "float32")
-    return _filled(shape, as_number(value), torch_dtype(dtype, default))
-
-
-@torch_op("new_zeros", "new_empty")
-def _new_zeros(x: RelayExpr, shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(shape, 0, torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("new_empty_strided")
-def _new_empty_strided(x: RelayExpr, shape: Any, _: Any, dtype: Any = None, *__: Any) -> RelayExpr:
-    return _filled(shape, 0, torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("new_ones")
-def _new_ones(x: RelayExpr, shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(shape, 1, torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("new_full")
-def _new_full(x: RelayExpr, shape: Any, value: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(shape, as_number(value), torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("zeros_like", "empty_like")
-def _zeros_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(sizes_of(x), 0, torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("ones_like")
-def _ones_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(sizes_of(x), 1, torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("full_like")
-def _full_like(x: RelayExpr, value: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _filled(sizes_of(x), as_number(value), torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("fill")
-def _fill(x: RelayExpr, value: Any) -> RelayExpr:
-    return _filled(sizes_of(x), as_number(value), infer_dtype(x))
-
-
-@torch_op("zero")
-def _zero(x: RelayExpr) -> RelayExpr:
-    return _filled(sizes_of(x), 0, infer_dtype(x))
+    return _filled(shape, value, dtype_number(default) if dtype is None else dtype)
 
 
 @torch_op("arange")
@@ -242,7 +172,7 @@ def _eye(rows: Any, *args: Any) -> RelayExpr:
     return constant(np.eye(as_number(rows), columns), torch_dtype(args[0 if square else 1]))
 
 
-def _triangle(keep: Callable[..., Any]) -> Callable[..., RelayExpr]:
+def _triangle(keep: Callable[..., Any]) -> Converter:
     def convert(x: RelayExpr, diagonal: int = 0) -> RelayExpr:
         if is_open(x):
             k = constant(as_number(diagonal), "int32")
@@ -254,4 +184,4 @@ def _triangle(keep: Callable[..., Any]) -> Callable[..., RelayExpr]:
     return convert
 
 
-CONVERTERS["aten::tril"], CONVERTERS["aten::triu"] = _triangle(np.tril), _triangle(np.triu)
+torch_ops({"tril": _triangle(np.tril), "triu": _triangle(np.triu)})

@@ -12,24 +12,19 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .registry import as_dtype, as_ints, as_number, is_tensor, torch_op
+from .registry import Rows, as_dtype, as_ints, as_number, is_tensor, torch_op, torch_ops
 
 _REDUCTIONS = {0: lambda x: x, 1: _op.mean, 2: _op.sum}
 
 
-@torch_op("mse_loss")
-def _mse_loss(a: RelayExpr, b: RelayExpr, reduction: int = 1) -> RelayExpr:
-    return _REDUCTIONS[reduction]((a - b) * (a - b))
-
-
-@torch_op("l1_loss")
-def _l1_loss(a: RelayExpr, b: RelayExpr, reduction: int = 1) -> RelayExpr:
-    return _REDUCTIONS[reduction](_op.abs(a - b))
-
-
-@torch_op("multilabel_margin_loss")
-def _multilabel_margin_loss(x: RelayExpr, target: RelayExpr, reduction: Any = 1) -> RelayExpr:
-    return _multilabel_margin_loss_forward(x, target, reduction)[0]
+_LOSSES: Rows = {
+    "mse_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction]((a - b) * (a - b)),
+    "l1_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction](_op.abs(a - b)),
+    "multilabel_margin_loss": lambda x, target, reduction=1: _multilabel_margin_loss_forward(
+        x, target, reduction
+    )[0],
+}
+torch_ops(_LOSSES)
 
 
 @torch_op("multilabel_margin_loss_forward")

@@ -30,33 +30,43 @@ from .open_shapes import (
     sizes_of,
     stacked,
 )
-from .registry import as_dtype, as_ints, as_number, axes_of, is_tensor, promoted, torch_op
+from .registry import (
+    Rows,
+    as_dtype,
+    as_ints,
+    as_number,
+    axes_of,
+    is_tensor,
+    promoted,
+    torch_op,
+    torch_ops,
+)
 from .views import put_at
 
-
-@torch_op("size", "sym_size")
-def _size(x: RelayExpr, dim: Any = None) -> Any:
-    return sizes_of(x) if dim is None else size_of(x, as_number(dim))
+_MOVEMENTS: Rows = {
+    "size sym_size": lambda x, dim=None: sizes_of(x) if dim is None else size_of(x, as_number(dim)),
+    "dim": lambda x: len(infer_shape(x)),
+    "numel sym_numel": lambda x: (
+        math.prod(sizes_of(x)) if not is_open(x) else _op.prod(stacked(sizes_of(x)))
+    ),
+    "len": lambda x: size_of(x, 0) if is_tensor(x) else len(x),
+    "view_as reshape_as": lambda x, other: reshaped(x, sizes_of(other)),
+    "t numpy_T": lambda x: _op.transpose(x) if len(infer_shape(x)) > 1 else x,
+    "unsqueeze": lambda x, dim: _op.expand_dims(x, dim % (len(infer_shape(x)) + 1)),
+    "expand_as": lambda x, other: _expand(x, sizes_of(other)),
+    "chunk unsafe_chunk": lambda x, count, dim=0: _split(
+        x, max(1, -(-infer_shape(x)[dim] // count)), dim
+    ),
+    "index_select": lambda x, dim, index: _op.take(x, index, dim),
+    "embedding": lambda weight, indices, *_: _op.take(weight, indices, 0),
+    "scatter_add": lambda x, dim, index, source: _scatter(x, dim, index, source, "add"),
+}
+torch_ops(_MOVEMENTS)
 
 
 @torch_op("_shape_as_tensor")
 def _shape_as_tensor(x: RelayExpr) -> RelayExpr:
     return stacked(sizes_of(x))
-
-
-@torch_op("dim")
-def _dim(x: RelayExpr) -> int:
-    return len(infer_shape(x))
-
-
-@torch_op("numel", "sym_numel")
-def _numel(x: RelayExpr) -> Any:
-    return math.prod(sizes_of(x)) if not is_open(x) else _op.prod(stacked(sizes_of(x)))
-
-
-@torch_op("len")
-def _len(x: Any) -> Any:
-    return size_of(x, 0) if is_tensor(x) else len(x)
 
 
 @torch_op("view", "reshape", "_unsafe_view", "_reshape_alias")
@@ -71,11 +81,6 @@ def _view(x: RelayExpr, shape: Any, *_: Any) -> RelayExpr:
 def _resolved(shape: tuple[Any, ...], wanted: list[int]) -> list[int]:
     rest = int(np.prod([dim for dim in wanted if dim != -1]))
     return [int(np.prod(shape)) // max(rest, 1) if dim == -1 else dim for dim in wanted]
-
-
-@torch_op("view_as", "reshape_as")
-def _view_as(x: RelayExpr, other: RelayExpr) -> RelayExpr:
-    return reshaped(x, sizes_of(other))
 
 
 @torch_op("flatten")
@@ -122,11 +127,6 @@ def _transpose(x: RelayExpr, a: int, b: int) -> RelayExpr:
     return _op.transpose(x, axes)
 
 
-@torch_op("t", "numpy_T")
-def _t(x: RelayExpr) -> RelayExpr:
-    return _op.transpose(x) if len(infer_shape(x)) > 1 else x
-
-
 @torch_op("movedim")
 def _movedim(x: RelayExpr, source: Any, destination: Any) -> RelayExpr:
     rank = len(infer_shape(x))
@@ -134,11 +134,6 @@ def _movedim(x: RelayExpr, source: Any, destination: Any) -> RelayExpr:
     rest = iter([axis for axis in range(rank) if axis not in origin])
     places = dict(zip(target, origin, strict=True))
     return _op.transpose(x, [places[i] if i in places else next(rest) for i in range(rank)])
-
-
-@torch_op("unsqueeze")
-def _unsqueeze(x: RelayExpr, dim: int) -> RelayExpr:
-    return _op.expand_dims(x, dim % (len(infer_shape(x)) + 1))
 
 
 @torch_op("squeeze")
@@ -161,11 +156,6 @@ def _expand(x: RelayExpr, sizes: Any, *_: Any) -> RelayExpr:
     padded = (1,) * (len(wanted) - len(shape)) + shape
     target = [have if want == -1 else want for have, want in zip(padded, wanted, strict=True)]
     return x if tuple(target) == shape else _op.broadcast_to(x, target)
-
-
-@torch_op("expand_as")
-def _expand_as(x: RelayExpr, other: RelayExpr) -> RelayExpr:
-    return _expand(x, sizes_of(other))
 
 
 @torch_op("repeat")
@@ -207,11 +197,6 @@ def _open_pieces(x: RelayExpr, sizes: list[Any], dim: int) -> list[RelayExpr]:
         return [x]
     edges = list(itertools.accumulate(sizes, initial=0))
     return [cut(x, dim, first, last, 1) for first, last in itertools.pairwise(edges)]
-
-
-@torch_op("chunk", "unsafe_chunk")
-def _chunk(x: RelayExpr, count: int, dim: int = 0) -> list[RelayExpr]:
-    return _split(x, max(1, -(-infer_shape(x)[dim] // count)), dim)
 
 
 @torch_op("tensor_split")
@@ -287,19 +272,9 @@ def _select(x: RelayExpr, dim: Any, index: Any) -> RelayExpr:
     return _op.take(x, constant(position % extent, "int64"), dim, mode="fast")
 
 
-@torch_op("index_select")
-def _index_select(x: RelayExpr, dim: int, index: RelayExpr) -> RelayExpr:
-    return _op.take(x, index, dim)
-
-
 @torch_op("gather")
 def _gather(x: RelayExpr, dim: int, index: RelayExpr, *_: Any) -> RelayExpr:
     return _op.gather(x, dim, index)
-
-
-@torch_op("embedding")
-def _embedding(weight: RelayExpr, indices: RelayExpr, *_: Any) -> RelayExpr:
-    return _op.take(weight, indices, 0)
 
 
 def _from_front(index: RelayExpr, extent: Any) -> RelayExpr:
@@ -396,11 +371,6 @@ def _scatter(
         if not are_same(extent, infer_shape(source)[axis]):
             source = first_of(source, axis, size_of(index, axis))
     return _op.scatter_elements(x, index, source, dim % len(infer_shape(x)), ways[reduce])
-
-
-@torch_op("scatter_add")
-def _scatter_add(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:
-    return _scatter(x, dim, index, source, "add")
 
 
 @torch_op("select_scatter")

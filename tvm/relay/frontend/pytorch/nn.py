@@ -11,7 +11,7 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.onnx.math import matmul
+from tvm.relay.frontend.products import matmul
 from tvm.relay.frontend.resize import is_exact, resize_axes
 
 from .open_resize import resize_open

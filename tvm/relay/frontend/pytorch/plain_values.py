@@ -7,25 +7,18 @@ Python's own, so that all names of one see what is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from tvm.relay.frontend.converters import Converters
 
 from .complexes import Complex
 from .nested import UNINITIALIZED, containers, contents
-from .registry import Converter, as_number, is_tensor
+from .registry import Converter, Rows, as_number, is_tensor
 
-LANGUAGE: dict[str, Converter] = {}
-
-
-def language_op(*names: str) -> Callable[[Converter], Converter]:
-    """Register what an operator does with plain values, by its name and overload."""
-
-    def register(convert: Converter) -> Converter:
-        for name in names:
-            LANGUAGE[name if "::" in name else f"aten::{name}"] = convert
-        return convert
-
-    return register
+# by name and overload
+LANGUAGE: Converters[Converter] = Converters("aten::")
+language_op, language_ops = LANGUAGE.op, LANGUAGE.rows
 
 
 def is_plain(node: Any) -> bool:
@@ -73,14 +66,25 @@ def _leaves(values: Sequence[Any]) -> Iterator[Any]:
         yield from contents(container)
 
 
-@language_op("format")
-def _format(text: str, *values: Any) -> str:
-    return text.format(*[_shown(value) for value in values])
-
-
-@language_op("percentFormat")
-def _percent_format(text: str, *values: Any) -> str:
-    return re.sub(r"%[sdifg]", "{}", text).format(*[_shown(value) for value in values])
+_OPERATORS: Rows = {
+    "format": lambda text, *values: text.format(*[_shown(value) for value in values]),
+    "percentFormat": lambda text, *values: re.sub(r"%[sdifg]", "{}", text).format(
+        *[_shown(value) for value in values]
+    ),
+    "prim::unchecked_cast prim::unchecked_unwrap_optional _unwrap_optional prim::data prim::rangelist": lambda value: (
+        value
+    ),
+    "is_autocast_enabled is_autocast_cpu_enabled prim::is_cuda prim::is_nested prim::is_sparse": lambda *_: (
+        False
+    ),
+    # modules choose operators that are fused for inference if nobody needs gradients
+    "is_grad_enabled prim::requires_grad": lambda *_: True,
+    "prim::Uninitialized": lambda: UNINITIALIZED,
+    "prim::isinstance": lambda *_: True,
+    "__is__": lambda a, b: a is b,
+    "__isnot__": lambda a, b: a is not b,
+}
+language_ops(_OPERATORS)
 
 
 def _shown(value: Any) -> Any:
@@ -90,12 +94,6 @@ def _shown(value: Any) -> Any:
 @language_op("warn", "prim::Print", "prim::AddStatValue", "manual_seed")
 def _ignored(*_: Any) -> None:
     """Done when the model was scripted, or of no effect on results."""
-
-
-@language_op("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "_unwrap_optional",
-          "prim::data", "prim::rangelist")  # fmt: skip
-def _same(value: Any) -> Any:
-    return value
 
 
 @language_op("IntImplicit")
@@ -110,47 +108,28 @@ def _float(value: Any) -> Any:
     return number if is_tensor(number) else float(number)
 
 
-@language_op("is_autocast_enabled", "is_autocast_cpu_enabled", "prim::is_cuda", "prim::is_nested",
-             "prim::is_sparse")  # fmt: skip
-def _is_not_so(*_: Any) -> bool:
-    return False
-
-
-@language_op("is_grad_enabled", "prim::requires_grad")
-def _is_so(*_: Any) -> bool:
-    """Modules choose operators that are fused for inference if nobody needs gradients."""
-    return True
-
-
-@language_op("prim::Uninitialized")
-def _uninitialized() -> Any:
-    return UNINITIALIZED
-
-
-@language_op("prim::isinstance")
-def _is_instance(*_: Any) -> bool:
-    return True
-
-
-@language_op("__is__")
-def _is(a: Any, b: Any) -> bool:
-    return a is b
-
-
-@language_op("__isnot__")
-def _is_not(a: Any, b: Any) -> bool:
-    return a is not b
-
-
 # ---- lists
 
 
-@language_op(
-    "__getitem__.t", "__getitem__.Dict_str", "__getitem__.Dict_int", "__getitem__.Dict_bool",
-    "__getitem__.Dict_float",
-)  # fmt: skip
-def _getitem(values: Any, index: Any) -> Any:
-    return values[as_number(index)]
+_LISTS: Rows = {
+    "__getitem__.t __getitem__.Dict_str __getitem__.Dict_int __getitem__.Dict_bool __getitem__.Dict_float": lambda values, index: (
+        values[as_number(index)]
+    ),
+    "pop.t pop.Dict_str pop.Dict_int pop.Dict_bool pop.Dict_float": lambda values, place=-1: (
+        values.pop(as_number(place))
+    ),
+    "pop.Dict_default_str pop.Dict_default_int pop.Dict_default_bool pop.Dict_default_float": lambda values, key, default: (
+        values.pop(as_number(key), default)
+    ),
+    "list list.t copy.t": lambda values: list(values),
+    "add.t": lambda a, b: [*a, *b],
+    "mul.left_t": lambda values, count: values * as_number(count),
+    "mul.right_": lambda count, values: values * as_number(count),
+    "slice.t": lambda values, start=None, end=None, step=1: values[
+        as_number(start) : as_number(end) : as_number(step)
+    ],
+}
+language_ops(_LISTS)
 
 
 @language_op("append")
@@ -168,17 +147,6 @@ def _extend(values: list[Any], more: Sequence[Any]) -> list[Any]:
 @language_op("insert.t")
 def _insert(values: list[Any], place: Any, item: Any) -> None:
     values.insert(as_number(place), item)
-
-
-@language_op("pop.t", "pop.Dict_str", "pop.Dict_int", "pop.Dict_bool", "pop.Dict_float")
-def _pop(values: Any, place: Any = -1) -> Any:
-    return values.pop(as_number(place))
-
-
-@language_op("pop.Dict_default_str", "pop.Dict_default_int", "pop.Dict_default_bool",
-          "pop.Dict_default_float")  # fmt: skip
-def _pop_or(values: dict[Any, Any], key: Any, default: Any) -> Any:
-    return values.pop(as_number(key), default)
 
 
 @language_op("clear")
@@ -202,31 +170,6 @@ def _remove(values: list[Any], item: Any) -> None:
     values.remove(item)
 
 
-@language_op("list", "list.t", "copy.t")
-def _list(values: Any) -> list[Any]:
-    return list(values)
-
-
-@language_op("add.t")
-def _joined(a: list[Any], b: Sequence[Any]) -> list[Any]:
-    return [*a, *b]
-
-
-@language_op("mul.left_t")
-def _repeated(values: list[Any], count: Any) -> list[Any]:
-    return values * as_number(count)
-
-
-@language_op("mul.right_")
-def _repeated_right(count: Any, values: list[Any]) -> list[Any]:
-    return values * as_number(count)
-
-
-@language_op("slice.t")
-def _cut(values: list[Any], start: Any = None, end: Any = None, step: Any = 1) -> list[Any]:
-    return values[as_number(start) : as_number(end) : as_number(step)]
-
-
 # ---- dictionaries
 
 
@@ -241,46 +184,19 @@ def _delete(values: Any, key: Any) -> None:
     del values[as_number(key)]
 
 
-@language_op("__contains__")
-def _contains(values: Any, key: Any) -> bool:
-    return as_number(key) in values
-
-
-@language_op("keys.str", "keys.int", "keys.bool", "keys.float")
-def _keys(values: dict[Any, Any]) -> list[Any]:
-    return list(values.keys())
-
-
-@language_op("values.str", "values.int", "values.bool", "values.float")
-def _values(values: dict[Any, Any]) -> list[Any]:
-    return list(values.values())
-
-
-@language_op("items")
-def _items(values: dict[Any, Any]) -> list[Any]:
-    return [list(item) for item in values.items()]
-
-
-@language_op("get")
-def _get(values: dict[Any, Any], key: Any, default: Any = None) -> Any:
-    return values.get(as_number(key), default)
-
-
-@language_op("setdefault")
-def _set_default(values: dict[Any, Any], key: Any, default: Any) -> Any:
-    return values.setdefault(as_number(key), default)
+_DICTIONARIES: Rows = {
+    "__contains__": lambda values, key: as_number(key) in values,
+    "keys.str keys.int keys.bool keys.float": lambda values: list(values.keys()),
+    "values.str values.int values.bool values.float": lambda values: list(values.values()),
+    "items": lambda values: [list(item) for item in values.items()],
+    "get": lambda values, key, default=None: values.get(as_number(key), default),
+    "setdefault": lambda values, key, default: values.setdefault(as_number(key), default),
+    "popitem": lambda values: list(values.popitem()),
+    "dict copy.Dict_str copy.Dict_int copy.Dict_bool copy.Dict_float": lambda items=(): dict(items),
+}
+language_ops(_DICTIONARIES)
 
 
 @language_op("update")
 def _update(values: dict[Any, Any], more: dict[Any, Any]) -> None:
     values.update(more)
-
-
-@language_op("popitem")
-def _pop_item(values: dict[Any, Any]) -> Any:
-    return list(values.popitem())
-
-
-@language_op("dict", "copy.Dict_str", "copy.Dict_int", "copy.Dict_bool", "copy.Dict_float")
-def _dict(items: Any = ()) -> dict[Any, Any]:
-    return dict(items)

@@ -11,12 +11,13 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
+from tvm.relay.frontend import composites
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.formulas import expm1, log1p, log1p_of_small
-from tvm.relay.frontend.onnx.math import elu, gelu, softplus
 
 from .registry import (
     CONVERTERS,
+    Converter,
+    Rows,
     as_dtype,
     as_float,
     as_number,
@@ -26,66 +27,66 @@ from .registry import (
     promoted_floats,
     result_dtype,
     torch_op,
+    torch_ops,
 )
 
-# operators whose results are floats whatever the input
-_FLOAT_UNARY = {
-    "exp": _op.exp, "log": _op.log, "log2": _op.log2, "log10": _op.log10, "sqrt": _op.sqrt,
-    "rsqrt": _op.rsqrt, "sin": _op.sin, "cos": _op.cos, "tan": _op.tan, "sinh": _op.sinh,
-    "cosh": _op.cosh, "tanh": _op.tanh, "asin": _op.asin, "acos": _op.acos, "atan": _op.atan,
-    "asinh": _op.asinh, "acosh": _op.acosh, "atanh": _op.atanh, "erf": _op.erf,
-    "sigmoid": _op.sigmoid,
-}  # fmt: skip
-_UNARY = {
-    "abs": _op.abs, "neg": _op.negative, "floor": _op.floor, "ceil": _op.ceil,
-    "trunc": _op.trunc, "relu": _op.nn.relu,
-    "isnan": _op.isnan, "isinf": _op.isinf, "isfinite": _op.isfinite,
-}  # fmt: skip
+Function = Callable[..., RelayExpr]
 _ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "abs": abs, "neg": operator.neg,
     "floor": math.floor, "ceil": math.ceil, "round": round,
 }  # fmt: skip
 
 
-def _unary(name: str, apply: Callable[..., RelayExpr], floats: bool) -> Callable[..., Any]:
-    def convert(x: Any, *_: Any) -> Any:
-        if not is_tensor(x):
-            return _ON_NUMBERS[name](x)
-        return apply(as_float(x) if floats else x)
-
-    return convert
+def _unary(name: str, apply: Function) -> Converter:
+    return lambda x, *_: apply(x) if is_tensor(x) else _ON_NUMBERS[name](x)
 
 
-for _name, _function in _FLOAT_UNARY.items():
-    CONVERTERS[f"aten::{_name}"] = _unary(_name, _function, floats=True)
-for _name, _function in _UNARY.items():
-    CONVERTERS[f"aten::{_name}"] = _unary(_name, _function, floats=False)
+def _of_float(name: str, apply: Function) -> Converter:
+    """Results are floats whatever the input."""
+    return lambda x, *_: apply(as_float(x)) if is_tensor(x) else _ON_NUMBERS[name](x)
 
 
-def _binary(
-    apply: Callable[..., RelayExpr], on_numbers: Callable[[Any, Any], Any]
-) -> Callable[..., Any]:
+def _binary(apply: Function, on_numbers: Callable[[Any, Any], Any] | None = None) -> Converter:
     def convert(a: Any, b: Any, *_: Any) -> Any:
-        if not is_tensor(a) and not is_tensor(b):
+        if on_numbers is not None and not is_tensor(a) and not is_tensor(b):
             return on_numbers(a, b)
         return apply(*promoted(a, b))
 
     return convert
 
 
-for _names, _function, _python in (
-    ("eq", _op.equal, operator.eq), ("ne", _op.not_equal, operator.ne),
-    ("lt", _op.less, operator.lt), ("le", _op.less_equal, operator.le),
-    ("gt", _op.greater, operator.gt), ("ge", _op.greater_equal, operator.ge),
-    ("mul multiply", _op.multiply, operator.mul),
-    ("maximum max.other", _op.maximum, max), ("minimum min.other", _op.minimum, min),
-    ("remainder", _op.floor_mod, operator.mod), ("fmod", _op.mod, math.fmod),
-    ("__xor__ bitwise_xor", _op.bitwise_xor, operator.xor),
-    ("__lshift__ bitwise_left_shift", _op.left_shift, operator.lshift),
-    ("__rshift__ bitwise_right_shift", _op.right_shift, operator.rshift),
-):  # fmt: skip
-    for _name in _names.split():
-        CONVERTERS[f"aten::{_name}"] = _binary(_function, _python)
+_UNARY: dict[str, Function] = {
+    "abs": _op.abs, "neg": _op.negative, "floor": _op.floor, "ceil": _op.ceil,
+    "trunc": _op.trunc, "relu": _op.nn.relu,
+    "isnan": _op.isnan, "isinf": _op.isinf, "isfinite": _op.isfinite,
+}  # fmt: skip
+_OF_FLOAT: dict[str, Function] = {
+    "exp": _op.exp, "log": _op.log, "log2": _op.log2, "log10": _op.log10, "sqrt": _op.sqrt,
+    "rsqrt": _op.rsqrt, "sin": _op.sin, "cos": _op.cos, "tan": _op.tan, "sinh": _op.sinh,
+    "cosh": _op.cosh, "tanh": _op.tanh, "asin": _op.asin, "acos": _op.acos, "atan": _op.atan,
+    "asinh": _op.asinh, "acosh": _op.acosh, "atanh": _op.atanh, "erf": _op.erf,
+    "sigmoid": _op.sigmoid, "expm1": composites.expm1, "log1p": composites.log1p,
+    "reciprocal": lambda x: scalar_like(1.0, x) / x,
+    "exp2": lambda x: _op.power(scalar_like(2.0, x), x),
+    "erfc": lambda x: scalar_like(1.0, x) - _op.erf(x),
+    "deg2rad": lambda x: x * scalar_like(math.pi / 180, x),
+    "rad2deg": lambda x: x * scalar_like(180 / math.pi, x),
+}  # fmt: skip
+_BINARY: Rows = {
+    "eq": _binary(_op.equal, operator.eq), "ne": _binary(_op.not_equal, operator.ne),
+    "lt": _binary(_op.less, operator.lt), "le": _binary(_op.less_equal, operator.le),
+    "gt": _binary(_op.greater, operator.gt), "ge": _binary(_op.greater_equal, operator.ge),
+    "mul multiply": _binary(_op.multiply, operator.mul),
+    "maximum max.other": _binary(_op.maximum, max), "minimum min.other": _binary(_op.minimum, min),
+    "remainder": _binary(_op.floor_mod, operator.mod), "fmod": _binary(_op.mod, math.fmod),
+    "__xor__ bitwise_xor": _binary(_op.bitwise_xor, operator.xor),
+    "__lshift__ bitwise_left_shift": _binary(_op.left_shift, operator.lshift),
+    "__rshift__ bitwise_right_shift": _binary(_op.right_shift, operator.rshift),
+    "hypot": _binary(lambda a, b: _op.sqrt(a * a + b * b)),
+}  # fmt: skip
+torch_ops({name: _unary(name, function) for name, function in _UNARY.items()})
+torch_ops({name: _of_float(name, function) for name, function in _OF_FLOAT.items()})
+torch_ops(_BINARY)
 
 
 @torch_op("round")
@@ -124,9 +125,18 @@ def _sub(a: Any, b: Any, alpha: Any = 1) -> Any:
     return _op.subtract(*promoted(a, _scaled(b, alpha)))
 
 
-@torch_op("rsub")
-def _rsub(a: Any, b: Any, alpha: Any = 1) -> Any:
-    return _sub(b, a, alpha)
+_ARITHMETIC: Rows = {
+    "rsub": lambda a, b, alpha=1: _sub(b, a, alpha),
+    "floor_divide floordiv __floordiv__": lambda a, b: _div(a, b, "floor"),
+    "sign sgn": lambda x: x if infer_dtype(x) == "bool" else _op.sign(x),
+    "square": lambda x: x * x if infer_dtype(x) != "bool" else _op.cast(x, "int64"),
+    "frac": lambda x: x - _op.trunc(x),
+    "allclose": lambda *args: _op.all(_isclose(*args)),
+    "addcmul": lambda x, a, b, value=1: _add(x, a * b, value),
+    "addcdiv": lambda x, a, b, value=1: _add(x, a / b, value),
+    "lerp": lambda a, b, weight: _add(a, _op.multiply(*promoted(b - a, weight))),
+}
+torch_ops(_ARITHMETIC)
 
 
 @torch_op("div", "divide", "true_divide")
@@ -144,11 +154,6 @@ def _div(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
     return _op.trunc(quotient) if rounding_mode == "trunc" else quotient
 
 
-@torch_op("floor_divide", "floordiv", "__floordiv__")
-def _floor_divide(a: Any, b: Any) -> Any:
-    return _div(a, b, "floor")
-
-
 @torch_op("pow")
 def _pow(base: Any, exponent: Any) -> Any:
     exponent = as_number(exponent)
@@ -163,57 +168,13 @@ def _pow(base: Any, exponent: Any) -> Any:
     return _op.power(as_dtype(base, dtype), as_dtype(exponent, dtype))
 
 
-@torch_op("sign", "sgn")
-def _sign(x: RelayExpr) -> RelayExpr:
-    return x if infer_dtype(x) == "bool" else _op.sign(x)
-
-
-@torch_op("square")
-def _square(x: RelayExpr) -> RelayExpr:
-    whole = _op.cast(x, "int64") if infer_dtype(x) == "bool" else x
-    return whole * whole
-
-
-@torch_op("reciprocal")
-def _reciprocal(x: RelayExpr) -> RelayExpr:
-    value = as_float(x)
-    return scalar_like(1.0, value) / value
-
-
-@torch_op("expm1")
-def _expm1(x: RelayExpr) -> RelayExpr:
-    return expm1(as_float(x))
-
-
-@torch_op("log1p")
-def _log1p(x: RelayExpr) -> RelayExpr:
-    return log1p(as_float(x))
-
-
-@torch_op("exp2")
-def _exp2(x: RelayExpr) -> RelayExpr:
-    value = as_float(x)
-    return _op.power(scalar_like(2.0, value), value)
-
-
-@torch_op("erfc")
-def _erfc(x: RelayExpr) -> RelayExpr:
-    value = as_float(x)
-    return scalar_like(1.0, value) - _op.erf(value)
-
-
 @torch_op("logaddexp")
 def _logaddexp(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     left, right = promoted(a, b)
     same = _op.equal(left, right)  # also two infinities, whose difference is no number
     gap = _op.where(same, _op.zeros_like(left - right), left - right)
     spread = _op.exp(_op.negative(_op.abs(gap)))
-    return _op.maximum(left, right) + log1p_of_small(spread)
-
-
-@torch_op("frac")
-def _frac(x: RelayExpr) -> RelayExpr:
-    return x - _op.trunc(x)
+    return _op.maximum(left, right) + composites.log1p_of_small(spread)
 
 
 @torch_op("logit")
@@ -222,24 +183,6 @@ def _logit(x: RelayExpr, eps: Any = None) -> RelayExpr:
     if eps is not None:
         value = _op.clip(value, float(eps), 1 - float(eps))
     return _op.log(value / (scalar_like(1.0, value) - value))
-
-
-@torch_op("deg2rad")
-def _deg2rad(x: RelayExpr) -> RelayExpr:
-    value = as_float(x)
-    return value * scalar_like(math.pi / 180, value)
-
-
-@torch_op("rad2deg")
-def _rad2deg(x: RelayExpr) -> RelayExpr:
-    value = as_float(x)
-    return value * scalar_like(180 / math.pi, value)
-
-
-@torch_op("hypot")
-def _hypot(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    left, right = promoted(a, b)
-    return _op.sqrt(left * left + right * right)
 
 
 @torch_op("nan_to_num")
@@ -266,51 +209,31 @@ def _isclose(
     return _op.logical_or(close, _op.logical_and(_op.isnan(left), _op.isnan(right)))
 
 
-@torch_op("allclose")
-def _allclose(*args: Any) -> RelayExpr:
-    return _op.all(_isclose(*args))
-
-
-@torch_op("addcmul")
-def _addcmul(x: RelayExpr, a: RelayExpr, b: RelayExpr, value: Any = 1) -> RelayExpr:
-    return _add(x, a * b, value)
-
-
-@torch_op("addcdiv")
-def _addcdiv(x: RelayExpr, a: RelayExpr, b: RelayExpr, value: Any = 1) -> RelayExpr:
-    return _add(x, a / b, value)
-
-
-@torch_op("lerp")
-def _lerp(a: RelayExpr, b: RelayExpr, weight: Any) -> RelayExpr:
-    return _add(a, _op.multiply(*promoted(b - a, weight)))
-
-
 # ---- logic
 
 
-def _as_bool(x: Any) -> RelayExpr:
-    return as_dtype(x, "bool")
+def _bitwise(
+    of_bools: Function, of_integers: Function, on_numbers: Callable[..., Any]
+) -> Converter:
+    return _binary(
+        lambda a, b: (of_bools if infer_dtype(a) == "bool" else of_integers)(a, b), on_numbers
+    )
 
 
-@torch_op("logical_and")
-def _logical_and(a: Any, b: Any) -> RelayExpr:
-    return _op.logical_and(_truth(a), _truth(b))
-
-
-@torch_op("logical_or")
-def _logical_or(a: Any, b: Any) -> RelayExpr:
-    return _op.logical_or(_truth(a), _truth(b))
-
-
-@torch_op("logical_xor")
-def _logical_xor(a: Any, b: Any) -> RelayExpr:
-    return _op.not_equal(_truth(a), _truth(b))
-
-
-@torch_op("logical_not")
-def _logical_not(x: Any) -> RelayExpr:
-    return _op.logical_not(_truth(x))
+_LOGIC: Rows = {
+    "logical_and": lambda a, b: _op.logical_and(_truth(a), _truth(b)),
+    "logical_or": lambda a, b: _op.logical_or(_truth(a), _truth(b)),
+    "logical_xor": lambda a, b: _op.not_equal(_truth(a), _truth(b)),
+    "logical_not": lambda x: _op.logical_not(_truth(x)),
+    "__and__ bitwise_and": _bitwise(_op.logical_and, _op.bitwise_and, operator.and_),
+    "__or__ bitwise_or": _bitwise(_op.logical_or, _op.bitwise_or, operator.or_),
+    "__is__": lambda a, b: a is b,
+    "__isnot__": lambda a, b: a is not b,
+    "masked_fill": lambda x, mask, value: _op.where(
+        as_dtype(mask, "bool"), as_dtype(as_number(value), infer_dtype(x)), x
+    ),
+}
+torch_ops(_LOGIC)
 
 
 def _truth(x: Any) -> RelayExpr:
@@ -320,24 +243,6 @@ def _truth(x: Any) -> RelayExpr:
     return x if infer_dtype(x) == "bool" else _op.not_equal(x, scalar_like(0, x))
 
 
-@torch_op("__and__", "bitwise_and")
-def _and(a: Any, b: Any) -> Any:
-    if not is_tensor(a) and not is_tensor(b):
-        return a and b if isinstance(a, bool) else a & b
-    left, right = promoted(a, b)
-    both = _op.logical_and if infer_dtype(left) == "bool" else _op.bitwise_and
-    return both(left, right)
-
-
-@torch_op("__or__", "bitwise_or")
-def _or(a: Any, b: Any) -> Any:
-    if not is_tensor(a) and not is_tensor(b):
-        return a or b if isinstance(a, bool) else a | b
-    left, right = promoted(a, b)
-    either = _op.logical_or if infer_dtype(left) == "bool" else _op.bitwise_or
-    return either(left, right)
-
-
 @torch_op("bitwise_not", "__not__")
 def _not(x: Any) -> Any:
     if not is_tensor(x):
@@ -345,27 +250,12 @@ def _not(x: Any) -> Any:
     return _op.logical_not(x) if infer_dtype(x) == "bool" else _op.bitwise_not(x)
 
 
-@torch_op("__is__")
-def _is(a: Any, b: Any) -> bool:
-    return a is b
-
-
-@torch_op("__isnot__")
-def _is_not(a: Any, b: Any) -> bool:
-    return a is not b
-
-
 @torch_op("where")
 def _where(condition: RelayExpr, a: Any = None, b: Any = None) -> Any:
     """A choice of each element; of a condition alone, the places where it holds."""
     if a is None and b is None:
         return CONVERTERS["aten::nonzero_numpy"](condition)
-    return _op.where(_as_bool(condition), *promoted(a, b))
-
-
-@torch_op("masked_fill")
-def _masked_fill(x: RelayExpr, mask: RelayExpr, value: Any) -> RelayExpr:
-    return _op.where(_as_bool(mask), as_dtype(as_number(value), infer_dtype(x)), x)
+    return _op.where(as_dtype(condition, "bool"), *promoted(a, b))
 
 
 # ---- activations
@@ -383,31 +273,6 @@ def _clamp(x: RelayExpr, low: Any = None, high: Any = None) -> RelayExpr:
     return _op.clip(as_dtype(x, dtype), first, float(limits.max) if high is None else float(high))
 
 
-@torch_op("clamp_min")
-def _clamp_min(x: RelayExpr, low: Any) -> RelayExpr:
-    return _clamp(x, low)
-
-
-@torch_op("clamp_max")
-def _clamp_max(x: RelayExpr, high: Any) -> RelayExpr:
-    return _clamp(x, None, high)
-
-
-@torch_op("hardtanh")
-def _hardtanh(x: RelayExpr, low: Any = -1.0, high: Any = 1.0) -> RelayExpr:
-    return _op.clip(x, float(low), float(high))
-
-
-@torch_op("relu6")
-def _relu6(x: RelayExpr) -> RelayExpr:
-    return _op.clip(x, 0.0, 6.0)
-
-
-@torch_op("leaky_relu")
-def _leaky_relu(x: RelayExpr, slope: float = 0.01) -> RelayExpr:
-    return _op.nn.leaky_relu(x, float(slope))
-
-
 @torch_op("prelu")
 def _prelu(x: RelayExpr, weight: RelayExpr) -> RelayExpr:
     rank, count = len(infer_shape(x)), int(np.prod(infer_shape(weight)))
@@ -415,68 +280,14 @@ def _prelu(x: RelayExpr, weight: RelayExpr) -> RelayExpr:
         weight = _op.reshape(weight, (count, *[1] * (rank - 2)))
     elif not rank:
         weight = _op.reshape(weight, ())
-    return _op.where(_op.less(x, scalar_like(0.0, x)), x * weight, x)
-
-
-@torch_op("elu")
-def _elu(
-    x: RelayExpr, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0
-) -> RelayExpr:
-    value = x if input_scale == 1 else x * scalar_like(input_scale, x)
-    result = elu(value, float(alpha))
-    return result if scale == 1 else result * scalar_like(scale, x)
-
-
-@torch_op("selu")
-def _selu(x: RelayExpr) -> RelayExpr:
-    return _elu(x, 1.6732632423543772, 1.0507009873554805)
-
-
-@torch_op("celu")
-def _celu(x: RelayExpr, alpha: float = 1.0) -> RelayExpr:
-    return elu(x / scalar_like(alpha, x), 1.0) * scalar_like(alpha, x) if alpha != 1 else elu(x)
-
-
-@torch_op("gelu")
-def _gelu(x: RelayExpr, approximate: str = "none") -> RelayExpr:
-    return gelu(x, approximate)
-
-
-@torch_op("silu")
-def _silu(x: RelayExpr) -> RelayExpr:
-    return x * _op.sigmoid(x)
-
-
-@torch_op("mish")
-def _mish(x: RelayExpr) -> RelayExpr:
-    return x * _op.tanh(softplus(x))
+    return composites.prelu(x, weight)
 
 
 @torch_op("softplus")
 def _softplus(x: RelayExpr, beta: Any = 1, threshold: Any = 20) -> RelayExpr:
     scale = scalar_like(float(beta), x)
-    smooth = softplus(x * scale) / scale
+    smooth = composites.softplus(x * scale) / scale
     return _op.where(_op.greater(x * scale, scalar_like(float(threshold), x)), x, smooth)
-
-
-@torch_op("log_sigmoid")
-def _log_sigmoid(x: RelayExpr) -> RelayExpr:
-    return _op.negative(softplus(_op.negative(x)))
-
-
-@torch_op("hardsigmoid")
-def _hardsigmoid(x: RelayExpr) -> RelayExpr:
-    return _op.clip(x / scalar_like(6.0, x) + scalar_like(0.5, x), 0.0, 1.0)
-
-
-@torch_op("hardswish")
-def _hardswish(x: RelayExpr) -> RelayExpr:
-    return x * _hardsigmoid(x)
-
-
-@torch_op("threshold")
-def _threshold(x: RelayExpr, limit: Any, value: Any) -> RelayExpr:
-    return _op.where(_op.greater(x, scalar_like(limit, x)), x, scalar_like(value, x))
 
 
 @torch_op("softshrink")
@@ -495,3 +306,25 @@ def _hardshrink(x: RelayExpr, limit: Any = 0.5) -> RelayExpr:
 def _glu(x: RelayExpr, dim: int = -1) -> RelayExpr:
     first, second = _op.split(x, 2, dim)
     return first * _op.sigmoid(second)
+
+
+_ACTIVATIONS: Rows = {
+    "clamp_min": lambda x, low: _clamp(x, low),
+    "clamp_max": lambda x, high: _clamp(x, None, high),
+    "hardtanh": lambda x, low=-1.0, high=1.0: _op.clip(x, float(low), float(high)),
+    "relu6": lambda x: _op.clip(x, 0.0, 6.0),
+    "leaky_relu": lambda x, slope=0.01: _op.nn.leaky_relu(x, float(slope)),
+    "elu": lambda x, alpha=1.0, scale=1.0, input_scale=1.0: composites.scaled(
+        composites.elu(composites.scaled(x, input_scale), float(alpha)), scale
+    ),
+    "selu": lambda x: composites.selu(x, 1.6732632423543772, 1.0507009873554805),
+    "celu": composites.celu,
+    "gelu": composites.gelu,
+    "silu": composites.swish,
+    "mish": composites.mish,
+    "log_sigmoid": lambda x: _op.negative(composites.softplus(_op.negative(x))),
+    "hardsigmoid": composites.hard_sigmoid_of_sixths,
+    "hardswish": composites.hard_swish,
+    "threshold": composites.threshold,
+}
+torch_ops(_ACTIVATIONS)

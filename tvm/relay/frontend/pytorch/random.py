@@ -15,6 +15,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
 from .registry import (
+    Rows,
     as_dtype,
     as_float,
     as_ints,
@@ -22,6 +23,7 @@ from .registry import (
     promoted,
     torch_dtype,
     torch_op,
+    torch_ops,
 )
 
 _SEEDS = itertools.count(1)
@@ -48,24 +50,33 @@ def _shaped(numbers: RelayExpr, shape: Any) -> RelayExpr:
     return numbers if len(shape) else _op.reshape(numbers, ())
 
 
-@torch_op("rand")
-def _rand(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _uniform(shape, torch_dtype(dtype))
-
-
-@torch_op("randn")
-def _randn(shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _normal(shape, torch_dtype(dtype))
-
-
-@torch_op("rand_like")
-def _rand_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _uniform(infer_shape(x), torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("randn_like")
-def _randn_like(x: RelayExpr, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _normal(infer_shape(x), torch_dtype(dtype, infer_dtype(x)))
+_DRAWN: Rows = {
+    "rand": lambda shape, dtype=None, *_: _uniform(shape, torch_dtype(dtype)),
+    "randn": lambda shape, dtype=None, *_: _normal(shape, torch_dtype(dtype)),
+    "rand_like": lambda x, dtype=None, *_: _uniform(
+        infer_shape(x), torch_dtype(dtype, infer_dtype(x))
+    ),
+    "randn_like": lambda x, dtype=None, *_: _normal(
+        infer_shape(x), torch_dtype(dtype, infer_dtype(x))
+    ),
+    "randint": lambda high, shape, dtype=None, *_: _whole(
+        shape, 0, high, torch_dtype(dtype, "int64")
+    ),
+    "randint.low": lambda low, high, shape, dtype=None, *_: _whole(
+        shape, low, high, torch_dtype(dtype, "int64")
+    ),
+    "randint_like": lambda x, high, dtype=None, *_: _whole(
+        infer_shape(x), 0, high, torch_dtype(dtype, infer_dtype(x))
+    ),
+    "randint_like.low_dtype": lambda x, low, high, dtype=None, *_: _whole(
+        infer_shape(x), low, high, torch_dtype(dtype, infer_dtype(x))
+    ),
+    "log_normal": lambda x, mean=1.0, deviation=2.0, *_: _op.exp(_normal_like(x, mean, deviation)),
+    "exponential": lambda x, rate=1.0, *_: (
+        _op.negative(_op.log(_open_uniform(x))) / as_dtype(as_number(rate), infer_dtype(x))
+    ),
+}
+torch_ops(_DRAWN)
 
 
 def _whole(shape: Any, low: Any, high: Any, dtype: str) -> RelayExpr:
@@ -73,26 +84,6 @@ def _whole(shape: Any, low: Any, high: Any, dtype: str) -> RelayExpr:
     first, end = as_number(low), as_number(high)
     numbers = _op.floor(_uniform(shape, "float64", first, end))
     return as_dtype(_op.minimum(numbers, constant(float(end - 1))), dtype)
-
-
-@torch_op("randint")
-def _randint(high: Any, shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _whole(shape, 0, high, torch_dtype(dtype, "int64"))
-
-
-@torch_op("randint.low")
-def _randint_low(low: Any, high: Any, shape: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _whole(shape, low, high, torch_dtype(dtype, "int64"))
-
-
-@torch_op("randint_like")
-def _randint_like(x: RelayExpr, high: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _whole(infer_shape(x), 0, high, torch_dtype(dtype, infer_dtype(x)))
-
-
-@torch_op("randint_like.low_dtype")
-def _randint_like_low(x: RelayExpr, low: Any, high: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _whole(infer_shape(x), low, high, torch_dtype(dtype, infer_dtype(x)))
 
 
 @torch_op("bernoulli")
@@ -135,20 +126,10 @@ def _normal_like(x: RelayExpr, mean: Any = 0.0, deviation: Any = 1.0, *_: Any) -
     return as_dtype(as_number(mean), kind) + as_dtype(as_number(deviation), kind) * drawn
 
 
-@torch_op("log_normal")
-def _log_normal(x: RelayExpr, mean: Any = 1.0, deviation: Any = 2.0, *_: Any) -> RelayExpr:
-    return _op.exp(_normal_like(x, mean, deviation))
-
-
 def _open_uniform(x: RelayExpr) -> RelayExpr:
     """Numbers between 0 and 1, neither of them."""
     tiny = 2.0**-24
     return _op.clip(_uniform(infer_shape(x), infer_dtype(x)), tiny, 1 - tiny)
-
-
-@torch_op("exponential")
-def _exponential(x: RelayExpr, rate: Any = 1.0, *_: Any) -> RelayExpr:
-    return _op.negative(_op.log(_open_uniform(x))) / as_dtype(as_number(rate), infer_dtype(x))
 
 
 @torch_op("cauchy")
@@ -226,9 +207,13 @@ def dropout(x: RelayExpr, p: Any = 0.5, train: Any = False, shape: Any = None) -
     return x * keep_some(x, rate, shape) * constant(1 / (1 - rate), infer_dtype(x))
 
 
-@torch_op("feature_dropout")
-def _feature_dropout(x: RelayExpr, p: Any = 0.5, train: Any = False) -> RelayExpr:
-    return dropout(x, p, train, _by_channel(x))
+_DROPOUTS: Rows = {
+    "feature_dropout": lambda x, p=0.5, train=False: dropout(x, p, train, _by_channel(x)),
+    "feature_alpha_dropout": lambda x, p=0.5, train=False: _alpha_dropout(
+        x, p, train, _by_channel(x)
+    ),
+}
+torch_ops(_DROPOUTS)
 
 
 @torch_op("native_dropout")
@@ -254,11 +239,6 @@ def _alpha_dropout(x: RelayExpr, p: Any = 0.5, train: Any = False, shape: Any = 
     kept = keep_some(x, rate, shape)
     other = (constant(1, kind) - kept) * constant(low, kind)
     return (x * kept + other) * constant(factor, kind) - constant(low * rate * factor, kind)
-
-
-@torch_op("feature_alpha_dropout")
-def _feature_alpha_dropout(x: RelayExpr, p: Any = 0.5, train: Any = False) -> RelayExpr:
-    return _alpha_dropout(x, p, train, _by_channel(x))
 
 
 @torch_op("rrelu")

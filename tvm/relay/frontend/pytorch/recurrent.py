@@ -12,7 +12,7 @@ from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
 from .nn import _linear
 from .quantized_layers import dynamic_dense, packed_cell
-from .registry import torch_op
+from .registry import Rows, torch_op, torch_ops
 
 Weights = list[Any]
 State = list[RelayExpr]
@@ -63,32 +63,33 @@ def _gru(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
     return _run(x, [state], _gru_cell, *args)
 
 
-@torch_op("rnn_tanh")
-def _rnn_tanh(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
-    return _run(x, [state], _rnn_cell(_op.tanh), *args)
-
-
-@torch_op("rnn_relu")
-def _rnn_relu(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
-    return _run(x, [state], _rnn_cell(_op.nn.relu), *args)
+_LAYERS: Rows = {
+    "rnn_tanh": lambda x, state, *args: _run(x, [state], _rnn_cell(_op.tanh), *args),
+    "rnn_relu": lambda x, state, *args: _run(x, [state], _rnn_cell(_op.nn.relu), *args),
+    "quantized_lstm": lambda x, states, cells, has_biases, *args: _lstm(
+        x, states, _packed_weights(_cells(cells)), True, *args[:5]
+    ),
+    "quantized_gru": lambda x, state, cells, has_biases, *args: _gru(
+        x, state, _packed_weights(_cells(cells)), True, *args
+    ),
+    "quantized::quantized_lstm_cell_dynamic": lambda x, states, by_input, by_state, *_: (
+        _single_step(_lstm_cell, x, states, (by_input, by_state))
+    ),
+    "quantized::quantized_gru_cell_dynamic": lambda x, state, by_input, by_state, *_: _single_step(
+        _gru_cell, x, [state], (by_input, by_state)
+    )[0],
+    "quantized::quantized_rnn_tanh_cell_dynamic": lambda x, state, by_input, by_state, *_: (
+        _single_step(_rnn_cell(_op.tanh), x, [state], (by_input, by_state))[0]
+    ),
+    "quantized::quantized_rnn_relu_cell_dynamic": lambda x, state, by_input, by_state, *_: (
+        _single_step(_rnn_cell(_op.nn.relu), x, [state], (by_input, by_state))[0]
+    ),
+}
+torch_ops(_LAYERS)
 
 
 def _packed_weights(cells: list[Any]) -> list[Any]:
     return [part for cell in cells for part in (*packed_cell(cell), None, None)]
-
-
-@torch_op("quantized_lstm")
-def _quantized_lstm(
-    x: RelayExpr, states: list[RelayExpr], cells: Any, has_biases: Any, *args: Any
-) -> list[RelayExpr]:
-    return _lstm(x, states, _packed_weights(_cells(cells)), True, *args[:5])
-
-
-@torch_op("quantized_gru")
-def _quantized_gru(
-    x: RelayExpr, state: RelayExpr, cells: Any, has_biases: Any, *args: Any
-) -> list[RelayExpr]:
-    return _gru(x, state, _packed_weights(_cells(cells)), True, *args)
 
 
 def _cells(cells: Any) -> list[Any]:
@@ -101,34 +102,6 @@ def _single_step(cell: Cell, x: RelayExpr, state: State, packed: tuple[Any, Any]
     """One step of a cell on its own, with packed weights of dynamic quantisation."""
     by_input, by_state = [dynamic_dense(p, reduce_range=True) for p in packed]
     return cell(by_input(x), state, [by_input, by_state, None, None, None])
-
-
-@torch_op("quantized::quantized_lstm_cell_dynamic")
-def _quantized_lstm_cell(
-    x: RelayExpr, states: list[RelayExpr], by_input: Any, by_state: Any, *_: Any
-) -> State:
-    return _single_step(_lstm_cell, x, states, (by_input, by_state))
-
-
-@torch_op("quantized::quantized_gru_cell_dynamic")
-def _quantized_gru_cell(
-    x: RelayExpr, state: RelayExpr, by_input: Any, by_state: Any, *_: Any
-) -> RelayExpr:
-    return _single_step(_gru_cell, x, [state], (by_input, by_state))[0]
-
-
-@torch_op("quantized::quantized_rnn_tanh_cell_dynamic")
-def _quantized_tanh_cell(
-    x: RelayExpr, state: RelayExpr, by_input: Any, by_state: Any, *_: Any
-) -> RelayExpr:
-    return _single_step(_rnn_cell(_op.tanh), x, [state], (by_input, by_state))[0]
-
-
-@torch_op("quantized::quantized_rnn_relu_cell_dynamic")
-def _quantized_relu_cell(
-    x: RelayExpr, state: RelayExpr, by_input: Any, by_state: Any, *_: Any
-) -> RelayExpr:
-    return _single_step(_rnn_cell(_op.nn.relu), x, [state], (by_input, by_state))[0]
 
 
 def _run(

@@ -14,6 +14,7 @@ from .open_shapes import reshaped, size_of, sizes_of
 from .registry import (
     CONVERTERS,
     Converter,
+    Rows,
     as_dtype,
     as_float,
     as_ints,
@@ -25,6 +26,7 @@ from .registry import (
     promoted,
     torch_dtype,
     torch_op,
+    torch_ops,
 )
 
 
@@ -51,14 +53,20 @@ CONVERTERS["aten::mean"] = _sum_like(_op.mean, floats=True)
 CONVERTERS["aten::prod"] = _sum_like(_op.prod, floats=False)
 
 
-@torch_op("amax")
-def _amax(x: RelayExpr, dims: Any = None, keepdim: bool = False) -> RelayExpr:
-    return _op.max(x, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim)
-
-
-@torch_op("amin")
-def _amin(x: RelayExpr, dims: Any = None, keepdim: bool = False) -> RelayExpr:
-    return _op.min(x, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim)
+_REDUCTIONS: Rows = {
+    "amax": lambda x, dims=None, keepdim=False: _op.max(
+        x, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim
+    ),
+    "amin": lambda x, dims=None, keepdim=False: _op.min(
+        x, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim
+    ),
+    "_native_batch_norm_legit_no_training": lambda x, weight, bias, mean, variance, momentum, eps: [
+        _batch_norm(x, weight, bias, mean, variance, False, momentum, eps),
+        None,
+        None,
+    ],
+}
+torch_ops(_REDUCTIONS)
 
 
 def _extremum(
@@ -282,13 +290,6 @@ def _instance_norm(
     if not use_input_stats:
         return _batch_norm(x, weight, bias, mean, variance, False, momentum, eps)
     return _group_norm(x, infer_shape(x)[1], weight, bias, eps)
-
-
-@torch_op("_native_batch_norm_legit_no_training")
-def _batch_norm_in_inference(
-    x: RelayExpr, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float
-) -> list[Any]:
-    return [_batch_norm(x, weight, bias, mean, variance, False, momentum, eps), None, None]
 
 
 @torch_op("group_norm")

@@ -14,11 +14,15 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
 from tvm.relay.expr import Constant, const
 from tvm.relay.frontend.common import infer_dtype, infer_shape, infer_type
+from tvm.relay.frontend.converters import Converters
 from tvm.relay.op import cast
 
 Converter = Callable[..., Any]
+Rows = Mapping[str, Converter]
 
-CONVERTERS: dict[str, Converter] = {}
+# ``add`` also serves ``add_``
+CONVERTERS: Converters[Converter] = Converters("aten::")
+torch_op, torch_ops = CONVERTERS.op, CONVERTERS.rows
 
 # torch's numbers for element types in graphs
 TORCH_DTYPES = {
@@ -40,17 +44,6 @@ _RANK = [
     "float32",
     "float64",
 ]
-
-
-def torch_op(*names: str) -> Callable[[Converter], Converter]:
-    """Register a converter under names without ``aten::``; ``add`` also serves ``add_``."""
-
-    def register(convert: Converter) -> Converter:
-        for name in names:
-            CONVERTERS[name if "::" in name else f"aten::{name}"] = convert
-        return convert
-
-    return register
 
 
 def adapted(converters: Mapping[str, Callable[..., Any]] | None) -> dict[str, Converter]:

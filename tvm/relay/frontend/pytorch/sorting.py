@@ -13,7 +13,17 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.op.annotation import stop_fusion
 
 from .open_shapes import cut
-from .registry import CONVERTERS, as_dtype, as_number, category, is_tensor, promoted, torch_op
+from .registry import (
+    CONVERTERS,
+    Rows,
+    as_dtype,
+    as_number,
+    category,
+    is_tensor,
+    promoted,
+    torch_op,
+    torch_ops,
+)
 
 
 def sorted_with_indices(x: RelayExpr, dim: int, descending: bool) -> list[RelayExpr]:
@@ -32,16 +42,18 @@ def _sortable(x: RelayExpr) -> RelayExpr:
     return _op.where(_op.isnan(x), scalar_like(float("inf"), x), x)
 
 
-@torch_op("sort")
-def _sort(x: RelayExpr, dim: int = -1, descending: bool = False) -> list[RelayExpr]:
-    return sorted_with_indices(x, dim, descending)
-
-
-@torch_op("sort.stable")
-def _sort_stable(
-    x: RelayExpr, stable: Any = None, dim: int = -1, descending: bool = False
-) -> list[RelayExpr]:
-    return sorted_with_indices(x, dim, descending)
+_ORDERED: Rows = {
+    "sort": lambda x, dim=-1, descending=False: sorted_with_indices(x, dim, descending),
+    "sort.stable": lambda x, stable=None, dim=-1, descending=False: sorted_with_indices(
+        x, dim, descending
+    ),
+    "msort": lambda x: sorted_with_indices(x, 0, False)[0] if infer_shape(x) else x,
+    "kthvalue": lambda x, k, dim=-1, keepdim=False: _ranked(x, as_number(k) - 1, dim, keepdim),
+    "bucketize": lambda values, boundaries, out_int32=False, right=False: _searchsorted(
+        boundaries, values, out_int32, right
+    ),
+}
+torch_ops(_ORDERED)
 
 
 @torch_op("argsort")
@@ -52,11 +64,6 @@ def _argsort(x: RelayExpr, *args: Any) -> RelayExpr:
 
 
 CONVERTERS["aten::argsort.stable"] = CONVERTERS["aten::argsort"]
-
-
-@torch_op("msort")
-def _msort(x: RelayExpr) -> RelayExpr:
-    return sorted_with_indices(x, 0, False)[0] if infer_shape(x) else x
 
 
 @torch_op("topk")
@@ -85,11 +92,6 @@ def _ranked(x: RelayExpr, rank: int, dim: int, keepdim: bool) -> list[RelayExpr]
 
 def _without(axis: int, keepdim: bool, *results: RelayExpr) -> list[RelayExpr]:
     return [r if keepdim else _op.squeeze(r, [axis]) for r in results]
-
-
-@torch_op("kthvalue")
-def _kthvalue(x: RelayExpr, k: Any, dim: int = -1, keepdim: bool = False) -> list[RelayExpr]:
-    return _ranked(x, as_number(k) - 1, dim, keepdim)
 
 
 @torch_op("median")
@@ -195,13 +197,6 @@ def _searchsorted(
         found = _searchsorted(edges, _op.reshape(sought, (1,)), out_int32, right, side)
         return _op.reshape(found, ())
     return _op.searchsorted(edges, sought, bool(right) or side == "right", dtype)
-
-
-@torch_op("bucketize")
-def _bucketize(
-    values: Any, boundaries: RelayExpr, out_int32: bool = False, right: bool = False
-) -> RelayExpr:
-    return _searchsorted(boundaries, values, out_int32, right)
 
 
 @torch_op("isin")

@@ -16,7 +16,7 @@ from tvm.relay.op.signal import dft
 from tvm.relay.op.signal import stft as sliding_transform
 
 from .complexes import Complex, as_complex, conjugate, from_pairs, scaled
-from .registry import CONVERTERS, as_float, as_ints, as_number, axes_of, torch_op
+from .registry import CONVERTERS, Rows, as_float, as_ints, as_number, axes_of, torch_op, torch_ops
 
 
 def _transform(z: Complex, axis: int, inverse: bool, norm: Any) -> Complex:
@@ -202,14 +202,11 @@ def _shift(x: RelayExpr, dims: Any, back: bool) -> RelayExpr:
     return CONVERTERS["aten::roll"](x, steps, axes)
 
 
-@torch_op("fft_fftshift")
-def _fftshift(x: RelayExpr, dims: Any = None) -> RelayExpr:
-    return _shift(x, dims, False)
-
-
-@torch_op("fft_ifftshift")
-def _ifftshift(x: RelayExpr, dims: Any = None) -> RelayExpr:
-    return _shift(x, dims, True)
+_SHIFTS: Rows = {
+    "fft_fftshift": lambda x, dims=None: _shift(x, dims, False),
+    "fft_ifftshift": lambda x, dims=None: _shift(x, dims, True),
+}
+torch_ops(_SHIFTS)
 
 
 # ---- windows that slide along signals

@@ -10,8 +10,7 @@ import pytest
 
 import tvm
 from tvm import relay
-from tvm.relay.frontend.formulas import expm1, log1p
-from tvm.relay.frontend.onnx.math import softplus
+from tvm.relay.frontend.composites import expm1, log1p, softplus
 
 from .running import run
 
