@@ -1,8 +1,13 @@
-"""Resizing of one axis by a factor, or of an extent, that only the run knows."""
+"""Resizing of axes by factors, or of extents, that only the run knows: by indices and weights.
+
+out[i] = x[low] * (1 - part) + x[low + 1] * part    where low + part is where i lies in x
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
@@ -15,29 +20,61 @@ COORDINATES = (
 )  # fmt: skip
 
 
-def resize_open_axis(x: RelayExpr, axis: int, factor: RelayExpr, how: Resizing) -> RelayExpr:
+def resize_by_open_factor(x: RelayExpr, axis: int, factor: RelayExpr, how: Resizing) -> RelayExpr:
     """Resize an axis by a factor (a vector of one number) to the whole part of its product."""
     have = _op.cast(as_vector(extent(x, axis)), "float32")
     want = _op.floor(have * factor)
     out = _op.cast(counting(_op.cast(want, "int64")), "float32")
-    zero = constant(0.0, "float32")
-    last = have - _number(1.0)
-    at = _source_positions(out, have, want, factor, how.coordinates)
+    return _resampled(x, axis, _positions_by_factor(out, have, want, factor, how.coordinates), how)
+
+
+def resize_to_open_extents(x: RelayExpr, wanted: Sequence[Any], how: Resizing) -> RelayExpr:
+    """Resize the last axes to extents (numbers or vectors of one), one axis after the other."""
+    for axis, size in enumerate(wanted, len(infer_shape(x)) - len(wanted)):
+        have, want = [_op.cast(as_vector(e), "float32") for e in (extent(x, axis), size)]
+        out = _op.cast(counting(size), "float32")
+        x = _resampled(x, axis, _positions_by_extents(out, have, want, how.coordinates), how)
+    return x
+
+
+def _resampled(x: RelayExpr, axis: int, at: RelayExpr, how: Resizing) -> RelayExpr:
+    """The elements of an axis at positions, which may lie outside of it."""
+    zero, last = _number(0.0), _op.cast(as_vector(extent(x, axis)), "float32") - _number(1.0)
+
+    def element(place: RelayExpr) -> RelayExpr:
+        within = _op.maximum(_op.minimum(place, last), zero)
+        return _op.take(x, _op.cast(within, "int64"), axis)
+
     if how.method == "nearest_neighbor":
-        places = _op.maximum(_op.minimum(_ROUNDING[how.rounding](at), last), zero)
-        return _op.take(x, _op.cast(places, "int64"), axis)
-    at = _op.maximum(_op.minimum(at, last), zero)
+        return element(_ROUNDING[how.rounding](at))
+    at = _op.maximum(_op.minimum(at, last), zero) if how.method == "linear" else at
     low = _op.floor(at)
     along = [-1 if i == axis else 1 for i in range(len(infer_shape(x)))]
     share = _op.cast(_op.reshape(at - low, along), infer_dtype(x))
-    first, second = [
-        _op.take(x, _op.cast(_op.minimum(place, last), "int64"), axis)
-        for place in (low, low + _number(1.0))
-    ]
-    return first * (_op.ones_like(share) - share) + second * share
+    if how.method == "linear":
+        rest = _op.ones_like(share) - share
+        return element(low) * rest + element(low + _number(1.0)) * share
+    places = [low + _number(float(i)) for i in range(-1, 3)]
+    weights = _cubic_weights(share, how.alpha)
+    first, *taps = [element(p) * w for p, w in zip(places, weights, strict=True)]
+    return first + taps[0] + taps[1] + taps[2]
 
 
-def _source_positions(
+def _cubic_weights(part: RelayExpr, alpha: float) -> list[RelayExpr]:
+    """Of the two elements before a position and the two behind it."""
+    number = partial(constant, dtype=infer_dtype(part))
+    other = number(1.0) - part
+
+    def outer(t: RelayExpr) -> RelayExpr:  # at the distance 1 + t
+        return ((number(alpha) * t - number(2 * alpha)) * t + number(alpha)) * t
+
+    def inner(t: RelayExpr) -> RelayExpr:
+        return (number(alpha + 2) * t - number(alpha + 3)) * t * t + number(1.0)
+
+    return [outer(part), inner(part), inner(other), outer(other)]
+
+
+def _positions_by_factor(
     out: RelayExpr, have: RelayExpr, want: RelayExpr, factor: RelayExpr, coordinates: str
 ) -> RelayExpr:
     """Where the output's elements lie in the input."""
@@ -54,6 +91,18 @@ def _source_positions(
     if coordinates == "pytorch_half_pixel":
         return _op.where(_op.greater(want, one), at, _op.zeros_like(at))
     return at
+
+
+def _positions_by_extents(
+    out: RelayExpr, have: RelayExpr, want: RelayExpr, coordinates: str
+) -> RelayExpr:
+    """The same by the extents alone."""
+    half, one = _number(0.5), _number(1.0)
+    if coordinates == "align_corners":
+        return out * ((have - one) / _op.maximum(want - one, one))
+    if coordinates == "asymmetric":
+        return out * (have / want)
+    return (out + half) * (have / want) - half
 
 
 def _number(value: float) -> RelayExpr:

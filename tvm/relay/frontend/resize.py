@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,12 +48,18 @@ def has_ties(have: Sequence[int], want: Sequence[int]) -> bool:
     return any(w % h and h % w for h, w in zip(have, want, strict=True))
 
 
+def resize_images(x: RelayExpr, size: Any, how: Resizing) -> RelayExpr:
+    """Resize the height and the width of (batch, channels, height, width)."""
+    return _op.image.resize2d(
+        x, size, layout="NCHW", method=how.method, coordinate_transformation_mode=how.coordinates,
+        rounding_method=how.rounding, cubic_alpha=how.alpha,
+    )  # fmt: skip
+
+
 def resize_axes(
-    x: RelayExpr, axes: Sequence[int], want: Sequence[int], factors: Sequence[float],
-    method: str, coordinates: str, rounding: str = "floor", alpha: float = -0.75,
-) -> RelayExpr:  # fmt: skip
-    """Resize axes one after the other; the options are those of ``image.resize2d``."""
-    how = Resizing(method, coordinates, rounding, alpha)
+    x: RelayExpr, axes: Sequence[int], want: Sequence[int], factors: Sequence[float], how: Resizing
+) -> RelayExpr:
+    """Resize axes one after the other."""
     for axis, size, factor in zip(axes, want, factors, strict=True):
         x = resize_axis(x, axis, size, factor, how)
     return x

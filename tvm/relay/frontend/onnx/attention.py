@@ -14,6 +14,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.extents import as_vector, counting, extent, less, stretched, sum_of
+from tvm.relay.frontend.norms import rms_norm
 from tvm.relay.frontend.products import matmul
 
 from .quantized import integer_matmul
@@ -339,13 +340,11 @@ def _normalized(node: OnnxNode, parts: list[RelayExpr]) -> list[RelayExpr]:
     if not node.has(14):
         return parts
     epsilon = node.attr("qk_norm_epsilon", 1e-6)
-    return [rms_norm(parts[0], node[14], epsilon), rms_norm(parts[1], node[15], epsilon), parts[2]]
-
-
-def rms_norm(x: RelayExpr, weight: RelayExpr, epsilon: float) -> RelayExpr:
-    """``x`` over the root mean square of its last axis, times ``weight``."""
-    mean = _op.mean(x * x, [-1], True)
-    return x * _op.rsqrt(mean + scalar_like(epsilon, x)) * weight
+    return [
+        rms_norm(parts[0], [-1], epsilon, node[14]),
+        rms_norm(parts[1], [-1], epsilon, node[15]),
+        parts[2],
+    ]
 
 
 def _total_length(node: OnnxNode) -> Any:

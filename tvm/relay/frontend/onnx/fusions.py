@@ -11,7 +11,9 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.composites import scaled, swish
 from tvm.relay.frontend.extents import counting, extent
+from tvm.relay.frontend.norms import rms_norm
 from tvm.relay.frontend.products import matmul
 
 from .attention import split_heads
@@ -55,9 +57,8 @@ def _torch_embedding(node: OnnxNode) -> RelayExpr:
 @onnx_op("com.microsoft.ScaledSiLU")
 def _scaled_silu(node: OnnxNode) -> RelayExpr:
     x = node[0]
-    scale = _op.cast(node[1], node.dtype(0)) if node.has(1) else None
-    scaled = x * (scalar_like(node.attr("alpha", 1.0), x) if scale is None else scale)
-    return scaled * _op.sigmoid(scaled)
+    alpha = node.attr("alpha", 1.0)
+    return swish(x * _op.cast(node[1], node.dtype(0)) if node.has(1) else scaled(x, alpha))
 
 
 @onnx_op("com.microsoft.GatedRMSNorm")
@@ -66,12 +67,11 @@ def _gated_rms_norm(node: OnnxNode) -> RelayExpr:
     rank, size = len(node.shape(0)), node.static_shape(1)[0]
     x, scale, gate = [_op.cast(node[i], "float32") for i in range(3)]
     grouped = _op.reshape(x, (*[0] * (rank - 1), -1, size))
-    mean = _op.mean(grouped * grouped, [-1], True)
-    normal = grouped * _op.rsqrt(mean + scalar_like(node.attr("epsilon", 1e-6), mean)) * scale
+    normal = rms_norm(grouped, [-1], node.attr("epsilon", 1e-6), scale)
     kind = node.attr("activation", "silu")
     if kind not in ("silu", "swish", "sigmoid"):
         raise node.unsupported(f"the activation {kind!r}")
-    open_part = _op.sigmoid(gate) if kind == "sigmoid" else gate * _op.sigmoid(gate)
+    open_part = _op.sigmoid(gate) if kind == "sigmoid" else swish(gate)
     return _op.cast(_op.reshape(normal, (*[0] * (rank - 1), -1)) * open_part, node.dtype(0))
 
 

@@ -21,6 +21,7 @@ from tvm.relay.frontend.extents import (
     reshaped,
     stretched,
 )
+from tvm.relay.frontend.norms import p_norm
 
 from .nn import TO_THE_END, window_of, with_borders, within_data
 from .registry import OnnxNode, onnx_op
@@ -153,10 +154,8 @@ def _lp_pool(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("GlobalLpPool")
 def _global_lp_pool(node: OnnxNode) -> RelayExpr:
-    x = _op.abs(node[0])
-    power = scalar_like(float(node.attr("p", 2)), x)
-    total = _op.sum(_op.power(x, power), list(range(2, len(node.shape(0)))), True)
-    return _op.power(total, scalar_like(1.0 / node.attr("p", 2), x))
+    axes = list(range(2, len(node.shape(0))))
+    return p_norm(node[0], float(node.attr("p", 2)), axes, True)
 
 
 @onnx_op("MaxUnpool")

@@ -3,50 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.extents import counting, extent, reshaped
+from tvm.relay.frontend.norms import moments, p_norm, rms_norm, standardized, weighted
 
-from .registry import CONVERTERS, OnnxNode, onnx_op
+from .registry import Converter, OnnxNode, onnx_op, onnx_ops
 
 Reduction = Callable[..., RelayExpr]
 
 
-def _sum_of_squares(x: RelayExpr, axis: Any, keepdims: bool) -> RelayExpr:
-    return _op.sum(x * x, axis, keepdims)
-
-
-def _l1(x: RelayExpr, axis: Any, keepdims: bool) -> RelayExpr:
-    return _op.sum(_op.abs(x), axis, keepdims)
-
-
-def _l2(x: RelayExpr, axis: Any, keepdims: bool) -> RelayExpr:
-    return _op.sqrt(_op.sum(x * x, axis, keepdims))
-
-
-def _log_sum(x: RelayExpr, axis: Any, keepdims: bool) -> RelayExpr:
-    return _op.log(_op.sum(x, axis, keepdims))
-
-
 _REDUCTIONS: dict[str, Reduction] = {
     "ReduceSum": _op.sum, "ReduceMean": _op.mean, "ReduceMax": _op.max, "ReduceMin": _op.min,
-    "ReduceProd": _op.prod, "ReduceL1": _l1, "ReduceL2": _l2, "ReduceLogSum": _log_sum,
-    "ReduceLogSumExp": _op.logsumexp, "ReduceSumSquare": _sum_of_squares,
+    "ReduceProd": _op.prod, "ReduceLogSumExp": _op.logsumexp,
+    "ReduceL1": lambda x, axis, keepdims: p_norm(x, 1, axis, keepdims),
+    "ReduceL2": lambda x, axis, keepdims: p_norm(x, 2, axis, keepdims),
+    "ReduceLogSum": lambda x, axis, keepdims: _op.log(_op.sum(x, axis, keepdims)),
+    "ReduceSumSquare": lambda x, axis, keepdims: _op.sum(x * x, axis, keepdims),
 }  # fmt: skip
 
 
-def _reduce(node: OnnxNode, reduction: Reduction) -> RelayExpr:
-    axes = node.ints("axes", 1)
-    if not axes and node.attr("noop_with_empty_axes", 0):
-        return node[0]
-    return reduction(node[0], axis=axes or None, keepdims=bool(node.attr("keepdims", 1)))
+def _reducing(reduction: Reduction) -> Converter:
+    def convert(node: OnnxNode) -> RelayExpr:
+        axes = node.ints("axes", 1)
+        if not axes and node.attr("noop_with_empty_axes", 0):
+            return node[0]
+        return reduction(node[0], axis=axes or None, keepdims=bool(node.attr("keepdims", 1)))
+
+    return convert
 
 
-for _name, _function in _REDUCTIONS.items():
-    CONVERTERS[_name] = lambda node, f=_function: _reduce(node, f)  # type: ignore[misc]
+onnx_ops({name: _reducing(function) for name, function in _REDUCTIONS.items()})
 
 
 @onnx_op("ArgMax", "ArgMin")
@@ -93,13 +82,10 @@ def _layer_norm(node: OnnxNode) -> RelayExpr:
     epsilon = node.attr("epsilon", 1e-5)
     if axis == len(shape) - 1 and node.has(2) and node.output_count == 1:
         return _op.nn.layer_norm(node[0], node[1], node[2], axis=-1, epsilon=epsilon)
-    x, axes = node[0], list(range(axis, len(shape)))
-    mean = _op.mean(x, axes, True)
-    centred = x - mean
-    deviation = _op.sqrt(_op.mean(centred * centred, axes, True) + scalar_like(epsilon, x))
-    result = centred / deviation * node[1]
-    result = result + node[2] if node.has(2) else result
-    inverse = scalar_like(1.0, x) / deviation
+    centred, mean, variance = moments(node[0], list(range(axis, len(shape))))
+    deviation = _op.sqrt(variance + scalar_like(epsilon, centred))
+    result = weighted(centred / deviation, node[1], node[2] if node.has(2) else None)
+    inverse = scalar_like(1.0, centred) / deviation
     return [result, mean, inverse][: node.output_count]  # type: ignore[return-value]
 
 
@@ -125,10 +111,7 @@ def _group_norm(node: OnnxNode) -> RelayExpr:
     """Scale and shift are given by channels since opset 21, by groups before."""
     shape, groups = node.shape(0), node.attr("num_groups")
     x = _op.reshape(node[0], (0, groups, -1))
-    centred = x - _op.mean(x, [2], True)
-    variance = _op.mean(centred * centred, [2], True)
-    deviation = _op.sqrt(variance + scalar_like(node.attr("epsilon", 1e-5), x))
-    result = _op.reshape(centred / deviation, (0, shape[1], -1))
+    result = _op.reshape(standardized(x, [2], node.attr("epsilon", 1e-5)), (0, shape[1], -1))
     scale, shift = [
         _op.repeat(v, shape[1] // groups, 0) if node.opset < 21 else v for v in (node[1], node[2])
     ]
@@ -138,22 +121,19 @@ def _group_norm(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("RMSNormalization", "SimplifiedLayerNormalization")
 def _rms_norm(node: OnnxNode) -> RelayExpr:
-    x, rank = node[0], len(node.shape(0))
+    rank = len(node.shape(0))
     axes = list(range(node.attr("axis", -1) % rank, rank))
-    epsilon = scalar_like(node.attr("epsilon", 1e-5), x)
-    return x * _op.rsqrt(_op.mean(x * x, axes, True) + epsilon) * node[1]
+    return rms_norm(node[0], axes, node.attr("epsilon", 1e-5), node[1])
 
 
 @onnx_op("MeanVarianceNormalization")
 def _mean_variance_norm(node: OnnxNode) -> RelayExpr:
     """Since opset 9 over ``axes``; before, of images, with or without their channels."""
     old = [0, 1, 2, 3] if node.attr("across_channels", 0) else [0, 2, 3]
-    x, axes = node[0], list(node.attr("axes", old))
-    centred = x - _op.mean(x, axes, True)
+    centred, _, variance = moments(node[0], list(node.attr("axes", old)))
     if not node.attr("normalize_variance", 1):
         return centred
-    deviation = _op.sqrt(_op.mean(centred * centred, axes, True))
-    return centred / (deviation + scalar_like(1e-9, x))
+    return centred / (_op.sqrt(variance) + scalar_like(1e-9, centred))
 
 
 @onnx_op("BatchNormalization")
@@ -178,17 +158,13 @@ def _trained_batch_norm(node: OnnxNode) -> list[RelayExpr]:
     """By the mean and variance of the batch; the running ones follow them."""
     x, rank = node[0], len(node.shape(0))
     axes = [axis for axis in range(rank) if axis != 1]
-    mean = _op.mean(x, axes, True)
-    centred = x - mean
-    variance = _op.mean(centred * centred, axes, True)
+    centred, mean, variance = moments(x, axes)
     momentum = scalar_like(node.attr("momentum", 0.9), x)
     rest = scalar_like(1.0, x) - momentum
-    along = [-1 if axis == 1 else 1 for axis in range(rank)]
-    scale, shift = _op.reshape(node[1], along), _op.reshape(node[2], along)
     deviation = _op.sqrt(variance + scalar_like(node.attr("epsilon", 1e-5), x))
     means, variances = _op.squeeze(mean, axes), _op.squeeze(variance, axes)
     return [
-        centred / deviation * scale + shift,
+        weighted(centred / deviation, node[1], node[2], by_channel=True),
         node[3] * momentum + means * rest,
         node[4] * momentum + variances * rest,
     ]
@@ -197,6 +173,5 @@ def _trained_batch_norm(node: OnnxNode) -> list[RelayExpr]:
 @onnx_op("LpNormalization")
 def _lp_normalization(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", -1)
-    norm = _l1 if node.attr("p", 2) == 1 else _l2
-    length, zero = norm(node[0], [axis], True), scalar_like(0.0, node[0])
+    length, zero = p_norm(node[0], node.attr("p", 2), [axis], True), scalar_like(0.0, node[0])
     return _op.where(_op.equal(length, zero), zero, node[0] / length)

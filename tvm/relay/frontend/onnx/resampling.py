@@ -11,8 +11,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_value, scalar_like
 from tvm.relay.frontend.extents import element
-from tvm.relay.frontend.open_resize import COORDINATES, resize_open_axis
-from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis
+from tvm.relay.frontend.open_resize import COORDINATES, resize_by_open_factor
+from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis, resize_images
 
 from .registry import OnnxNode, ValueRequired, onnx_op
 
@@ -32,11 +32,7 @@ def _resize(node: OnnxNode) -> RelayExpr:
     factors = given or _sized_factors(node, shape, size)
     how = _resizing(node)
     if _is_plain(shape, size, given, how):
-        return _op.image.resize2d(
-            node[0], size[2:], layout="NCHW", method=how.method,
-            coordinate_transformation_mode=how.coordinates, rounding_method=how.rounding,
-            cubic_alpha=how.alpha,
-        )  # fmt: skip
+        return resize_images(node[0], size[2:], how)
     regions = _regions(node, len(shape)) if how.coordinates == "tf_crop_and_resize" else {}
     is_float = node.dtype(0).startswith("float")
     x = node[0] if is_float or how.method == "nearest_neighbor" else node[0].astype("float32")
@@ -67,7 +63,7 @@ def _resized_at_run(node: OnnxNode, scales: RelayExpr) -> RelayExpr:
     for place, axis in enumerate(_axes(node, rank)):
         is_mixed = is_nearest or axis >= 2 or rank < 3  # never images and channels
         if is_mixed and (factors is None or factors[place] != 1):
-            x = resize_open_axis(x, axis, _op.cast(element(scales, place), "float32"), how)
+            x = resize_by_open_factor(x, axis, _op.cast(element(scales, place), "float32"), how)
     return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
 
 
@@ -85,11 +81,7 @@ def _open_resize(node: OnnxNode) -> RelayExpr:
     is_plain = how.coordinates in _COORDINATES and not (how.antialias or how.exclude_outside)
     if len(shape) != 4 or not is_plain or not node.dtype(0).startswith("float"):
         node.static_shape(0)
-    return _op.image.resize2d(
-        node[0], _open_size(node, how), layout="NCHW", method=how.method,
-        coordinate_transformation_mode=how.coordinates, rounding_method=how.rounding,
-        cubic_alpha=how.alpha,
-    )  # fmt: skip
+    return resize_images(node[0], _open_size(node, how), how)
 
 
 def _open_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int]:

@@ -21,9 +21,7 @@ from .registry import (
     as_dtype,
     as_ints,
     as_number,
-    category,
     promoted,
-    torch_dtype,
     torch_op,
     torch_ops,
 )
@@ -37,10 +35,6 @@ _COMPOSED: Rows = {
         promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1
     ),
     "trace": lambda x: _op.sum(_diagonal(x)),
-    "aminmax": lambda x, dim=None, keepdim=False: [
-        _op.min(x, axis=dim, keepdims=keepdim),
-        _op.max(x, axis=dim, keepdims=keepdim),
-    ],
 }
 torch_ops(_COMPOSED)
 
@@ -243,13 +237,6 @@ def _cosine_similarity(a: RelayExpr, b: RelayExpr, dim: int = 1, eps: float = 1e
         return x / _op.maximum(length, scalar_like(eps, x))
 
     return _op.sum(norm(a) * norm(b), axis=dim)
-
-
-@torch_op("cumprod")
-def _cumprod(x: RelayExpr, dim: int, dtype: Any = None, *_: Any) -> RelayExpr:
-    own = infer_dtype(x)
-    wanted = torch_dtype(dtype, own if category(own) == 2 else "int64")
-    return _op.cumprod(as_dtype(x, wanted), axis=dim)
 
 
 @torch_op("broadcast_tensors")

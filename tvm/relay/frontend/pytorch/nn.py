@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,22 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.open_resize import resize_to_open_extents
 from tvm.relay.frontend.products import matmul
-from tvm.relay.frontend.resize import is_exact, resize_axes
+from tvm.relay.frontend.resize import Resizing, is_exact, resize_axes, resize_images
 
-from .open_resize import resize_open
 from .open_shapes import as_sizes, has_open, is_open, reshaped, size_of, sizes_of
-from .registry import as_ints, as_number, promoted, spread, torch_op
+from .registry import (
+    Converter,
+    Rows,
+    as_ints,
+    as_number,
+    is_tensor,
+    promoted,
+    spread,
+    torch_op,
+    torch_ops,
+)
 
 
 @torch_op("matmul", "mm", "bmm", "mv", "dot")
@@ -154,69 +164,53 @@ def _named_padding(name: str, kernel: tuple[int, ...], dilation: Any) -> list[in
     return [t // 2 for t in total] + [t - t // 2 for t in total]
 
 
-@torch_op("upsample_nearest2d")
-def _upsample_nearest(x: RelayExpr, size: Any, *scales: Any) -> RelayExpr:
-    return _resize(
-        x, size, scales[0] if scales else None, "nearest_neighbor", "asymmetric", "floor"
+def _nearest(coordinates: str, rounding: str) -> Converter:
+    return lambda x, size, *scales: _resize(
+        x, size, scales, Resizing("nearest_neighbor", coordinates, rounding)
     )
 
 
-@torch_op("_upsample_nearest_exact2d")
-def _upsample_nearest_exact(x: RelayExpr, size: Any, *scales: Any) -> RelayExpr:
-    return _resize(
-        x, size, scales[0] if scales else None, "nearest_neighbor", "half_pixel",
-        "round_prefer_ceil",
-    )  # fmt: skip
+def _interpolated(method: str) -> Converter:
+    return lambda x, size, align, *scales: _resize(
+        x, size, scales, Resizing(method, "align_corners" if align else "half_pixel", "")
+    )
 
 
-@torch_op("upsample_bilinear2d")
-def _upsample_bilinear(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
-    mode = "align_corners" if align else "half_pixel"
-    return _resize(x, size, scales[0] if scales else None, "linear", mode, "")
-
-
-@torch_op("upsample_bicubic2d")
-def _upsample_bicubic(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
-    mode = "align_corners" if align else "half_pixel"
-    return _resize(x, size, scales[0] if scales else None, "cubic", mode, "")
-
-
-@torch_op("upsample_nearest1d")
-def _upsample_nearest1d(x: RelayExpr, size: Any, *scales: Any) -> RelayExpr:
-    return _in_one_row(x, size, scales, _upsample_nearest)
-
-
-@torch_op("upsample_linear1d")
-def _upsample_linear1d(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
-    return _in_one_row(x, size, scales, lambda y, to, *by: _upsample_bilinear(y, to, align, *by))
-
-
-def _in_one_row(
-    x: RelayExpr, size: Any, scales: tuple[Any, ...], resize: Callable[..., RelayExpr]
-) -> RelayExpr:
+def _in_one_row(resize: Converter) -> Converter:
     """Sequences as images of one row."""
-    row = _op.expand_dims(x, 2)
-    if size is not None:
-        return _op.squeeze(resize(row, [1, *as_ints(size)]), [2])
-    factor = scales[0][0] if isinstance(scales[0], (list, tuple)) else scales[0]
-    return _op.squeeze(resize(row, None, [1.0, factor]), [2])
+
+    def convert(x: RelayExpr, size: Any, *options: Any) -> RelayExpr:
+        row, (*align, scale) = _op.expand_dims(x, 2), options
+        if size is not None:
+            return _op.squeeze(resize(row, [1, *as_ints(size)], *align), [2])
+        factor = scale[0] if isinstance(scale, (list, tuple)) else scale
+        return _op.squeeze(resize(row, None, *align, [1.0, factor]), [2])
+
+    return convert
 
 
-def _resize(
-    x: RelayExpr, size: Any, scales: Any, method: str, coordinates: str, rounding: str
-) -> RelayExpr:
+def _resize(x: RelayExpr, size: Any, scales: Sequence[Any], how: Resizing) -> RelayExpr:
     spatial = infer_shape(x)[2:]
     if size is not None:
         wanted = as_sizes(size)
         if has_open([*wanted, *sizes_of(x)[2:]]):
-            return resize_open(x, wanted, method, coordinates)
+            extents = [_op.reshape(w, (1,)) if is_tensor(w) else w for w in wanted]
+            return resize_to_open_extents(x, extents, how)
     else:
-        given = scales if isinstance(scales, (list, tuple)) else [scales] * 2
+        given = scales[0] if isinstance(scales[0], (list, tuple)) else [scales[0]] * 2
         factors = [float(as_number(f)) for f in given]
         wanted = [int(dim * f) for dim, f in zip(spatial, factors, strict=True)]
-        if coordinates != "align_corners" and not is_exact(spatial, wanted, factors):
-            return resize_axes(x, (2, 3), wanted, factors, method, coordinates, rounding)
-    return _op.image.resize2d(
-        x, wanted, layout="NCHW", method=method, coordinate_transformation_mode=coordinates,
-        rounding_method=rounding, cubic_alpha=-0.75,
-    )  # fmt: skip
+        if how.coordinates != "align_corners" and not is_exact(spatial, wanted, factors):
+            return resize_axes(x, (2, 3), wanted, factors, how)
+    return resize_images(x, wanted, how)
+
+
+_UPSAMPLING: Rows = {
+    "upsample_nearest2d": _nearest("asymmetric", "floor"),
+    "_upsample_nearest_exact2d": _nearest("half_pixel", "round_prefer_ceil"),
+    "upsample_bilinear2d": _interpolated("linear"),
+    "upsample_bicubic2d": _interpolated("cubic"),
+    "upsample_nearest1d": _in_one_row(_nearest("asymmetric", "floor")),
+    "upsample_linear1d": _in_one_row(_interpolated("linear")),
+}
+torch_ops(_UPSAMPLING)

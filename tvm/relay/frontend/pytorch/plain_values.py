@@ -7,7 +7,7 @@ Python's own, so that all names of one see what is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tvm.relay.frontend.converters import Converters
@@ -66,27 +66,6 @@ def _leaves(values: Sequence[Any]) -> Iterator[Any]:
         yield from contents(container)
 
 
-_OPERATORS: Rows = {
-    "format": lambda text, *values: text.format(*[_shown(value) for value in values]),
-    "percentFormat": lambda text, *values: re.sub(r"%[sdifg]", "{}", text).format(
-        *[_shown(value) for value in values]
-    ),
-    "prim::unchecked_cast prim::unchecked_unwrap_optional _unwrap_optional prim::data prim::rangelist": lambda value: (
-        value
-    ),
-    "is_autocast_enabled is_autocast_cpu_enabled prim::is_cuda prim::is_nested prim::is_sparse": lambda *_: (
-        False
-    ),
-    # modules choose operators that are fused for inference if nobody needs gradients
-    "is_grad_enabled prim::requires_grad": lambda *_: True,
-    "prim::Uninitialized": lambda: UNINITIALIZED,
-    "prim::isinstance": lambda *_: True,
-    "__is__": lambda a, b: a is b,
-    "__isnot__": lambda a, b: a is not b,
-}
-language_ops(_OPERATORS)
-
-
 def _shown(value: Any) -> Any:
     return "<tensor>" if is_tensor(value) else value
 
@@ -96,32 +75,60 @@ def _ignored(*_: Any) -> None:
     """Done when the model was scripted, or of no effect on results."""
 
 
-@language_op("IntImplicit")
-def _int(value: Any) -> Any:
-    number = as_number(value)
-    return number if is_tensor(number) else int(number)
+def _implicit(kind: type) -> Converter:
+    def convert(value: Any) -> Any:
+        number = as_number(value)
+        return number if is_tensor(number) else kind(number)
+
+    return convert
 
 
-@language_op("FloatImplicit")
-def _float(value: Any) -> Any:
-    number = as_number(value)
-    return number if is_tensor(number) else float(number)
+def _changing(change: Callable[..., Any]) -> Converter:
+    """What changes a container, which is the result."""
+
+    def convert(values: Any, *args: Any) -> Any:
+        change(values, *args)
+        return values
+
+    return convert
 
 
-# ---- lists
+def _overloads(name: str, kinds: str = "str int bool float") -> str:
+    """An operator for keys or elements of several types."""
+    return " ".join([f"{name}{kind}" for kind in kinds.split()])
 
 
+_OPERATORS: Rows = {
+    "format": lambda text, *values: text.format(*[_shown(value) for value in values]),
+    "percentFormat": lambda text, *values: re.sub(r"%[sdifg]", "{}", text).format(
+        *[_shown(value) for value in values]
+    ),
+    "IntImplicit": _implicit(int),
+    "FloatImplicit": _implicit(float),
+    (
+        "prim::unchecked_cast prim::unchecked_unwrap_optional _unwrap_optional prim::data "
+        "prim::rangelist"
+    ): lambda value: value,
+    "is_autocast_enabled is_autocast_cpu_enabled": lambda *_: False,
+    "prim::is_cuda prim::is_nested prim::is_sparse": lambda *_: False,
+    # modules choose operators that are fused for inference if nobody needs gradients
+    "is_grad_enabled prim::requires_grad": lambda *_: True,
+    "prim::Uninitialized": lambda: UNINITIALIZED,
+    "prim::isinstance": lambda *_: True,
+    "__is__": lambda a, b: a is b,
+    "__isnot__": lambda a, b: a is not b,
+}
 _LISTS: Rows = {
-    "__getitem__.t __getitem__.Dict_str __getitem__.Dict_int __getitem__.Dict_bool __getitem__.Dict_float": lambda values, index: (
-        values[as_number(index)]
+    "append": _changing(list.append),
+    "extend add_.t": _changing(list.extend),
+    "clear": _changing(lambda values: values.clear()),
+    "insert.t": lambda values, place, item: values.insert(as_number(place), item),
+    "reverse": list.reverse,
+    _overloads("sort.", "int float bool str any"): lambda values, reverse=False: values.sort(
+        reverse=reverse
     ),
-    "pop.t pop.Dict_str pop.Dict_int pop.Dict_bool pop.Dict_float": lambda values, place=-1: (
-        values.pop(as_number(place))
-    ),
-    "pop.Dict_default_str pop.Dict_default_int pop.Dict_default_bool pop.Dict_default_float": lambda values, key, default: (
-        values.pop(as_number(key), default)
-    ),
-    "list list.t copy.t": lambda values: list(values),
+    _overloads("remove."): list.remove,
+    "list list.t copy.t": list,
     "add.t": lambda a, b: [*a, *b],
     "mul.left_t": lambda values, count: values * as_number(count),
     "mul.right_": lambda count, values: values * as_number(count),
@@ -129,74 +136,25 @@ _LISTS: Rows = {
         as_number(start) : as_number(end) : as_number(step)
     ],
 }
-language_ops(_LISTS)
-
-
-@language_op("append")
-def _append(values: list[Any], item: Any) -> list[Any]:
-    values.append(item)
-    return values
-
-
-@language_op("extend", "add_.t")
-def _extend(values: list[Any], more: Sequence[Any]) -> list[Any]:
-    values.extend(more)
-    return values
-
-
-@language_op("insert.t")
-def _insert(values: list[Any], place: Any, item: Any) -> None:
-    values.insert(as_number(place), item)
-
-
-@language_op("clear")
-def _clear(values: Any) -> Any:
-    values.clear()
-    return values
-
-
-@language_op("reverse")
-def _reverse(values: list[Any]) -> None:
-    values.reverse()
-
-
-@language_op("sort.int", "sort.float", "sort.bool", "sort.str", "sort.any")
-def _sort(values: list[Any], reverse: bool = False) -> None:
-    values.sort(reverse=reverse)
-
-
-@language_op("remove.int", "remove.float", "remove.bool", "remove.str")
-def _remove(values: list[Any], item: Any) -> None:
-    values.remove(item)
-
-
-# ---- dictionaries
-
-
-@language_op("_set_item")
-def _set_item(values: Any, key: Any, item: Any) -> Any:
-    values[as_number(key)] = item
-    return values
-
-
-@language_op("Delete")
-def _delete(values: Any, key: Any) -> None:
-    del values[as_number(key)]
-
-
 _DICTIONARIES: Rows = {
+    _overloads("__getitem__.", "t Dict_str Dict_int Dict_bool Dict_float"): lambda values, key: (
+        values[as_number(key)]
+    ),
+    _overloads("pop.", "t Dict_str Dict_int Dict_bool Dict_float"): lambda values, key=-1: (
+        values.pop(as_number(key))
+    ),
+    _overloads("pop.Dict_default_"): lambda values, key, item: values.pop(as_number(key), item),
+    "_set_item": _changing(lambda values, key, item: values.__setitem__(as_number(key), item)),
+    "Delete": lambda values, key: values.__delitem__(as_number(key)),
     "__contains__": lambda values, key: as_number(key) in values,
-    "keys.str keys.int keys.bool keys.float": lambda values: list(values.keys()),
-    "values.str values.int values.bool values.float": lambda values: list(values.values()),
+    _overloads("keys."): lambda values: list(values.keys()),
+    _overloads("values."): lambda values: list(values.values()),
     "items": lambda values: [list(item) for item in values.items()],
     "get": lambda values, key, default=None: values.get(as_number(key), default),
     "setdefault": lambda values, key, default: values.setdefault(as_number(key), default),
+    "update": lambda values, more: values.update(more),
     "popitem": lambda values: list(values.popitem()),
-    "dict copy.Dict_str copy.Dict_int copy.Dict_bool copy.Dict_float": lambda items=(): dict(items),
+    f"dict {_overloads('copy.Dict_')}": dict,
 }
-language_ops(_DICTIONARIES)
-
-
-@language_op("update")
-def _update(values: dict[Any, Any], more: dict[Any, Any]) -> None:
-    values.update(more)
+for _rows in (_OPERATORS, _LISTS, _DICTIONARIES):
+    language_ops(_rows)

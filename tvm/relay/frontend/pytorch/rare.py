@@ -13,6 +13,7 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.norms import p_norm
 
 from .movement import _from_front, _index, _scatter
 from .nn import _matmul
@@ -245,34 +246,18 @@ def _trilinear(
     return _op.sum(product, axis=as_ints(summed))
 
 
-def _distances(difference: RelayExpr, p: float) -> RelayExpr:
-    """The p-norm along the last axis."""
-    size = _op.abs(difference)
-    if p == 0:
-        return _op.sum(_op.cast(_op.not_equal(size, scalar_like(0.0, size)),
-                                infer_dtype(size)), axis=[-1])  # fmt: skip
-    if p == 1:
-        return _op.sum(size, axis=[-1])
-    if p == 2:
-        return _op.sqrt(_op.sum(size * size, axis=[-1]))
-    if p == math.inf:
-        return _op.max(size, axis=[-1])
-    power = _op.power(size, scalar_like(p, size))
-    return _op.power(_op.sum(power, axis=[-1]), scalar_like(1 / p, size))
-
-
 @torch_op("cdist", "_cdist_forward")
 def _cdist(a: RelayExpr, b: RelayExpr, p: Any = 2.0, *_: Any) -> RelayExpr:
     rank = len(infer_shape(a))
     difference = _op.expand_dims(a, rank - 1) - _op.expand_dims(b, len(infer_shape(b)) - 2)
-    return _distances(difference, float(as_number(p)))
+    return p_norm(difference, float(as_number(p)), [-1])
 
 
 @torch_op("pdist", "_pdist_forward")
 def _pdist(x: RelayExpr, p: Any = 2.0) -> RelayExpr:
     rows, columns = np.triu_indices(infer_shape(x)[0], 1)
     left, right = [_op.take(x, constant(i, "int64"), 0) for i in (rows, columns)]
-    return _distances(left - right, float(as_number(p)))
+    return p_norm(left - right, float(as_number(p)), [-1])
 
 
 @torch_op("combinations")

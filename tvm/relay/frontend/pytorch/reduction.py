@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.norms import moments, p_norm, rms_norm, standardized, weighted
 
 from .open_shapes import reshaped, size_of, sizes_of
 from .registry import (
@@ -29,51 +31,34 @@ from .registry import (
     torch_ops,
 )
 
-
-def _axis_arguments(args: tuple[Any, ...]) -> tuple[Any, bool, Any]:
-    """(dim, keepdim, dtype) of the overloads with and without dimensions."""
-    if len(args) <= 1:
-        return None, False, args[0] if args else None
-    return args[0], bool(args[1]), args[2] if len(args) > 2 else None
+Reduction = Callable[..., RelayExpr]
 
 
-def _sum_like(reduce: Callable[..., RelayExpr], floats: bool) -> Callable[..., RelayExpr]:
+def _own_or(x: RelayExpr, default: str) -> str:
+    """The element type of floats, another one for integers."""
+    return own if category(own := infer_dtype(x)) == 2 else default
+
+
+def _sum_like(reduce: Reduction, default: str = "int64") -> Converter:
+    """``sum(x, dtype)`` and ``sum(x, dims, keepdim, dtype)``."""
+
     def convert(x: RelayExpr, *args: Any) -> RelayExpr:
-        dims, keepdim, dtype = _axis_arguments(args)
-        own = infer_dtype(x)
-        default = own if category(own) == 2 else ("float32" if floats else "int64")
-        value = as_dtype(x, torch_dtype(dtype, default))
-        return reduce(value, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim)
+        dims, keepdim, dtype = (
+            (None, False, *args, None)[:3] if len(args) < 2 else (*args, None)[:3]
+        )
+        value = as_dtype(x, torch_dtype(dtype, _own_or(x, default)))
+        return _over_axes(reduce)(value, dims, keepdim)
 
     return convert
 
 
-CONVERTERS["aten::sum"] = _sum_like(_op.sum, floats=False)
-CONVERTERS["aten::mean"] = _sum_like(_op.mean, floats=True)
-CONVERTERS["aten::prod"] = _sum_like(_op.prod, floats=False)
+def _over_axes(reduce: Reduction) -> Converter:
+    return lambda x, dims=None, keepdim=False: reduce(
+        x, axis=axes_of(dims, len(infer_shape(x))), keepdims=bool(keepdim)
+    )
 
 
-_REDUCTIONS: Rows = {
-    "amax": lambda x, dims=None, keepdim=False: _op.max(
-        x, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim
-    ),
-    "amin": lambda x, dims=None, keepdim=False: _op.min(
-        x, axis=axes_of(dims, len(infer_shape(x))), keepdims=keepdim
-    ),
-    "_native_batch_norm_legit_no_training": lambda x, weight, bias, mean, variance, momentum, eps: [
-        _batch_norm(x, weight, bias, mean, variance, False, momentum, eps),
-        None,
-        None,
-    ],
-}
-torch_ops(_REDUCTIONS)
-
-
-def _extremum(
-    reduce: Callable[..., RelayExpr],
-    find: Callable[..., RelayExpr],
-    choose: Callable[..., RelayExpr],
-) -> Callable[..., Any]:
+def _extremum(reduce: Reduction, find: Reduction, choose: Reduction) -> Converter:
     """``max(x)``, ``max(x, other)`` and ``max(x, dim)`` with indices."""
 
     def convert(x: RelayExpr, dim: Any = None, keepdim: bool = False) -> Any:
@@ -87,11 +72,7 @@ def _extremum(
     return convert
 
 
-CONVERTERS["aten::max"] = _extremum(_op.max, _op.argmax, _op.maximum)
-CONVERTERS["aten::min"] = _extremum(_op.min, _op.argmin, _op.minimum)
-
-
-def _arg(find: Callable[..., RelayExpr]) -> Callable[..., RelayExpr]:
+def _arg(find: Reduction) -> Converter:
     def convert(x: RelayExpr, dim: Any = None, keepdim: bool = False) -> RelayExpr:
         if dim is None:
             return find(_op.reshape(x, (-1,)), axis=0).astype("int64")
@@ -100,21 +81,7 @@ def _arg(find: Callable[..., RelayExpr]) -> Callable[..., RelayExpr]:
     return convert
 
 
-CONVERTERS["aten::argmax"], CONVERTERS["aten::argmin"] = _arg(_op.argmax), _arg(_op.argmin)
-
-
-def _logical(reduce: Callable[..., RelayExpr]) -> Callable[..., RelayExpr]:
-    def convert(x: RelayExpr, dims: Any = None, keepdim: bool = False) -> RelayExpr:
-        axes = axes_of(dims, len(infer_shape(x)))
-        return reduce(as_dtype(x, "bool"), axis=axes, keepdims=keepdim)
-
-    return convert
-
-
-CONVERTERS["aten::all"], CONVERTERS["aten::any"] = _logical(_op.all), _logical(_op.any)
-
-
-def _moments(root: bool) -> Callable[..., RelayExpr]:
+def _moments(root: bool) -> Converter:
     def convert(x: RelayExpr, *args: Any) -> RelayExpr:
         """``var(x, unbiased)``, ``var(x, dims, unbiased or correction, keepdim)``."""
         if len(args) <= 1:
@@ -124,18 +91,13 @@ def _moments(root: bool) -> Callable[..., RelayExpr]:
         shape = infer_shape(x)
         axes = axes_of(dims, len(shape))
         centred = x - _op.mean(x, axis=axes, keepdims=True)
-        count = 1
-        for axis in axes:
-            count *= shape[axis]
+        count = math.prod([shape[axis] for axis in axes])
         ddof = 1 if correction is None else as_number(correction)
         total = _op.sum(centred * centred, axis=axes, keepdims=bool(keepdim))
         variance = total / scalar_like(float(max(count - ddof, 0)), x)
         return _op.sqrt(variance) if root else variance
 
     return convert
-
-
-CONVERTERS["aten::var"], CONVERTERS["aten::std"] = _moments(False), _moments(True)
 
 
 @torch_op("var_mean")
@@ -150,21 +112,7 @@ def _var_mean(x: RelayExpr, *args: Any) -> list[RelayExpr]:
 def _norm(x: RelayExpr, p: Any = 2, dims: Any = None, keepdim: bool = False, *_: Any) -> RelayExpr:
     axes = axes_of(dims, len(infer_shape(x)))
     order = 2 if p is None or isinstance(p, (list, str)) else float(as_number(p))
-    x = as_float(x)
-    if order == 0:
-        counted = as_dtype(_op.not_equal(x, scalar_like(0.0, x)), infer_dtype(x))
-        return _op.sum(counted, axis=axes, keepdims=keepdim)
-    if order == float("-inf"):
-        return _op.min(_op.abs(x), axis=axes, keepdims=keepdim)
-    if order == 1:
-        return _op.sum(_op.abs(x), axis=axes, keepdims=keepdim)
-    if order == 2:
-        return _op.sqrt(_op.sum(x * x, axis=axes, keepdims=keepdim))
-    if order == float("inf"):
-        return _op.max(_op.abs(x), axis=axes, keepdims=keepdim)
-    powered = _op.power(_op.abs(x), scalar_like(order, x))
-    total = _op.sum(powered, axis=axes, keepdims=keepdim)
-    return _op.power(total, scalar_like(1 / order, x))
+    return p_norm(as_float(x), order, axes, keepdim)
 
 
 @torch_op("logsumexp")
@@ -178,18 +126,15 @@ def _logsumexp(x: RelayExpr, dims: Any, keepdim: bool = False) -> RelayExpr:
     return _op.log(total) + kept
 
 
-@torch_op("softmax", "_softmax", "special_softmax")
-def _softmax(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
-    given = dtype if not isinstance(dtype, bool) else None
-    value = as_float(x) if given is None else as_dtype(x, torch_dtype(given))
-    return _op.nn.softmax(value, axis=dim)
+def _of_type(x: RelayExpr, dtype: Any) -> RelayExpr:
+    """Floats, of an element type that may be given; the operators of core ATen have a flag there."""
+    given = dtype is not None and not isinstance(dtype, bool)
+    return as_dtype(x, torch_dtype(dtype)) if given else as_float(x)
 
 
 @torch_op("log_softmax", "_log_softmax")
 def _log_softmax(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
-    given = dtype if not isinstance(dtype, bool) else None
-    value = as_float(x) if given is None else as_dtype(x, torch_dtype(given))
-    rank = len(infer_shape(x))
+    value, rank = _of_type(x, dtype), len(infer_shape(x))
     if dim % rank == rank - 1:
         return _op.nn.log_softmax(value, axis=-1)
     return value - _op.logsumexp(value, axis=[dim], keepdims=True)
@@ -197,10 +142,13 @@ def _log_softmax(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
 
 @torch_op("cumsum")
 def _cumsum(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
-    own = infer_dtype(x)
-    default = own if category(own) == 2 else "int64"
-    wanted = torch_dtype(dtype, default)
+    wanted = torch_dtype(dtype, _own_or(x, "int64"))
     return _op.cumsum(as_dtype(x, wanted), axis=dim, dtype=wanted)
+
+
+@torch_op("cumprod")
+def _cumprod(x: RelayExpr, dim: int, dtype: Any = None, *_: Any) -> RelayExpr:
+    return _op.cumprod(as_dtype(x, torch_dtype(dtype, _own_or(x, "int64"))), axis=dim)
 
 
 def _of_mixed_types(normalize: Converter) -> Converter:
@@ -218,30 +166,27 @@ def _of_mixed_types(normalize: Converter) -> Converter:
     return convert
 
 
+def _last_axes(x: RelayExpr, shape: Any) -> list[int]:
+    rank = len(infer_shape(x))
+    return list(range(rank - len(as_ints(shape)), rank))
+
+
 @torch_op("layer_norm")
 @_of_mixed_types
 def _layer_norm(
     x: RelayExpr, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
 ) -> RelayExpr:
-    rank, count = len(infer_shape(x)), len(as_ints(shape))
-    if count == 1 and weight is not None and bias is not None:
+    axes = _last_axes(x, shape)
+    if len(axes) == 1 and weight is not None and bias is not None:
         return _op.nn.layer_norm(x, weight, bias, axis=-1, epsilon=eps)
-    axes = list(range(rank - count, rank))
-    centred = x - _op.mean(x, axis=axes, keepdims=True)
-    variance = _op.mean(centred * centred, axis=axes, keepdims=True)
-    result = centred / _op.sqrt(variance + scalar_like(eps, x))
-    result = result if weight is None else result * weight
-    return result if bias is None else result + bias
+    return weighted(standardized(x, axes, eps), weight, bias)
 
 
 @torch_op("native_layer_norm")
 def _native_layer_norm(
     x: RelayExpr, shape: Any, weight: Any, bias: Any, eps: float
 ) -> list[RelayExpr]:
-    rank, count = len(infer_shape(x)), len(as_ints(shape))
-    axes = list(range(rank - count, rank))
-    mean = _op.mean(x, axis=axes, keepdims=True)
-    variance = _op.mean((x - mean) * (x - mean), axis=axes, keepdims=True)
+    _, mean, variance = moments(x, _last_axes(x, shape))
     scale = _op.rsqrt(variance + scalar_like(eps, x))
     return [_layer_norm(x, shape, weight, bias, eps), mean, scale]
 
@@ -249,12 +194,7 @@ def _native_layer_norm(
 @torch_op("rms_norm")
 @_of_mixed_types
 def _rms_norm(x: RelayExpr, shape: Any, weight: Any = None, eps: Any = None) -> RelayExpr:
-    rank, count = len(infer_shape(x)), len(as_ints(shape))
-    axes = list(range(rank - count, rank))
-    square = _op.mean(x * x, axis=axes, keepdims=True)
-    epsilon = 1.1920929e-07 if eps is None else eps
-    result = x * _op.rsqrt(square + scalar_like(epsilon, x))
-    return result if weight is None else result * weight
+    return rms_norm(x, _last_axes(x, shape), 1.1920929e-07 if eps is None else eps, weight)
 
 
 @torch_op("batch_norm")
@@ -263,23 +203,12 @@ def _batch_norm(
     x: RelayExpr, weight: Any, bias: Any, mean: Any, variance: Any, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5, *_: Any,
 ) -> RelayExpr:  # fmt: skip
-    if training or mean is None or variance is None:
-        return _normalized_by_batch(x, weight, bias, eps)
+    if training or mean is None or variance is None:  # the statistics of the batch itself
+        axes = [axis for axis in range(len(infer_shape(x))) if axis != 1]
+        return weighted(standardized(x, axes, eps), weight, bias, by_channel=True)
     gamma = _op.ones_like(mean) if weight is None else weight
     beta = _op.zeros_like(mean) if bias is None else bias
     return _op.nn.batch_norm(x, gamma, beta, mean, variance, epsilon=eps)[0]
-
-
-def _normalized_by_batch(x: RelayExpr, weight: Any, bias: Any, eps: float) -> RelayExpr:
-    """With the statistics of the batch itself."""
-    shape = infer_shape(x)
-    axes = [axis for axis in range(len(shape)) if axis != 1]
-    centred = x - _op.mean(x, axis=axes, keepdims=True)
-    variance = _op.mean(centred * centred, axis=axes, keepdims=True)
-    result = centred / _op.sqrt(variance + scalar_like(eps, x))
-    per_channel = (shape[1], *[1] * (len(shape) - 2))
-    result = result if weight is None else result * _op.reshape(weight, per_channel)
-    return result if bias is None else result + _op.reshape(bias, per_channel)
 
 
 @torch_op("instance_norm")
@@ -297,14 +226,9 @@ def _instance_norm(
 def _group_norm(
     x: RelayExpr, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any
 ) -> RelayExpr:
-    shape = infer_shape(x)
     grouped = reshaped(x, [size_of(x, 0), groups, -1])
-    centred = grouped - _op.mean(grouped, axis=[2], keepdims=True)
-    variance = _op.mean(centred * centred, axis=[2], keepdims=True)
-    result = reshaped(centred / _op.sqrt(variance + scalar_like(eps, x)), sizes_of(x))
-    per_channel = (shape[1], *[1] * (len(shape) - 2))
-    result = result if weight is None else result * _op.reshape(weight, per_channel)
-    return result if bias is None else result + _op.reshape(bias, per_channel)
+    result = reshaped(standardized(grouped, [2], eps), sizes_of(x))
+    return weighted(result, weight, bias, by_channel=True)
 
 
 @torch_op("native_group_norm")
@@ -312,10 +236,9 @@ def _native_group_norm(
     x: RelayExpr, weight: Any, bias: Any, batch: Any, channels: Any, count: Any, groups: int,
     eps: float,
 ) -> list[RelayExpr]:  # fmt: skip
-    grouped = reshaped(x, [size_of(x, 0), groups, -1])
-    mean = _op.mean(grouped, axis=[2])
-    centred = grouped - _op.expand_dims(mean, 2)
-    scale = _op.rsqrt(_op.mean(centred * centred, axis=[2]) + scalar_like(eps, x))
+    _, *found = moments(reshaped(x, [size_of(x, 0), groups, -1]), [2])
+    mean, variance = [_op.squeeze(moment, [2]) for moment in found]
+    scale = _op.rsqrt(variance + scalar_like(eps, x))
     return [_group_norm(x, groups, weight, bias, eps), mean, scale]
 
 
@@ -324,8 +247,7 @@ def _weight_norm(direction: RelayExpr, length: RelayExpr, dim: int = 0) -> Relay
     """``direction`` scaled so that its slices along ``dim`` have the norms ``length``."""
     rank = len(infer_shape(direction))
     axes = [axis for axis in range(rank) if dim == -1 or axis != dim % rank]
-    norm = _op.sqrt(_op.sum(direction * direction, axis=axes, keepdims=True))
-    return direction * (length / norm)
+    return direction * (length / p_norm(direction, 2, axes, keepdims=True))
 
 
 @torch_op("equal")
@@ -336,11 +258,24 @@ def _equal(a: RelayExpr, b: RelayExpr) -> Any:
     return _op.all(_op.equal(*promoted(a, b)))
 
 
-@torch_op("_is_all_true")
-def _is_all_true(x: RelayExpr) -> RelayExpr:
-    return _op.all(x)
-
-
-@torch_op("_is_any_true")
-def _is_any_true(x: RelayExpr) -> RelayExpr:
-    return _op.any(x)
+_REDUCTIONS: Rows = {
+    "sum": _sum_like(_op.sum), "prod": _sum_like(_op.prod), "mean": _sum_like(_op.mean, "float32"),
+    "amax": _over_axes(_op.max), "amin": _over_axes(_op.min),
+    "max": _extremum(_op.max, _op.argmax, _op.maximum),
+    "min": _extremum(_op.min, _op.argmin, _op.minimum),
+    "aminmax": lambda x, dim=None, keepdim=False: [
+        reduce(x, axis=dim, keepdims=keepdim) for reduce in (_op.min, _op.max)
+    ],
+    "argmax": _arg(_op.argmax), "argmin": _arg(_op.argmin),
+    "all": lambda x, *args: _over_axes(_op.all)(as_dtype(x, "bool"), *args),
+    "any": lambda x, *args: _over_axes(_op.any)(as_dtype(x, "bool"), *args),
+    "_is_all_true": _op.all, "_is_any_true": _op.any,
+    "var": _moments(root=False), "std": _moments(root=True),
+    "softmax _softmax special_softmax": lambda x, dim, dtype=None: _op.nn.softmax(
+        _of_type(x, dtype), axis=dim
+    ),
+    "_native_batch_norm_legit_no_training": lambda x, weight, bias, mean, variance, momentum, eps: [
+        _batch_norm(x, weight, bias, mean, variance, False, momentum, eps), None, None,
+    ],
+}  # fmt: skip
+torch_ops(_REDUCTIONS)
