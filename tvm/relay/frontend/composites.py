@@ -6,9 +6,11 @@ They keep their relative precision near zero, where ``1 + x`` rounds small numbe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
+from tvm.relay.expr import TupleWrapper
 
 from .common import scalar_like
 
@@ -121,3 +123,14 @@ def gelu(x: RelayExpr, approximate: str = "none") -> RelayExpr:
         inner = x * (one + scalar_like(0.044715, x) * x * x)
         return half * x * (one + _op.tanh(scalar_like(math.sqrt(2 / math.pi), x) * inner))
     return half * x * (one + _op.erf(x * scalar_like(math.sqrt(0.5), x)))
+
+
+def drawn(
+    draw: Callable[..., TupleWrapper], key: RelayExpr, shape: Sequence[int], dtype: str,
+    *parameters: float,
+) -> RelayExpr:  # fmt: skip
+    """Numbers of a distribution; float64 and float32 are drawn, others cast."""
+    kind = dtype if dtype == "float64" else "float32"
+    numbers = draw(key, tuple(shape) or (1,), kind, *parameters)[1]
+    numbers = numbers if len(shape) else _op.reshape(numbers, ())
+    return numbers if dtype == kind else _op.cast(numbers, dtype)

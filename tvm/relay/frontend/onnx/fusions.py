@@ -13,6 +13,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.composites import scaled, swish
 from tvm.relay.frontend.extents import counting, extent
+from tvm.relay.frontend.indexing import windows_along
 from tvm.relay.frontend.norms import rms_norm
 from tvm.relay.frontend.products import matmul
 
@@ -181,12 +182,8 @@ def _matmul_integer16(node: OnnxNode) -> RelayExpr:
 @onnx_op("com.microsoft.UnfoldTensor")
 def _unfold_tensor(node: OnnxNode) -> RelayExpr:
     """All slices of a size along an axis; their elements become the last axis."""
-    shape, size, step = node.static_shape(0), node.attr("size"), node.attr("step", 1)
-    axis, rank = node.attr("dim", -1) % len(shape), len(shape)
-    starts = np.arange((shape[axis] - size) // step + 1) * step
-    found = _op.take(node[0], constant(starts[:, None] + np.arange(size), "int32"), axis)
-    order = [i for i in range(rank + 1) if i != axis + 1]
-    return _op.transpose(found, (*order, axis + 1))
+    shape, size = node.static_shape(0), node.attr("size")
+    return windows_along(node[0], node.attr("dim", -1) % len(shape), size, node.attr("step", 1))
 
 
 @onnx_op("com.microsoft.CropAndResize")

@@ -12,7 +12,7 @@ from tvm.relay.frontend.extents import counting, extent, stretched
 from tvm.relay.frontend.products import matmul
 
 from .math import fused_matmul
-from .nn import convolve
+from .nn import convolve, with_bias
 from .pooling import pool
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops
 
@@ -41,8 +41,7 @@ onnx_ops(_FUSED)
 @onnx_op("com.microsoft.FusedConv")
 def _fused_conv(node: OnnxNode) -> RelayExpr:
     """A convolution, its bias, something added and an activation."""
-    result = convolve(node, node[0], node[1])
-    result = _op.nn.bias_add(result, node[2]) if node.has(2) else result
+    result = with_bias(node, convolve(node, node[0], node[1]))
     return _activated(node, result + node[3] if node.has(3) else result)
 
 
@@ -172,9 +171,7 @@ def _nhwc_conv(node: OnnxNode) -> RelayExpr:
     """A convolution whose channels are last; the weight's are not."""
     first = _op.transpose(node[0], (0, 3, 1, 2))
     view = replace(node, inputs=[first, *node.inputs[1:]])
-    result = convolve(view, first, node[1])
-    result = _op.nn.bias_add(result, node[2]) if node.has(2) else result
-    moved = _op.transpose(result, (0, 2, 3, 1))
+    moved = _op.transpose(with_bias(node, convolve(view, first, node[1])), (0, 2, 3, 1))
     return _activated(node, moved + node[3] if node.has(3) else moved)
 
 

@@ -10,8 +10,9 @@ from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.extents import as_vector, element, extent, refined
+from tvm.relay.frontend.indexing import from_front, padded, triangle
 
 from .dims import reshape_by
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops, static_ints
@@ -71,6 +72,9 @@ def _flatten(node: OnnxNode) -> RelayExpr:
 _MOVEMENTS: Rows = {
     "Transpose": lambda node: _op.transpose(node[0], node.attr("perm")),
     "Squeeze": lambda node: _op.squeeze(node[0], node.ints("axes", 1)),
+    "DepthToSpace": lambda node: _op.nn.depth_to_space(
+        node[0], node.attr("blocksize"), "NCHW", node.attr("mode", "DCR")
+    ),
     "Concat": lambda node: _op.concatenate(node.given(), node.attr("axis", 1)),
 }
 onnx_ops(_MOVEMENTS)
@@ -220,27 +224,13 @@ def _sliced_backwards(
 @onnx_op("Gather")
 def _gather(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", 0)
-    return _op.take(node[0], _from_front(node[1], extent(node[0], axis)), axis)
-
-
-def _from_front(indices: RelayExpr, extent: Any) -> RelayExpr:
-    """Negative indices count from the end."""
-    if isinstance(indices, Constant) and (indices.data.numpy() >= 0).all():
-        return indices
-    if isinstance(extent, RelayExpr):
-        shift = _op.reshape(_op.cast(extent, infer_dtype(indices)), ())
-        return _op.where(_op.less(indices, scalar_like(0, indices)), indices + shift, indices)
-    if isinstance(indices, Constant):
-        values = indices.data.numpy()
-        return constant(np.where(values < 0, values + extent, values).astype(values.dtype))
-    shift = scalar_like(extent, indices)
-    return _op.where(_op.less(indices, scalar_like(0, indices)), indices + shift, indices)
+    return _op.take(node[0], from_front(node[1], extent(node[0], axis)), axis)
 
 
 @onnx_op("GatherElements")
 def _gather_elements(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", 0)
-    return _op.gather(node[0], axis, _from_front(node[1], extent(node[0], axis)))
+    return _op.gather(node[0], axis, from_front(node[1], extent(node[0], axis)))
 
 
 @onnx_op("GatherND", "com.microsoft.GatherND")
@@ -270,7 +260,7 @@ _SCATTERS = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": 
 @onnx_op("ScatterElements", "Scatter")
 def _scatter_elements(node: OnnxNode) -> RelayExpr:
     axis = node.attr("axis", 0)
-    indices = _from_front(node[1], extent(node[0], axis))
+    indices = from_front(node[1], extent(node[0], axis))
     axis %= len(node.shape(0))
     reduction = _SCATTERS[node.attr("reduction", "none")]
     return _op.scatter_elements(node[0], indices, node[2], axis, reduction)
@@ -332,18 +322,10 @@ def _pad(node: OnnxNode) -> RelayExpr:
     fill: Any = float(node.attr("value", 0.0))
     if node.has(2):
         fill = node[2] if node.shape(2) == () else _op.reshape(node[2], ())
-    x = node[0]
-    if any(pad < 0 for pad in (*begins, *ends)):
-        cut = [max(0, -pad) for pad in begins]
-        stop = [dim - max(0, -pad) for dim, pad in zip(node.shape(0), ends, strict=True)]
-        x = _op.strided_slice(x, cut, stop, [1] * rank)
-    width = [(max(0, b), max(0, e)) for b, e in zip(begins, ends, strict=True)]
     mode = node.attr("mode", "constant")
-    if mode == "wrap":
-        return _wrapped(x, width)
-    if mode not in ("constant", "edge", "reflect"):
+    if mode not in ("constant", "edge", "reflect", "wrap"):
         raise node.unsupported(f"mode {mode!r}")
-    return _op.nn.pad(x, width, fill, mode)
+    return padded(node[0], list(zip(begins, ends, strict=True)), fill, mode)
 
 
 def _padded_at_run(node: OnnxNode, axes: list[int]) -> RelayExpr:
@@ -360,32 +342,6 @@ def _padded_at_run(node: OnnxNode, axes: list[int]) -> RelayExpr:
     result = _op.nn.pad(node[0], widths, fill, mode)
     kept = [None if axis in axes else dim for axis, dim in enumerate(node.shape(0))]
     return refined(result, kept)
-
-
-def _wrapped(x: RelayExpr, width: list[tuple[int, int]]) -> RelayExpr:
-    """Each axis goes on with its other end."""
-    for axis, (before, after) in enumerate(width):
-        if before or after:
-            extent = infer_shape(x)[axis]
-            places = np.arange(-before, extent + after) % extent
-            x = _op.take(x, constant(places, "int64"), axis)
-    return x
-
-
-@onnx_op("DepthToSpace")
-def _depth_to_space(node: OnnxNode) -> RelayExpr:
-    block = node.attr("blocksize")
-    if node.attr("mode", "DCR") == "DCR":
-        split = _op.reshape(node[0], (0, -4, block * block, -1, 0, 0))
-        moved = _op.transpose(
-            _op.reshape(split, (0, -4, block, block, 0, 0, 0)), (0, 3, 4, 1, 5, 2)
-        )
-    else:
-        split = _op.reshape(node[0], (0, -4, -1, block * block, 0, 0))
-        moved = _op.transpose(
-            _op.reshape(split, (0, 0, -4, block, block, 0, 0)), (0, 1, 4, 2, 5, 3)
-        )
-    return _op.reshape(moved, (0, 0, -3, -3))
 
 
 @onnx_op("SpaceToDepth")
@@ -405,7 +361,7 @@ def _one_hot(node: OnnxNode) -> RelayExpr:
     depth = int(depth.reshape(-1)[0])
     off, on = _op.split(node[2], 2, 0)
     scalar_off, scalar_on = _op.squeeze(off, [0]), _op.squeeze(on, [0])
-    indices = _from_front(node[0], depth)
+    indices = from_front(node[0], depth)
     axis = node.attr("axis", -1) % (len(node.shape(0)) + 1)
     return _op.one_hot(indices, scalar_on, scalar_off, depth, axis, node.dtype(2))
 
@@ -415,7 +371,7 @@ def _one_hot_of_run(node: OnnxNode, depth: RelayExpr) -> RelayExpr:
     rank = len(node.shape(0))
     axis = node.attr("axis", -1) % (rank + 1)
     count = _op.reshape(_op.cast(depth, "int64"), ())
-    indices = _from_front(_op.cast(node[0], "int64"), count)
+    indices = from_front(_op.cast(node[0], "int64"), count)
     classes = _op.arange(constant(0, "int64"), count, constant(1, "int64"), "int64")
     along = _op.reshape(classes, [-1, *[1] * (rank - axis)])
     off, on = _op.split(node[2], 2, 0)
@@ -425,15 +381,10 @@ def _one_hot_of_run(node: OnnxNode, depth: RelayExpr) -> RelayExpr:
 @onnx_op("Trilu", "com.microsoft.Trilu")
 def _trilu(node: OnnxNode) -> RelayExpr:
     given = node.value_or_expr(1, "k") if node.has(1) else np.zeros((), "int64")
-    rows, columns = infer_shape(node[0])[-2:]
+    upper = bool(node.attr("upper", 1))
     if isinstance(given, RelayExpr):
-        return _op.trilu(node[0], _op.reshape(given, ()), bool(node.attr("upper", 1)))
-    k = int(given.reshape(-1)[0])
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        return _op.trilu(node[0], constant(k, "int64"), bool(node.attr("upper", 1)))
-    keep = np.triu if node.attr("upper", 1) else np.tril
-    mask = constant(keep(np.ones((rows, columns), bool), k))
-    return _op.where(mask, node[0], _op.zeros_like(node[0]))
+        return _op.trilu(node[0], _op.reshape(given, ()), upper)
+    return triangle(node[0], int(given.reshape(-1)[0]), upper)
 
 
 @onnx_op("CumSum", "CumProd")

@@ -70,12 +70,13 @@ def with_borders(
     return replace(node, attrs=attrs, inputs=[padded, *node.inputs[1:]]), padded
 
 
-def _with_bias(node: OnnxNode, result: RelayExpr) -> RelayExpr:
+def with_bias(node: OnnxNode, result: RelayExpr) -> RelayExpr:
+    """A convolution with the bias that may be its third input."""
     return _op.nn.bias_add(result, node[2]) if node.has(2) else result
 
 
 _NN: Rows = {
-    "Conv": lambda node: _with_bias(node, convolve(node, node[0], node[1])),
+    "Conv": lambda node: with_bias(node, convolve(node, node[0], node[1])),
     "GlobalMaxPool": lambda node: _op.max(node[0], list(range(2, len(node.shape(0)))), True),
 }
 onnx_ops(_NN)
@@ -121,7 +122,7 @@ def conv_transpose_of(node: OnnxNode) -> RelayExpr:
         )
     if rank > 3:
         raise node.unsupported(f"{rank}-dimensional transposed convolution")
-    return _with_bias(node, conv_transpose(
+    return with_bias(node, conv_transpose(
         node[0], node[1], strides, padding, dilations, node.attr("group", 1), extra
     ))  # fmt: skip
 

@@ -13,6 +13,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import scalar_like
+from tvm.relay.frontend.composites import drawn
 
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
@@ -27,17 +28,12 @@ def _key(node: OnnxNode) -> RelayExpr:
 
 
 def _drawn(node: OnnxNode, dtype: str, shape: Any) -> RelayExpr:
-    """Numbers of the node's distribution; float64 and float32 are drawn, others cast."""
-    kind = dtype if dtype == "float64" else "float32"
-    count = tuple(shape) or (1,)
-    if node.op_type.startswith("RandomNormal"):
-        mean, scale = node.attr("mean", 0.0), node.attr("scale", 1.0)
-        numbers = _op.random.normal(_key(node), count, kind, mean, scale)[1]
-    else:
-        low, high = node.attr("low", 0.0), node.attr("high", 1.0)
-        numbers = _op.random.uniform(_key(node), count, kind, low, high)[1]
-    numbers = numbers if shape else _op.reshape(numbers, ())
-    return numbers if dtype == kind else _op.cast(numbers, dtype)
+    """Numbers of the node's distribution."""
+    is_normal = node.op_type.startswith("RandomNormal")
+    names = {"mean": 0.0, "scale": 1.0} if is_normal else {"low": 0.0, "high": 1.0}
+    draw = _op.random.normal if is_normal else _op.random.uniform
+    parameters = [node.attr(name, default) for name, default in names.items()]
+    return drawn(draw, _key(node), shape, dtype, *parameters)
 
 
 @onnx_op("RandomNormal", "RandomUniform")
@@ -77,9 +73,7 @@ def dropout(node: OnnxNode) -> list[RelayExpr]:
     if not is_training or ratio == 0:
         mask = _op.ones_like(x).astype("bool") if node.output_count > 1 else None
         return [x] if mask is None else [x, mask]
-    uniform = _op.random.uniform(_key(node), node.static_shape(0) or (1,), "float32")[1]
-    kept = _op.greater_equal(
-        _op.reshape(uniform, node.static_shape(0)), scalar_like(ratio, uniform)
-    )
+    numbers = drawn(_op.random.uniform, _key(node), node.static_shape(0), "float32")
+    kept = _op.greater_equal(numbers, scalar_like(ratio, numbers))
     rest = x * scalar_like(1 / (1 - ratio) if ratio < 1 else 0.0, x)
     return [_op.where(kept, rest, _op.zeros_like(x)), kept][: node.output_count]

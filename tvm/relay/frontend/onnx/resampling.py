@@ -9,11 +9,13 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_value, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_value, scalar_like
+from tvm.relay.frontend.deformable import Window, deformable_conv2d
 from tvm.relay.frontend.extents import element
 from tvm.relay.frontend.open_resize import COORDINATES, resize_by_open_factor
 from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis, resize_images
 
+from .nn import with_bias
 from .registry import OnnxNode, ValueRequired, onnx_op
 
 
@@ -265,45 +267,13 @@ def _max_roi_pool(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("DeformConv")
 def _deform_conv(node: OnnxNode) -> RelayExpr:
-    """Each place of the kernel samples the image with its own offsets; then a product."""
-    x, weight = node[0], node[1]
-    (batch, channels, height, width), (outputs, _, *kernel) = (
-        node.static_shape(0), node.static_shape(1)
+    for i in range(3):
+        node.static_shape(i)
+    window = Window(
+        node.attr("strides", [1, 1]), node.attr("pads", [0] * 4)[:2], node.attr("dilations", [1, 1])
+    )
+    result = deformable_conv2d(
+        node[0], node[1], node[2], node[4] if node.has(4) else None, window, node.attr("group", 1),
+        node.attr("offset_group", 1),
     )  # fmt: skip
-    rows, columns = node.static_shape(2)[2:]
-    groups, parts = node.attr("offset_group", 1), node.attr("group", 1)
-    count = kernel[0] * kernel[1]
-    offsets = _op.reshape(node[2], (batch * groups, count, 2, rows, columns))
-    base = _kernel_places(node, kernel, rows, columns)
-    at = offsets + constant(base[None], infer_dtype(x))
-    # the grid holds x before y, in the coordinates of grid_sample with aligned corners
-    scale = np.array([max(height - 1, 1), max(width - 1, 1)]).reshape(1, 1, 2, 1, 1) / 2
-    grid = at / constant(scale, infer_dtype(x)) - scalar_like(1.0, x)
-    grid = _op.reverse(_op.transpose(grid, (0, 2, 1, 3, 4)), 1)
-    grid = _op.reshape(grid, (batch * groups, 2, count * rows, columns))
-    image = _op.reshape(x, (batch * groups, channels // groups, height, width))
-    seen = _op.image.grid_sample(image, grid, "bilinear", "NCHW", "zeros", True)
-    seen = _op.reshape(seen, (batch, groups, channels // groups, count, rows, columns))
-    if node.has(4):
-        seen = seen * _op.reshape(node[4], (batch, groups, 1, count, rows, columns))
-    seen = _op.reshape(seen, (batch * parts, channels // parts * count, rows * columns))
-    matrix = _op.reshape(weight, (1, parts, outputs // parts, -1))
-    matrix = _op.broadcast_to(matrix, (batch, *infer_shape(matrix)[1:]))
-    matrix = _op.reshape(matrix, (batch * parts, outputs // parts, -1))
-    product = _op.nn.batch_matmul(matrix, seen, transpose_a=False, transpose_b=False)
-    result = _op.reshape(product, (batch, outputs, rows, columns))
-    return _op.nn.bias_add(result, node[3]) if node.has(3) else result
-
-
-def _kernel_places(
-    node: OnnxNode, kernel: Sequence[int], rows: int, columns: int
-) -> np.ndarray[Any, Any]:
-    """Row and column of each place of the kernel for each output, without the offsets."""
-    strides, dilations = node.attr("strides", [1, 1]), node.attr("dilations", [1, 1])
-    pads = node.attr("pads", [0] * 4)
-    place = np.indices(kernel).reshape(2, -1).T  # (count, 2)
-    start = np.stack(np.meshgrid(
-        np.arange(rows) * strides[0] - pads[0], np.arange(columns) * strides[1] - pads[1],
-        indexing="ij",
-    ))  # fmt: skip
-    return (place * np.array(dilations))[:, :, None, None] + start[None]
+    return with_bias(node, result)

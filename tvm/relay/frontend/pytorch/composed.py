@@ -11,6 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
+from tvm.relay.frontend.indexing import windows_along
 
 from .movement import _gather, _permute, _scatter, _stack
 from .nn import _matmul
@@ -134,14 +135,9 @@ def _diag(x: RelayExpr, offset: int = 0) -> RelayExpr:
 @torch_op("unfold")
 def _unfold(x: RelayExpr, dim: int, size: int, step: int) -> RelayExpr:
     """Windows along an axis, their elements along a new last one."""
-    shape = infer_shape(x)
-    if not shape:
+    if not infer_shape(x):
         return _op.reshape(x, (size,))
-    axis = dim % len(shape)
-    starts = np.arange(0, shape[axis] - size + 1, step)
-    picked = _op.take(x, constant(starts[:, None] + np.arange(size), "int64"), axis)
-    order = [i for i in range(len(shape) + 1) if i != axis + 1]
-    return _op.transpose(picked, [*order, axis + 1])
+    return windows_along(x, dim % len(infer_shape(x)), size, step)
 
 
 @torch_op("im2col")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.indexing import triangle
 
 from .nodes import tensors_in
 from .open_shapes import as_sizes, broadcast, filled, has_open, is_open, sizes_of
@@ -20,6 +20,7 @@ from .registry import (
     as_number,
     category,
     dtype_number,
+    dtype_or,
     is_tensor,
     promoted,
     result_dtype,
@@ -45,7 +46,7 @@ _CREATION: Rows = {
     "Bool": _to_python(bool, "bool"),
     "prim::NumToTensor ScalarImplicit item _local_scalar_dense": as_number,
     "type_as to.other": lambda x, other, *_: as_dtype(x, infer_dtype(other)),
-    "_to_copy": lambda x, dtype=None, *_: as_dtype(x, torch_dtype(dtype, infer_dtype(x))),
+    "_to_copy": lambda x, dtype=None, *_: as_dtype(x, dtype_or(dtype, x)),
     "prim::dtype": lambda x: dtype_number(infer_dtype(x)),
     "prim::device": lambda x: "cpu",
     (
@@ -172,16 +173,7 @@ def _eye(rows: Any, *args: Any) -> RelayExpr:
     return constant(np.eye(as_number(rows), columns), torch_dtype(args[0 if square else 1]))
 
 
-def _triangle(keep: Callable[..., Any]) -> Converter:
-    def convert(x: RelayExpr, diagonal: int = 0) -> RelayExpr:
-        if is_open(x):
-            k = constant(as_number(diagonal), "int32")
-            return _op.trilu(x, k, upper=keep is np.triu)
-        shape = infer_shape(x)
-        mask = constant(keep(np.ones(shape[-2:], bool), as_number(diagonal)))
-        return _op.where(mask, x, _op.zeros_like(x))
-
-    return convert
-
-
-torch_ops({"tril": _triangle(np.tril), "triu": _triangle(np.triu)})
+torch_ops({
+    "tril": lambda x, diagonal=0: triangle(x, as_number(diagonal), upper=False),
+    "triu": lambda x, diagonal=0: triangle(x, as_number(diagonal), upper=True),
+})  # fmt: skip

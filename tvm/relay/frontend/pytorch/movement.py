@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.indexing import from_front, padded
 
 from .growing import slices
 from .open_shapes import (
@@ -22,9 +22,9 @@ from .open_shapes import (
     broadcast,
     cut,
     first_of,
-    from_front,
     has_open,
     is_open,
+    place_from_front,
     reshaped,
     size_of,
     sizes_of,
@@ -244,7 +244,7 @@ def _slice(x: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any =
 def _narrow(x: RelayExpr, dim: int, start: Any, length: Any) -> RelayExpr:
     if is_tensor(first := as_number(start)):
         count = constant(np.arange(as_number(length)), "int64")
-        place = _from_front(_op.cast(first, "int64"), infer_shape(x)[dim])
+        place = from_front(_op.cast(first, "int64"), infer_shape(x)[dim])
         return _op.take(x, place + count, dim)
     count, extent = as_number(length), infer_shape(x)[dim]
     if is_tensor(count) or not isinstance(extent, int):
@@ -263,7 +263,7 @@ def _narrow(x: RelayExpr, dim: int, start: Any, length: Any) -> RelayExpr:
 def _select(x: RelayExpr, dim: Any, index: Any) -> RelayExpr:
     position, extent = as_number(index), infer_shape(x)[dim]
     if is_tensor(position):
-        return _op.take(x, from_front(position, size_of(x, dim)), dim)
+        return _op.take(x, place_from_front(position, size_of(x, dim)), dim)
     if not isinstance(extent, int):
         place = as_dtype(position, "int64")
         return _op.take(x, place if position >= 0 else place + size_of(x, dim), dim)
@@ -277,23 +277,6 @@ def _gather(x: RelayExpr, dim: int, index: RelayExpr, *_: Any) -> RelayExpr:
     return _op.gather(x, dim, index)
 
 
-def _from_front(index: RelayExpr, extent: Any) -> RelayExpr:
-    """Negative indices count from the end."""
-    if isinstance(index, Constant) and (index.data.numpy() >= 0).all():
-        return index
-    if is_tensor(extent):
-        return _op.where(
-            _op.less(index, scalar_like(0, index)),
-            index + as_dtype(extent, infer_dtype(index)),
-            index,
-        )
-    if isinstance(index, Constant):
-        values = index.data.numpy()
-        return constant(np.where(values < 0, values + extent, values).astype(values.dtype))
-    shift = scalar_like(extent, index)
-    return _op.where(_op.less(index, scalar_like(0, index)), index + shift, index)
-
-
 @torch_op("index")
 def _index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
     """Advanced indexing: index tensors broadcast; axes without one are kept."""
@@ -302,10 +285,10 @@ def _index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
     chosen = [axis for axis, index in enumerate(indices) if index is not None]
     given = [indices[axis] for axis in chosen]
     if len(chosen) == 1:
-        return _op.take(x, _from_front(given[0], size_of(x, chosen[0])), chosen[0])
+        return _op.take(x, from_front(given[0], size_of(x, chosen[0])), chosen[0])
     kept = [axis for axis in range(len(shape)) if axis not in chosen]
     places = _places_together(
-        [_from_front(i, size_of(x, axis)) for i, axis in zip(given, chosen, strict=True)]
+        [from_front(i, size_of(x, axis)) for i, axis in zip(given, chosen, strict=True)]
     )
     picked = _op.gather_nd(_op.transpose(x, [*chosen, *kept]), places)
     if chosen != list(range(chosen[0], chosen[-1] + 1)) or chosen[0] == 0:
@@ -329,7 +312,7 @@ def _index_put(
     shape = infer_shape(x)
     chosen = [axis for axis, index in enumerate(indices) if index is not None]
     kept = [axis for axis in range(len(shape)) if axis not in chosen]
-    given = [_from_front(indices[axis], shape[axis]) for axis in chosen]
+    given = [from_front(indices[axis], shape[axis]) for axis in chosen]
     together = np.broadcast_shapes(*[infer_shape(index) for index in given])
     stacked = [_op.broadcast_to(index, together).astype("int64") for index in given]
     # as many kept axes stand before those of adjacent indices as before the axes they index
@@ -439,52 +422,19 @@ def _roll(x: RelayExpr, shifts: Any, dims: Any) -> RelayExpr:
     return flat if axes else _op.reshape(flat, shape)
 
 
-_PAD_MODES = {"constant": "constant", "reflect": "reflect"}
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "circular": "wrap", "replicate": "edge"}
 
 
 @torch_op("pad", "constant_pad_nd")
 def _pad(x: RelayExpr, widths: Any, mode: Any = "constant", value: Any = None) -> RelayExpr:
     if not isinstance(mode, str):  # constant_pad_nd(x, widths, value)
         mode, value = "constant", mode
-    if mode in _PLACES:
-        return _pad_with_own(x, as_ints(widths), _PLACES[mode])
     if mode not in _PAD_MODES:
-        raise OpAttributeUnImplemented(
-            f"pad requires a mode of {[*_PAD_MODES, *_PLACES]}, got {mode!r}"
-        )
-    shape, flat = infer_shape(x), as_ints(widths)
-    pairs = list(zip(flat[::2], flat[1::2], strict=True))
-    width = [(0, 0)] * (len(shape) - len(pairs)) + pairs[::-1]
-    if any(side < 0 for pair in width for side in pair):
-        begin = [max(0, -before) for before, _ in width]
-        end = [dim - max(0, -after) for dim, (_, after) in zip(shape, width, strict=True)]
-        x = _op.strided_slice(x, begin, end, [1] * len(shape))
-        width = [(max(0, before), max(0, after)) for before, after in width]
-    return _op.nn.pad(x, width, float(as_number(value) or 0.0), _PAD_MODES[mode])
-
-
-def _around(extent: int, before: int, after: int) -> Any:
-    """An axis goes on with the other end of what is left of it."""
-    first, last = max(0, -before), extent - max(0, -after)
-    count = last - first
-    return first + np.arange(-max(0, before), count + max(0, after)) % max(count, 1)
-
-
-def _edges(extent: int, before: int, after: int) -> Any:
-    return np.clip(np.arange(-before, extent + after), 0, extent - 1)
-
-
-_PLACES = {"circular": _around, "replicate": _edges}
-
-
-def _pad_with_own(x: RelayExpr, widths: list[int], places: Callable[..., Any]) -> RelayExpr:
-    """Each axis, the last first, goes on with elements of itself."""
-    rank = len(infer_shape(x))
-    for i, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
-        axis = rank - 1 - i
-        found = places(infer_shape(x)[axis], before, after)
-        x = _op.take(x, constant(found, "int64"), axis)
-    return x
+        raise OpAttributeUnImplemented(f"pad requires a mode of {[*_PAD_MODES]}, got {mode!r}")
+    flat = as_ints(widths)
+    pairs = list(zip(flat[::2], flat[1::2], strict=True))[::-1]
+    whole = [(0, 0)] * (len(infer_shape(x)) - len(pairs)) + pairs
+    return padded(x, whole, float(as_number(value) or 0.0), _PAD_MODES[mode])
 
 
 @torch_op("pixel_shuffle")

@@ -274,11 +274,11 @@ def _expr(size: Any) -> RelayExpr:
 
 def _bounded(bound: Any, extent: Any) -> RelayExpr:
     """A bound of a slice from the front, inside the axis."""
-    place = from_front(bound, extent)
+    place = place_from_front(bound, extent)
     return _op.minimum(_op.maximum(place, constant(0, "int64")), _expr(extent))
 
 
-def from_front(index: Any, extent: Any) -> RelayExpr:
+def place_from_front(index: Any, extent: Any) -> RelayExpr:
     """An index that may count from the end."""
     place = _expr(index)
     return _op.where(_op.less(place, constant(0, "int64")), place + _expr(extent), place)

@@ -13,6 +13,7 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.composites import drawn, prelu
 
 from .registry import (
     Rows,
@@ -20,6 +21,7 @@ from .registry import (
     as_float,
     as_ints,
     as_number,
+    dtype_or,
     promoted,
     torch_dtype,
     torch_op,
@@ -34,49 +36,12 @@ def _key() -> RelayExpr:
 
 
 def _uniform(shape: Any, dtype: str, low: float = 0.0, high: float = 1.0) -> RelayExpr:
-    """Numbers of [low, high); float64 and float32 are drawn, others cast."""
-    drawn = dtype if dtype == "float64" else "float32"
-    numbers = _op.random.uniform(_key(), as_ints(list(shape)) or (1,), drawn, low, high)[1]
-    return as_dtype(_shaped(numbers, shape), dtype)
+    """Numbers of [low, high)."""
+    return drawn(_op.random.uniform, _key(), as_ints(list(shape)), dtype, low, high)
 
 
 def _normal(shape: Any, dtype: str) -> RelayExpr:
-    drawn = dtype if dtype == "float64" else "float32"
-    numbers = _op.random.normal(_key(), as_ints(list(shape)) or (1,), drawn)[1]
-    return as_dtype(_shaped(numbers, shape), dtype)
-
-
-def _shaped(numbers: RelayExpr, shape: Any) -> RelayExpr:
-    return numbers if len(shape) else _op.reshape(numbers, ())
-
-
-_DRAWN: Rows = {
-    "rand": lambda shape, dtype=None, *_: _uniform(shape, torch_dtype(dtype)),
-    "randn": lambda shape, dtype=None, *_: _normal(shape, torch_dtype(dtype)),
-    "rand_like": lambda x, dtype=None, *_: _uniform(
-        infer_shape(x), torch_dtype(dtype, infer_dtype(x))
-    ),
-    "randn_like": lambda x, dtype=None, *_: _normal(
-        infer_shape(x), torch_dtype(dtype, infer_dtype(x))
-    ),
-    "randint": lambda high, shape, dtype=None, *_: _whole(
-        shape, 0, high, torch_dtype(dtype, "int64")
-    ),
-    "randint.low": lambda low, high, shape, dtype=None, *_: _whole(
-        shape, low, high, torch_dtype(dtype, "int64")
-    ),
-    "randint_like": lambda x, high, dtype=None, *_: _whole(
-        infer_shape(x), 0, high, torch_dtype(dtype, infer_dtype(x))
-    ),
-    "randint_like.low_dtype": lambda x, low, high, dtype=None, *_: _whole(
-        infer_shape(x), low, high, torch_dtype(dtype, infer_dtype(x))
-    ),
-    "log_normal": lambda x, mean=1.0, deviation=2.0, *_: _op.exp(_normal_like(x, mean, deviation)),
-    "exponential": lambda x, rate=1.0, *_: (
-        _op.negative(_op.log(_open_uniform(x))) / as_dtype(as_number(rate), infer_dtype(x))
-    ),
-}
-torch_ops(_DRAWN)
+    return drawn(_op.random.normal, _key(), as_ints(list(shape)), dtype)
 
 
 def _whole(shape: Any, low: Any, high: Any, dtype: str) -> RelayExpr:
@@ -91,14 +56,8 @@ def _bernoulli(x: RelayExpr, p: Any = None, *_: Any) -> RelayExpr:
     """Ones with the probabilities of the tensor, or all with that given."""
     given = p is not None and not hasattr(p, "initial_seed")
     chance = as_dtype(as_number(p), "float32") if given else x
-    drawn = _uniform(infer_shape(x), "float32")
-    return as_dtype(_op.less(drawn, as_dtype(chance, "float32")), infer_dtype(x))
-
-
-@torch_op("uniform", "prims::uniform")
-def _uniform_like(x: RelayExpr, low: Any = 0.0, high: Any = 1.0, *_: Any) -> RelayExpr:
-    first, last = as_number(low), as_number(high)
-    return _uniform(infer_shape(x), infer_dtype(x), float(first), float(last))
+    numbers = _uniform(infer_shape(x), "float32")
+    return as_dtype(_op.less(numbers, as_dtype(chance, "float32")), infer_dtype(x))
 
 
 @torch_op("normal", "normal_functional")
@@ -106,24 +65,12 @@ def _normal_of(mean: Any, deviation: Any = 1.0, *_: Any) -> RelayExpr:
     """The shape is that of mean and deviation together."""
     centre, spread = promoted(mean, deviation)
     total = centre + spread
-    drawn = _normal(infer_shape(total), infer_dtype(total))
-    return centre + spread * drawn
+    return centre + spread * _normal(infer_shape(total), infer_dtype(total))
 
 
-@torch_op("normal.float_float")
-def _normal_of_shape(
-    mean: Any, deviation: Any, shape: Any, generator: Any = None, dtype: Any = None, *_: Any
-) -> RelayExpr:
-    drawn = _normal(as_ints(shape), torch_dtype(dtype))
-    kind = infer_dtype(drawn)
-    return as_dtype(mean, kind) + as_dtype(deviation, kind) * drawn
-
-
-@torch_op("normal_")
-def _normal_like(x: RelayExpr, mean: Any = 0.0, deviation: Any = 1.0, *_: Any) -> RelayExpr:
-    kind = infer_dtype(x)
-    drawn = _normal(infer_shape(x), kind)
-    return as_dtype(as_number(mean), kind) + as_dtype(as_number(deviation), kind) * drawn
+def _normal_like(shape: Any, mean: Any, deviation: Any, dtype: str) -> RelayExpr:
+    centre, spread = [as_dtype(as_number(v), dtype) for v in (mean, deviation)]
+    return centre + spread * _normal(shape, dtype)
 
 
 def _open_uniform(x: RelayExpr) -> RelayExpr:
@@ -162,16 +109,50 @@ def _multinomial(
         return _op.strided_slice(order, [0], [number], [1], [axis])
     total = _op.cumsum(probabilities, axis=axis)
     whole = _op.sum(probabilities, axis=[axis], keepdims=True)
-    drawn = _uniform((*shape[:-1], number), kind) * whole
-    passed = _op.less_equal(_op.expand_dims(total, axis), _op.expand_dims(drawn, axis + 1))
+    numbers = _uniform((*shape[:-1], number), kind) * whole
+    passed = _op.less_equal(_op.expand_dims(total, axis), _op.expand_dims(numbers, axis + 1))
     index = _op.sum(_op.cast(passed, "int64"), axis=[axis + 1])
     return _op.minimum(index, constant(shape[axis] - 1, "int64"))
 
 
-@torch_op("randperm")
-def _randperm(count: Any, dtype: Any = None, *_: Any) -> RelayExpr:
-    order = _op.argsort(_uniform((as_number(count),), "float32"), 0, True, "int64")
-    return as_dtype(order, torch_dtype(dtype, "int64"))
+_DRAWN: Rows = {
+    "rand": lambda shape, dtype=None, *_: _uniform(shape, torch_dtype(dtype)),
+    "randn": lambda shape, dtype=None, *_: _normal(shape, torch_dtype(dtype)),
+    "rand_like": lambda x, dtype=None, *_: _uniform(infer_shape(x), dtype_or(dtype, x)),
+    "randn_like": lambda x, dtype=None, *_: _normal(infer_shape(x), dtype_or(dtype, x)),
+    "randint": lambda high, shape, dtype=None, *_: _whole(
+        shape, 0, high, torch_dtype(dtype, "int64")
+    ),
+    "randint.low": lambda low, high, shape, dtype=None, *_: _whole(
+        shape, low, high, torch_dtype(dtype, "int64")
+    ),
+    "randint_like": lambda x, high, dtype=None, *_: _whole(
+        infer_shape(x), 0, high, dtype_or(dtype, x)
+    ),
+    "randint_like.low_dtype": lambda x, low, high, dtype=None, *_: _whole(
+        infer_shape(x), low, high, dtype_or(dtype, x)
+    ),
+    "uniform prims::uniform": lambda x, low=0.0, high=1.0, *_: _uniform(
+        infer_shape(x), infer_dtype(x), float(as_number(low)), float(as_number(high))
+    ),
+    "normal.float_float": lambda mean, deviation, shape, generator=None, dtype=None, *_: (
+        _normal_like(as_ints(shape), mean, deviation, torch_dtype(dtype))
+    ),
+    "normal_": lambda x, mean=0.0, deviation=1.0, *_: _normal_like(
+        infer_shape(x), mean, deviation, infer_dtype(x)
+    ),
+    "log_normal": lambda x, mean=1.0, deviation=2.0, *_: _op.exp(
+        _normal_like(infer_shape(x), mean, deviation, infer_dtype(x))
+    ),
+    "exponential": lambda x, rate=1.0, *_: (
+        _op.negative(_op.log(_open_uniform(x))) / as_dtype(as_number(rate), infer_dtype(x))
+    ),
+    "randperm": lambda count, dtype=None, *_: as_dtype(
+        _op.argsort(_uniform((as_number(count),), "float32"), 0, True, "int64"),
+        torch_dtype(dtype, "int64"),
+    ),
+}
+torch_ops(_DRAWN)
 
 
 # ---- dropout
@@ -183,8 +164,8 @@ def keep_some(x: RelayExpr, p: float, shape: Any = None) -> RelayExpr:
         "dropout of a model in training mode draws random numbers; call model.eval() before tracing",
         stacklevel=2,
     )
-    drawn = _uniform(infer_shape(x) if shape is None else shape, "float32")
-    return as_dtype(_op.greater_equal(drawn, constant(p, "float32")), infer_dtype(x))
+    numbers = _uniform(infer_shape(x) if shape is None else shape, "float32")
+    return as_dtype(_op.greater_equal(numbers, constant(p, "float32")), infer_dtype(x))
 
 
 def _is_plain(p: Any, train: Any) -> bool:
@@ -250,4 +231,4 @@ def _rrelu(
     slope = constant((low + high) / 2, kind)
     if as_number(train):
         slope = _uniform(infer_shape(x), kind, low, high)
-    return _op.where(_op.less(x, constant(0, kind)), x * slope, x)
+    return prelu(x, slope)

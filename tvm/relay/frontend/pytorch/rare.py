@@ -13,9 +13,10 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.indexing import from_front
 from tvm.relay.frontend.norms import p_norm
 
-from .movement import _from_front, _index, _scatter
+from .movement import _index, _scatter
 from .nn import _matmul
 from .pointwise import _add
 from .registry import (
@@ -148,14 +149,14 @@ for _name in (
 @torch_op("take")
 def _take(x: RelayExpr, index: RelayExpr) -> RelayExpr:
     flat = _op.reshape(x, (-1,))
-    return _op.take(flat, _from_front(index, infer_shape(flat)[0]), 0)
+    return _op.take(flat, from_front(index, infer_shape(flat)[0]), 0)
 
 
 @torch_op("put")
 def _put(x: RelayExpr, index: RelayExpr, source: RelayExpr, accumulate: bool = False) -> RelayExpr:
     shape = infer_shape(x)
     flat = _op.reshape(x, (-1,))
-    places = _op.reshape(_from_front(index, infer_shape(flat)[0]), (-1,))
+    places = _op.reshape(from_front(index, infer_shape(flat)[0]), (-1,))
     written = _scatter(flat, 0, places, _op.reshape(source, (-1,)), "add" if accumulate else None)
     return _op.reshape(written, shape)
 

@@ -80,6 +80,11 @@ def torch_dtype(number: int | None, default: str = "float32") -> str:
     return TORCH_DTYPES[number]
 
 
+def dtype_or(number: int | None, like: RelayExpr) -> str:
+    """The element type of torch's number for it; that of a tensor for None."""
+    return torch_dtype(number, infer_dtype(like))
+
+
 def dtype_number(dtype: Any) -> int:
     """Torch's number for one of its element types."""
     name = str(dtype).removeprefix("torch.")

@@ -20,8 +20,8 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
 from .open_shapes import (
     cut,
-    from_front,
     is_open,
+    place_from_front,
     size_of,
     sizes_of,
     slice_bounds,
@@ -173,7 +173,7 @@ def _put_selected(base: RelayExpr, value: RelayExpr, dim: Any, index: Any) -> Re
     position, value = as_number(index), _op.expand_dims(value, axis)
     if is_open(base) or is_tensor(position):
         size = size_of(base, axis)
-        chosen = _op.equal(_numbers_below(size), from_front(position, size))
+        chosen = _op.equal(_numbers_below(size), place_from_front(position, size))
         return _op.where(_op.reshape(chosen, (-1, *[1] * (len(shape) - axis - 1))), value, base)
     position %= shape[axis]
     return put_at(base, value, axis, range(position, position + 1))

@@ -1,0 +1,72 @@
+"""Places and borders of axes, for both importers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tvm.ir.expr import RelayExpr
+from tvm.relay import op as _op
+from tvm.relay.expr import Constant
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+
+Array = np.ndarray[Any, Any]
+
+
+def from_front(indices: RelayExpr, extent: Any) -> RelayExpr:
+    """Indices, of which negative ones count from the end of an extent (a number or an expression)."""
+    if isinstance(indices, Constant) and (indices.data.numpy() >= 0).all():
+        return indices
+    if isinstance(extent, RelayExpr):
+        shift = _op.cast(extent, infer_dtype(indices))
+        shift = _op.reshape(shift, ()) if infer_shape(shift) else shift
+    elif isinstance(indices, Constant):
+        values = indices.data.numpy()
+        return constant(np.where(values < 0, values + extent, values).astype(values.dtype))
+    else:
+        shift = scalar_like(extent, indices)
+    return _op.where(_op.less(indices, scalar_like(0, indices)), indices + shift, indices)
+
+
+def triangle(x: RelayExpr, k: int, upper: bool) -> RelayExpr:
+    """The elements on one side of a diagonal, zeros on the other."""
+    rows, columns = infer_shape(x)[-2:]
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        return _op.trilu(x, constant(k, "int64"), upper)
+    keep = np.triu if upper else np.tril
+    mask = constant(keep(np.ones((rows, columns), bool), k))
+    return _op.where(mask, x, _op.zeros_like(x))
+
+
+def padded(
+    x: RelayExpr, widths: Sequence[tuple[int, int]], fill: float | RelayExpr, mode: str
+) -> RelayExpr:
+    """Borders of given widths before and behind each axis, negative ones cut off.
+
+    Parameters
+    ----------
+    mode : of `nn.pad`, or "wrap": each axis goes on with its other end.
+    """
+    if any(side < 0 for pair in widths for side in pair):
+        begin = [max(0, -before) for before, _ in widths]
+        end = [dim - max(0, -after) for dim, (_, after) in zip(infer_shape(x), widths, strict=True)]
+        x = _op.strided_slice(x, begin, end, [1] * len(widths))
+        widths = [(max(0, before), max(0, after)) for before, after in widths]
+    if mode != "wrap":
+        return _op.nn.pad(x, widths, fill, mode)
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            extent = infer_shape(x)[axis]
+            places = np.arange(-before, extent + after) % max(extent, 1)
+            x = _op.take(x, constant(places, "int64"), axis)
+    return x
+
+
+def windows_along(x: RelayExpr, axis: int, size: int, step: int) -> RelayExpr:
+    """Windows along an axis, their elements along a new last one."""
+    rank = len(infer_shape(x))
+    starts = np.arange(0, infer_shape(x)[axis] - size + 1, step)
+    picked = _op.take(x, constant(starts[:, None] + np.arange(size), "int64"), axis)
+    return _op.transpose(picked, [*[i for i in range(rank + 1) if i != axis + 1], axis + 1])
