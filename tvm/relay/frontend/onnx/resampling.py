@@ -15,7 +15,6 @@ from tvm.relay.frontend.extents import element
 from tvm.relay.frontend.open_resize import COORDINATES, resize_by_open_factor
 from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis, resize_images
 
-from .nn import with_bias
 from .registry import OnnxNode, ValueRequired, onnx_op
 
 
@@ -276,4 +275,4 @@ def _deform_conv(node: OnnxNode) -> RelayExpr:
         node[0], node[1], node[2], node[4] if node.has(4) else None, window, node.attr("group", 1),
         node.attr("offset_group", 1),
     )  # fmt: skip
-    return with_bias(node, result)
+    return _op.nn.bias_add(result, node[3]) if node.has(3) else result

@@ -13,14 +13,12 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.indexing import windows_along
 
-from .movement import _gather, _permute, _scatter, _stack
+from .movement import _scatter, _stack
 from .nn import _matmul
 from .open_shapes import broadcast, sizes_of
-from .reduction import _var_mean
 from .registry import (
     Rows,
     as_dtype,
-    as_ints,
     as_number,
     promoted,
     torch_op,
@@ -53,32 +51,6 @@ def _weighed_sum(x: RelayExpr, product: RelayExpr, beta: Any = 1, alpha: Any = 1
     if as_number(beta) == 0:
         return product
     return (x if as_number(beta) == 1 else x * scalar_like(as_number(beta), x)) + product
-
-
-@torch_op("tensordot")
-def _tensordot(a: RelayExpr, b: RelayExpr, a_axes: Any, b_axes: Any, *_: Any) -> RelayExpr:
-    a, b = _summed_like(a, b, a_axes, b_axes), _summed_like(b, a, b_axes, a_axes)
-    a_shape, b_shape = infer_shape(a), infer_shape(b)
-    inner = [axis % len(a_shape) for axis in as_ints(a_axes)]
-    other = [axis % len(b_shape) for axis in as_ints(b_axes)]
-    rows = [axis for axis in range(len(a_shape)) if axis not in inner]
-    columns = [axis for axis in range(len(b_shape)) if axis not in other]
-    count = math.prod([a_shape[axis] for axis in inner])
-    above = math.prod([a_shape[axis] for axis in rows])
-    beside = math.prod([b_shape[axis] for axis in columns])
-    left = _op.reshape(_permute(a, [*rows, *inner]), (above, count))
-    right = _op.reshape(_permute(b, [*other, *columns]), (count, beside))
-    shape = [a_shape[axis] for axis in rows] + [b_shape[axis] for axis in columns]
-    return _op.reshape(_matmul(left, right), shape)
-
-
-def _summed_like(x: RelayExpr, other: RelayExpr, axes: Any, other_axes: Any) -> RelayExpr:
-    """Axes that meet one of extent 1 hold sums."""
-    wide = [
-        axis for axis, beside in zip(as_ints(axes), as_ints(other_axes), strict=True)
-        if infer_shape(other)[beside] == 1 != infer_shape(x)[axis]
-    ]  # fmt: skip
-    return _op.sum(x, axis=wide, keepdims=True) if wide else x
 
 
 @torch_op("mT", "mH", "adjoint")
@@ -140,24 +112,6 @@ def _unfold(x: RelayExpr, dim: int, size: int, step: int) -> RelayExpr:
     return windows_along(x, dim % len(infer_shape(x)), size, step)
 
 
-@torch_op("im2col")
-def _im2col(x: RelayExpr, kernel: Any, dilation: Any, padding: Any, stride: Any) -> RelayExpr:
-    """Windows of an image as columns."""
-    (kh, kw), (dh, dw), (ph, pw), (sh, sw) = map(as_ints, (kernel, dilation, padding, stride))
-    padded = _op.nn.pad(x, [(0, 0), (0, 0), (ph, ph), (pw, pw)]) if ph or pw else x
-    n, c, h, w = infer_shape(padded)
-    rows = _window_indices(h, kh, dh, sh)
-    columns = _window_indices(w, kw, dw, sw)
-    picked = _op.take(_op.take(padded, constant(rows), 2), constant(columns), 4)
-    moved = _op.transpose(picked, (0, 1, 2, 4, 3, 5))
-    return _op.reshape(moved, (n, c * kh * kw, rows.shape[1] * columns.shape[1]))
-
-
-def _window_indices(extent: int, kernel: int, dilation: int, stride: int) -> Any:
-    starts = np.arange(0, extent - (kernel - 1) * dilation, stride)
-    return (np.arange(kernel)[:, None] * dilation + starts).astype("int64")
-
-
 @torch_op("pixel_unshuffle")
 def _pixel_unshuffle(x: RelayExpr, factor: int) -> RelayExpr:
     *batch, c, h, w = infer_shape(x)
@@ -174,19 +128,6 @@ def _channel_shuffle(x: RelayExpr, groups: int) -> RelayExpr:
     split = _op.reshape(x, (n, groups, c // groups, *spatial))
     moved = _op.transpose(split, (0, 2, 1, *range(3, 3 + len(spatial))))
     return _op.reshape(moved, (n, c, *spatial))
-
-
-@torch_op("take_along_dim")
-def _take_along_dim(x: RelayExpr, index: RelayExpr, dim: Any = None) -> RelayExpr:
-    if dim is None:
-        return _op.take(_op.reshape(x, (-1,)), _op.reshape(index, (-1,)), 0)
-    axis = dim % len(infer_shape(x))
-    x_shape, index_shape = list(infer_shape(x)), list(infer_shape(index))
-    x_shape[axis] = index_shape[axis] = 1
-    together = list(np.broadcast_shapes(x_shape, index_shape))
-    data, places = list(together), list(together)
-    data[axis], places[axis] = infer_shape(x)[axis], infer_shape(index)[axis]
-    return _gather(_op.broadcast_to(x, data), axis, _op.broadcast_to(index, places))
 
 
 def _whole_slices(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:
@@ -216,12 +157,6 @@ def _index_fill(x: RelayExpr, dim: int, index: RelayExpr, value: Any) -> RelayEx
     shape[dim] = infer_shape(index)[0]
     filled = _op.broadcast_to(as_dtype(as_number(value), infer_dtype(x)), shape)
     return _index_copy(x, dim, index, filled)
-
-
-@torch_op("std_mean")
-def _std_mean(x: RelayExpr, *args: Any) -> list[RelayExpr]:
-    variance, mean = _var_mean(x, *args)
-    return [_op.sqrt(variance), mean]
 
 
 @torch_op("cosine_similarity")

@@ -460,16 +460,3 @@ def _one_hot(indices: RelayExpr, count: int = -1) -> RelayExpr:
         hits = _op.equal(_op.expand_dims(_op.cast(indices, "int64"), -1), classes)
         return _op.cast(hits, "int64")
     return _op.one_hot(indices, on, off, count, -1, "int64")
-
-
-@torch_op("diff")
-def _diff(
-    x: RelayExpr, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None
-) -> RelayExpr:
-    if not n:
-        return x
-    parts = [part for part in (prepend, x, append) if part is not None]
-    x = _op.concatenate(parts, dim) if len(parts) > 1 else x
-    for _ in range(n):
-        x = _slice(x, dim, 1) - _slice(x, dim, 0, -1)
-    return x

@@ -414,24 +414,6 @@ def _smoothing(
     return weights
 
 
-@torch_op("_weight_norm_interface")
-def _weight_norm_interface(direction: RelayExpr, length: RelayExpr, dim: int = 0) -> list[Any]:
-    return [CONVERTERS["aten::_weight_norm"](direction, length, dim), None]
-
-
-@torch_op("sum_to_size")
-def _sum_to_size(x: RelayExpr, size: Any) -> RelayExpr:
-    wanted = as_ints(size)
-    x = x if category(infer_dtype(x)) == 2 else as_dtype(x, "int64")
-    shape = infer_shape(x)
-    extra = len(shape) - len(wanted)
-    axes = [
-        axis for axis in range(len(shape))
-        if axis < extra or (wanted[axis - extra] == 1 and shape[axis] != 1)
-    ]  # fmt: skip
-    return _op.reshape(_op.sum(x, axis=axes), wanted) if axes else x
-
-
 @torch_op("_add_relu")
 def _add_relu(a: Any, b: Any, alpha: Any = 1) -> RelayExpr:
     return _op.nn.relu(_add(a, b, alpha))
