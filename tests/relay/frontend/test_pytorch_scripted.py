@@ -417,7 +417,8 @@ def test_images_are_resized_to_sizes_that_are_read() -> None:
         size = [int(n), int(n) + 2]
         linear = nn.functional.interpolate(x, size, mode="bilinear", align_corners=True)
         cubic = nn.functional.interpolate(x, size, mode="bicubic", align_corners=False)
-        return linear, cubic, nn.functional.interpolate(x, size)
+        exact = nn.functional.interpolate(x, size, mode="nearest-exact")
+        return linear, cubic, exact, nn.functional.interpolate(x, size)
 
     call = imported(resized, [("x", (1, 2, 5, 6)), ("n", ((), "int64"))])
     x = torch.randn(1, 2, 5, 6)

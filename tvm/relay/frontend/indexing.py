@@ -49,19 +49,31 @@ def padded(
     ----------
     mode : of `nn.pad`, or "wrap": each axis goes on with its other end.
     """
-    if any(side < 0 for pair in widths for side in pair):
+    is_cut = any(side < 0 for pair in widths for side in pair)
+    if mode == "wrap" or (mode == "edge" and is_cut):
+        places = _wrapped if mode == "wrap" else _edges
+        for axis, (before, after) in enumerate(widths):
+            if before or after:
+                at = places(infer_shape(x)[axis], before, after)
+                x = _op.take(x, constant(at, "int64"), axis)
+        return x
+    if is_cut:
         begin = [max(0, -before) for before, _ in widths]
         end = [dim - max(0, -after) for dim, (_, after) in zip(infer_shape(x), widths, strict=True)]
         x = _op.strided_slice(x, begin, end, [1] * len(widths))
         widths = [(max(0, before), max(0, after)) for before, after in widths]
-    if mode != "wrap":
-        return _op.nn.pad(x, widths, fill, mode)
-    for axis, (before, after) in enumerate(widths):
-        if before or after:
-            extent = infer_shape(x)[axis]
-            places = np.arange(-before, extent + after) % max(extent, 1)
-            x = _op.take(x, constant(places, "int64"), axis)
-    return x
+    return _op.nn.pad(x, widths, fill, mode)
+
+
+def _wrapped(extent: int, before: int, after: int) -> Array:
+    """An axis goes on with the other end of what is left of it."""
+    first, last = max(0, -before), extent - max(0, -after)
+    count = last - first
+    return first + np.arange(-max(0, before), count + max(0, after)) % max(count, 1)
+
+
+def _edges(extent: int, before: int, after: int) -> Array:
+    return np.clip(np.arange(-before, extent + after), 0, extent - 1)
 
 
 def windows_along(x: RelayExpr, axis: int, size: int, step: int) -> RelayExpr:

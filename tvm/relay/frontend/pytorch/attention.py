@@ -12,7 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.composites import gelu
 
-from .nn import _linear, _matmul
+from .nn import linear, matrix_product
 from .open_shapes import is_open, reshaped, size_of, sizes_of
 from .random import dropout
 from .registry import as_dtype, as_number, torch_op
@@ -28,13 +28,13 @@ def attention(
     factor = as_number(scale) or 1 / math.sqrt(infer_shape(query)[-1])
     rank = len(infer_shape(key))
     axes = [*range(rank - 2), rank - 1, rank - 2]
-    scores = _matmul(query, _op.transpose(key, axes)) * scalar_like(factor, query)
+    scores = matrix_product(query, _op.transpose(key, axes)) * scalar_like(factor, query)
     if is_causal:
         mask = _causal_mask(scores)
     if mask is not None:
         scores = _masked(scores, mask)
     weights = dropout(_op.nn.softmax(scores, axis=-1), rate, True)
-    return _matmul(weights, value)
+    return matrix_product(weights, value)
 
 
 def _for_all_heads(query: RelayExpr, x: RelayExpr) -> RelayExpr:
@@ -80,25 +80,25 @@ def _native_multi_head_attention(
     """Projection of the three inputs, attention by heads, output projection."""
     matrices, biases = _op.split(in_weight, 3, 0), _op.split(in_bias, 3, 0)
     q, k, v = [
-        _split_heads(_linear(x, matrices[i], biases[i]), heads)
+        _split_heads(linear(x, matrices[i], biases[i]), heads)
         for i, x in enumerate((query, key, value))
     ]
     if mask is not None or need_weights:
         weights = _weights(q, k, mask, mask_type)
-        found = _matmul(weights, v)
+        found = matrix_product(weights, v)
     else:
         weights, found = None, attention(q, k, v)
     joined = _op.transpose(found, (0, 2, 1, 3))
     whole = reshaped(joined, [*sizes_of(query)[:2], width])
     if weights is not None and average:
         weights = _op.mean(weights, 1)
-    return [_linear(whole, out_weight, out_bias), weights if need_weights else None]
+    return [linear(whole, out_weight, out_bias), weights if need_weights else None]
 
 
 def _weights(query: RelayExpr, key: RelayExpr, mask: Any, mask_type: Any) -> RelayExpr:
     """The softmax of the scores; the mask is true, or not zero, at places to leave out."""
     factor = scalar_like(1 / math.sqrt(infer_shape(query)[-1]), query)
-    scores = _matmul(query, _op.transpose(key, (0, 1, 3, 2))) * factor
+    scores = matrix_product(query, _op.transpose(key, (0, 1, 3, 2))) * factor
     if mask is not None:
         absent = as_dtype(mask, "bool")
         if mask_type == _KEY_PADDING:
@@ -143,8 +143,8 @@ def _transformer_encoder_layer(
         )[0]
 
     def feed_forward(y: RelayExpr) -> RelayExpr:
-        hidden = _linear(y, weight1, bias1)
-        return _linear(gelu(hidden) if use_gelu else _op.nn.relu(hidden), weight2, bias2)
+        hidden = linear(y, weight1, bias1)
+        return linear(gelu(hidden) if use_gelu else _op.nn.relu(hidden), weight2, bias2)
 
     def norm(y: RelayExpr, scale: RelayExpr, shift: RelayExpr) -> RelayExpr:
         return _op.nn.layer_norm(y, scale, shift, axis=-1, epsilon=eps)

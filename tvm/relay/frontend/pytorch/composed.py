@@ -13,8 +13,8 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.indexing import windows_along
 
-from .movement import _scatter, _stack
-from .nn import _matmul
+from .movement import scatter, stack
+from .nn import matrix_product
 from .open_shapes import broadcast, sizes_of
 from .registry import (
     Rows,
@@ -27,9 +27,13 @@ from .registry import (
 
 _COMPOSED: Rows = {
     "einsum": lambda equation, operands, *_: einsum(equation, promoted(*operands)),
-    "addmv": lambda x, matrix, vector, *factors: _weighed_sum(x, _matmul(matrix, vector), *factors),
+    "addmv": lambda x, matrix, vector, *factors: _weighed_sum(
+        x, matrix_product(matrix, vector), *factors
+    ),
     "addr": lambda x, a, b, *factors: _weighed_sum(x, _outer(a, b), *factors),
-    "addbmm": lambda x, a, b, *factors: _weighed_sum(x, _op.sum(_matmul(a, b), axis=[0]), *factors),
+    "addbmm": lambda x, a, b, *factors: _weighed_sum(
+        x, _op.sum(matrix_product(a, b), axis=[0]), *factors
+    ),
     "hstack": lambda tensors: _op.concatenate(
         promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1
     ),
@@ -62,7 +66,7 @@ def _swap_last(x: RelayExpr) -> RelayExpr:
 @torch_op("vstack", "row_stack")
 def _vstack(tensors: list[RelayExpr]) -> RelayExpr:
     if len(infer_shape(tensors[0])) == 1:
-        return _stack(tensors, 0)
+        return stack(tensors, 0)
     return _op.concatenate(promoted(*tensors), 0)
 
 
@@ -143,12 +147,12 @@ def _index_add(
 ) -> RelayExpr:
     if as_number(alpha) != 1:
         source = source * scalar_like(as_number(alpha), source)
-    return _scatter(x, dim, _whole_slices(x, dim, index, source), source, "add")
+    return scatter(x, dim, _whole_slices(x, dim, index, source), source, "add")
 
 
 @torch_op("index_copy")
 def _index_copy(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:
-    return _scatter(x, dim, _whole_slices(x, dim, index, source), source)
+    return scatter(x, dim, _whole_slices(x, dim, index, source), source)
 
 
 @torch_op("index_fill")

@@ -13,7 +13,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .nn import _matmul
+from .nn import matrix_product
 from .registry import CONVERTERS, as_ints, as_number, spread, torch_op
 
 
@@ -98,7 +98,7 @@ def _adaptive_avg_pool2d_backward(grad: RelayExpr, x: RelayExpr) -> RelayExpr:
         constant(_means(size, out), infer_dtype(x))
         for size, out in zip(infer_shape(x)[-2:], infer_shape(grad)[-2:], strict=True)
     ]
-    return _matmul(_matmul(_op.transpose(rows), grad), columns)
+    return matrix_product(matrix_product(_op.transpose(rows), grad), columns)
 
 
 def _means(size: int, count: int) -> np.ndarray[Any, Any]:

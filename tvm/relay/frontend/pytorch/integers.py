@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, scalar_like
 
-from .nn import _matmul
+from .nn import matrix_product
 from .registry import as_dtype, promoted, torch_op
 
 
@@ -45,5 +45,5 @@ def _int_mm(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 @torch_op("_weight_int8pack_mm")
 def _weight_int8pack_mm(x: RelayExpr, weight: RelayExpr, scales: RelayExpr) -> RelayExpr:
     """Real numbers times weights of 8 bits, each row in steps of its own."""
-    product = _matmul(x, _op.transpose(as_dtype(weight, infer_dtype(x)), [1, 0]))
+    product = matrix_product(x, _op.transpose(as_dtype(weight, infer_dtype(x)), [1, 0]))
     return product * as_dtype(scales, infer_dtype(x))

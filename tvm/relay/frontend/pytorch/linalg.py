@@ -12,7 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .nn import _matmul
+from .nn import matrix_product
 from .registry import as_dtype, as_number, is_tensor, torch_op
 
 
@@ -109,12 +109,14 @@ def _linalg_lu_solve(
         return _transposed(turned)
     permutation = _permutation(pivots, infer_shape(factors)[-1], infer_dtype(factors))
     if not adjoint:
-        inner = _matmul(*_together(_transposed(permutation), values))
+        inner = matrix_product(*_together(_transposed(permutation), values))
         inner = _solve_triangular(factors, inner, False, unit=True)
         return _solve_triangular(factors, inner, True)
     turned = _transposed(factors)
     inner = _solve_triangular(turned, values, False)
-    return _matmul(*_together(permutation, _solve_triangular(turned, inner, True, unit=True)))
+    return matrix_product(
+        *_together(permutation, _solve_triangular(turned, inner, True, unit=True))
+    )
 
 
 @torch_op("lu_solve")
@@ -238,7 +240,7 @@ def _ormqr(
 ) -> RelayExpr:  # fmt: skip
     full = _op.linalg.householder_product(vectors, factors, infer_shape(vectors)[-2])
     turned = _transposed(full) if transpose else full
-    return _matmul(*(_together(turned, other) if left else _together(other, turned)))
+    return matrix_product(*(_together(turned, other) if left else _together(other, turned)))
 
 
 @torch_op("linalg_qr")
@@ -311,12 +313,12 @@ def _lstsq(
     share = as_number(cutoff)
     inverse = _inverses(sizes, sizes, None, share, max(rows, columns))
     counts = _op.greater(inverse, scalar_like(0.0, inverse))
-    inner = _matmul(*_together(_transposed(left), b)) * _op.expand_dims(inverse, -1)
-    solution = _matmul(*_together(_transposed(right), inner))
+    inner = matrix_product(*_together(_transposed(left), b)) * _op.expand_dims(inverse, -1)
+    solution = matrix_product(*_together(_transposed(right), inner))
     nothing = constant(np.empty(0), dtype)
     residuals = nothing
     if rows > columns and driver != "gelsy":
-        missed = _matmul(*_together(matrix, solution)) - b
+        missed = matrix_product(*_together(matrix, solution)) - b
         residuals = _op.sum(missed * missed, axis=[-2])
     ranks = _op.sum(_op.cast(counts, "int64"), axis=[-1])
     return [
@@ -360,10 +362,10 @@ def _pinv(x: RelayExpr, atol: Any = None, rtol: Any = None, hermitian: bool = Fa
     if hermitian:
         values, vectors = _eigh(x)
         inverses = _inverses(values, _op.abs(values), atol, rtol, rows)
-        return _matmul(vectors * _op.expand_dims(inverses, -2), _transposed(vectors))
+        return matrix_product(vectors * _op.expand_dims(inverses, -2), _transposed(vectors))
     left, sizes, right = _svd(x)
     inverses = _inverses(sizes, sizes, atol, rtol, max(rows, columns))
-    return _matmul(_transposed(right) * _op.expand_dims(inverses, -2), _transposed(left))
+    return matrix_product(_transposed(right) * _op.expand_dims(inverses, -2), _transposed(left))
 
 
 @torch_op("linalg_pinv", "pinverse")

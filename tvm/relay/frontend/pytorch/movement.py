@@ -59,7 +59,7 @@ _MOVEMENTS: Rows = {
     ),
     "index_select": lambda x, dim, index: _op.take(x, index, dim),
     "embedding": lambda weight, indices, *_: _op.take(weight, indices, 0),
-    "scatter_add": lambda x, dim, index, source: _scatter(x, dim, index, source, "add"),
+    "scatter_add": lambda x, dim, index, source: scatter(x, dim, index, source, "add"),
 }
 torch_ops(_MOVEMENTS)
 
@@ -171,7 +171,8 @@ def _cat(tensors: list[RelayExpr], dim: int = 0) -> RelayExpr:
 
 
 @torch_op("stack")
-def _stack(tensors: list[RelayExpr], dim: int = 0) -> RelayExpr:
+def stack(tensors: list[RelayExpr], dim: int = 0) -> RelayExpr:
+    """Tensors along a new axis."""
     return _op.stack(promoted(*tensors), dim)
 
 
@@ -278,7 +279,7 @@ def _gather(x: RelayExpr, dim: int, index: RelayExpr, *_: Any) -> RelayExpr:
 
 
 @torch_op("index")
-def _index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
+def index_by(x: RelayExpr, indices: list[Any]) -> RelayExpr:
     """Advanced indexing: index tensors broadcast; axes without one are kept."""
     indices = _integer_indices(indices)
     shape = infer_shape(x)
@@ -301,7 +302,7 @@ def _index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
 
 
 @torch_op("index_put", "_index_put_impl")
-def _index_put(
+def put_by_index(
     x: RelayExpr, indices: list[Any], value: RelayExpr, accumulate: bool = False, *_: Any
 ) -> RelayExpr:
     """``x`` with values at index tuples; a mask keeps the shape and needs no index."""
@@ -343,9 +344,8 @@ def _put_masked(x: RelayExpr, mask: RelayExpr, value: RelayExpr, accumulate: boo
 
 
 @torch_op("scatter")
-def _scatter(
-    x: RelayExpr, dim: int, index: RelayExpr, source: Any, reduce: Any = None
-) -> RelayExpr:
+def scatter(x: RelayExpr, dim: int, index: RelayExpr, source: Any, reduce: Any = None) -> RelayExpr:
+    """``x`` with a source at indices along an axis, combined with what is there."""
     ways = {None: "update", "add": "add", "multiply": "mul"}
     source = as_dtype(source, infer_dtype(x))
     if not infer_shape(source):

@@ -30,7 +30,8 @@ from .registry import (
 
 
 @torch_op("matmul", "mm", "bmm", "mv", "dot")
-def _matmul(a: RelayExpr, b: RelayExpr, *_: Any) -> RelayExpr:
+def matrix_product(a: RelayExpr, b: RelayExpr, *_: Any) -> RelayExpr:
+    """The product of vectors, matrices or batches of them."""
     if len(infer_shape(a)) == len(infer_shape(b)) == 1:
         return _op.sum(a * b)
     left, right = promoted(a, b)
@@ -49,7 +50,7 @@ def _open_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
             f"products of tensors of ranks {a_rank} and {b_rank} require sizes known at import"
         )
     if b_rank == 2:
-        return _linear(a, _op.transpose(b, (1, 0)))
+        return linear(a, _op.transpose(b, (1, 0)))
     if a_rank == 3:
         return _op.nn.batch_matmul(a, b, transpose_b=False)
     left, right = [reshaped(x, [-1, *sizes_of(x)[-2:]]) for x in (a, b)]
@@ -64,7 +65,8 @@ def _empty_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 
 
 @torch_op("linear")
-def _linear(x: RelayExpr, weight: RelayExpr, bias: Any = None) -> RelayExpr:
+def linear(x: RelayExpr, weight: RelayExpr, bias: Any = None) -> RelayExpr:
+    """Rows times a weight (units, inputs), with a bias."""
     shape, units = infer_shape(x), infer_shape(weight)[0]
     flat = x if len(shape) == 2 else _op.reshape(x, (-1, infer_shape(weight)[1]))
     result = _op.nn.dense(flat, weight)
@@ -76,7 +78,7 @@ def _linear(x: RelayExpr, weight: RelayExpr, bias: Any = None) -> RelayExpr:
 
 @torch_op("addmm")
 def _addmm(bias: RelayExpr, a: RelayExpr, b: RelayExpr, beta: Any = 1, alpha: Any = 1) -> RelayExpr:
-    product = _matmul(a, b)
+    product = matrix_product(a, b)
     if as_number(alpha) != 1:
         product = product * scalar_like(as_number(alpha), product)
     if as_number(beta) != 1:

@@ -110,7 +110,8 @@ def _scaled(x: Any, alpha: Any) -> Any:
 
 
 @torch_op("add")
-def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
+def add(a: Any, b: Any, alpha: Any = 1) -> Any:
+    """``a + alpha * b`` of tensors, numbers or lists."""
     if isinstance(a, list):
         return a + b
     if not is_tensor(a) and not is_tensor(b):
@@ -132,9 +133,9 @@ _ARITHMETIC: Rows = {
     "square": lambda x: x * x if infer_dtype(x) != "bool" else _op.cast(x, "int64"),
     "frac": lambda x: x - _op.trunc(x),
     "allclose": lambda *args: _op.all(_isclose(*args)),
-    "addcmul": lambda x, a, b, value=1: _add(x, a * b, value),
-    "addcdiv": lambda x, a, b, value=1: _add(x, a / b, value),
-    "lerp": lambda a, b, weight: _add(a, _op.multiply(*promoted(b - a, weight))),
+    "addcmul": lambda x, a, b, value=1: add(x, a * b, value),
+    "addcdiv": lambda x, a, b, value=1: add(x, a / b, value),
+    "lerp": lambda a, b, weight: add(a, _op.multiply(*promoted(b - a, weight))),
 }
 torch_ops(_ARITHMETIC)
 

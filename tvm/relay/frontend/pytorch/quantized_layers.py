@@ -22,7 +22,7 @@ from tvm.relay.frontend.common import constant, infer_shape
 from tvm.support.scope import Scoped
 
 from .engines import Engine, engine_of_convolution, engine_of_dense, in_steps
-from .nn import _linear
+from .nn import linear
 from .quantized import Quantized, quantized
 from .registry import CONVERTERS, Converter, as_number
 
@@ -155,7 +155,7 @@ def _dense_float16(relu: bool) -> Converter:
 
         weight, bias = torch.ops.quantized.linear_unpack_fp16(packed)
         added = None if bias is None else constant(bias.detach().float().numpy())
-        result = _linear(x, constant(weight.detach().float().numpy()), added)
+        result = linear(x, constant(weight.detach().float().numpy()), added)
         return _op.nn.relu(result) if relu else result
 
     return convert

@@ -16,9 +16,9 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.indexing import from_front
 from tvm.relay.frontend.norms import p_norm
 
-from .movement import _index, _scatter
-from .nn import _matmul
-from .pointwise import _add
+from .movement import index_by, scatter
+from .nn import matrix_product
+from .pointwise import add
 from .registry import (
     CONVERTERS,
     as_dtype,
@@ -157,7 +157,7 @@ def _put(x: RelayExpr, index: RelayExpr, source: RelayExpr, accumulate: bool = F
     shape = infer_shape(x)
     flat = _op.reshape(x, (-1,))
     places = _op.reshape(from_front(index, infer_shape(flat)[0]), (-1,))
-    written = _scatter(flat, 0, places, _op.reshape(source, (-1,)), "add" if accumulate else None)
+    written = scatter(flat, 0, places, _op.reshape(source, (-1,)), "add" if accumulate else None)
     return _op.reshape(written, shape)
 
 
@@ -165,14 +165,15 @@ _REDUCE = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "a
 
 
 @torch_op("scatter_reduce")
-def _scatter_reduce(
+def scatter_reduce(
     x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr, reduce: str,
     include_self: bool = True,
 ) -> RelayExpr:  # fmt: skip
+    """``x`` with a source reduced into it at indices along an axis."""
     axis, dtype = dim % len(infer_shape(x)), infer_dtype(x)
     if dtype == "bool":
         numbers = as_dtype(x, "int32"), dim, index, as_dtype(source, "int32")
-        return as_dtype(_scatter_reduce(*numbers, reduce, include_self), "bool")
+        return as_dtype(scatter_reduce(*numbers, reduce, include_self), "bool")
     extents = infer_shape(index)
     if infer_shape(source) != extents:
         source = _op.strided_slice(source, [0] * len(extents), extents, [1] * len(extents))
@@ -203,7 +204,7 @@ def _index_reduce(
     along = [1] * len(shape)
     along[dim] = -1
     whole = _op.broadcast_to(_op.reshape(index, along), shape)
-    return _scatter_reduce(x, dim, whole, source, _FULL_NAMES.get(reduce, reduce), include_self)
+    return scatter_reduce(x, dim, whole, source, _FULL_NAMES.get(reduce, reduce), include_self)
 
 
 _FULL_NAMES = {"multiply": "prod"}
@@ -211,7 +212,7 @@ _FULL_NAMES = {"multiply": "prod"}
 
 @torch_op("_unsafe_index")
 def _unsafe_index(x: RelayExpr, indices: list[Any]) -> RelayExpr:
-    return _index(x, indices)
+    return index_by(x, indices)
 
 
 @torch_op("masked_scatter")
@@ -276,7 +277,9 @@ def _grouped_mm(
     if ends is None or len(infer_shape(x)) != 2 or len(infer_shape(weights)) != 3:
         raise OpAttributeUnImplemented("_grouped_mm is supported for rows in groups of matrices")
     rows, groups = infer_shape(x)[0], infer_shape(weights)[0]
-    every = _matmul(_op.broadcast_to(_op.expand_dims(x, 0), (groups, *infer_shape(x))), weights)
+    every = matrix_product(
+        _op.broadcast_to(_op.expand_dims(x, 0), (groups, *infer_shape(x))), weights
+    )
     places = constant(np.arange(rows), "int64")
     owner = _op.searchsorted(_op.cast(ends, "int64"), places, True, "int64")
     # rows behind the last group belong to none; what they hold is not defined
@@ -301,7 +304,7 @@ def _cov(x: RelayExpr, correction: int = 1, counts: Any = None, weights: Any = N
     if weights is not None:
         lost = lost * _op.sum(weight * as_dtype(weights, dtype)) / total
     free = _op.maximum(total - lost, scalar_like(0.0, x))
-    product = _matmul(centred * weight, _op.transpose(centred)) / free
+    product = matrix_product(centred * weight, _op.transpose(centred)) / free
     return _op.reshape(product, ()) if infer_shape(product) == (1, 1) else product
 
 
@@ -324,10 +327,10 @@ def _matrix_exp(x: RelayExpr) -> RelayExpr:
     wide = _op.cast(x, "float64") * constant(2.0**-squarings, "float64")
     result = term = constant(np.eye(size), "float64")
     for k in range(1, 13):
-        term = _matmul(term, wide) * constant(1.0 / k, "float64")
+        term = matrix_product(term, wide) * constant(1.0 / k, "float64")
         result = result + term
     for _ in range(squarings):
-        result = _matmul(result, result)
+        result = matrix_product(result, result)
     return _op.cast(_op.broadcast_to(result, infer_shape(x)), infer_dtype(x))
 
 
@@ -387,7 +390,7 @@ def _smoothed(
         step = _step(have, extent, align, given)
         weights = constant(_smoothing(have, extent, step, reach, filter_), infer_dtype(x))
         moved = _op.transpose(x, (0, 1, 3, 2)) if axis == 0 else x
-        moved = _matmul(moved, _op.transpose(weights))
+        moved = matrix_product(moved, _op.transpose(weights))
         x = _op.transpose(moved, (0, 1, 3, 2)) if axis == 0 else moved
     return x
 
@@ -416,4 +419,4 @@ def _smoothing(
 
 @torch_op("_add_relu")
 def _add_relu(a: Any, b: Any, alpha: Any = 1) -> RelayExpr:
-    return _op.nn.relu(_add(a, b, alpha))
+    return _op.nn.relu(add(a, b, alpha))

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
-from .nn import _linear
+from .nn import linear
 from .quantized_layers import dynamic_dense, packed_cell
 from .registry import Rows, torch_op, torch_ops
 
@@ -22,7 +22,7 @@ Cell = Callable[[RelayExpr, State, Weights], State]
 def _projected(x: RelayExpr, weight: Any, bias: Any = None) -> RelayExpr:
     """The product with a weight; packed ones compute it themselves, and hold their bias."""
     if isinstance(weight, RelayExpr):
-        return _linear(x, weight, bias)
+        return linear(x, weight, bias)
     return weight(x)
 
 
@@ -33,7 +33,7 @@ def _lstm_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
     i, f, g, o = _op.split(gates, 4, 1)
     c = _op.sigmoid(f) * c + _op.sigmoid(i) * _op.tanh(g)
     h = _op.sigmoid(o) * _op.tanh(c)
-    return [h if weights[4] is None else _linear(h, weights[4]), c]
+    return [h if weights[4] is None else linear(h, weights[4]), c]
 
 
 def _gru_cell(projected: RelayExpr, state: State, weights: Weights) -> State:

@@ -11,8 +11,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .movement import _index, _index_put, mask_places
-from .rare import _scatter_reduce
+from .movement import index_by, mask_places, put_by_index
+from .rare import scatter_reduce
 from .registry import CONVERTERS, as_dtype, as_number, torch_op
 
 
@@ -52,7 +52,7 @@ def _nonzero_static(x: RelayExpr, size: Any, fill: Any = -1) -> RelayExpr:
 def _masked_select(x: RelayExpr, mask: RelayExpr) -> RelayExpr:
     shape = np.broadcast_shapes(infer_shape(x), infer_shape(mask))
     data, chosen = [_op.reshape(_op.broadcast_to(v, shape), (-1,)) for v in (x, mask)]
-    return _index(data, [chosen])
+    return index_by(data, [chosen])
 
 
 @torch_op("repeat_interleave")
@@ -115,7 +115,7 @@ def _embedding_bag(
         owner = _op.where(dropped, constant(bags, "int64"), owner)
     start = constant(np.zeros((bags + 1, shape[1])), infer_dtype(rows))
     places = _op.broadcast_to(_op.expand_dims(owner, 1), (count, shape[1]))
-    found = _scatter_reduce(start, 0, places, rows, _BAG_MODES[as_number(mode)], False)
+    found = scatter_reduce(start, 0, places, rows, _BAG_MODES[as_number(mode)], False)
     return [_op.strided_slice(found, [0, 0], list(shape), [1, 1]), owner, None, None]
 
 
@@ -170,7 +170,7 @@ def _reduced_segments(
     shape = (count, *infer_shape(x)[1:])
     start = constant(np.full(shape, first), infer_dtype(x))
     way = {"max": "amax", "min": "amin", "mean": "sum"}.get(reduce, reduce)
-    found = _scatter_reduce(start, 0, owner, x, way, True)
+    found = scatter_reduce(start, 0, owner, x, way, True)
     if reduce != "mean":
         return found
     zeros = constant(np.zeros(shape), infer_dtype(x))
@@ -203,4 +203,4 @@ def _as_strided_scatter(
     places = CONVERTERS["aten::as_strided"](addresses, sizes, strides, offset)
     flat = _op.reshape(x, (total,))
     values = _op.reshape(as_dtype(source, infer_dtype(x)), (-1,))
-    return _op.reshape(_index_put(flat, [_op.reshape(places, (-1,))], values), shape)
+    return _op.reshape(put_by_index(flat, [_op.reshape(places, (-1,))], values), shape)
