@@ -30,16 +30,6 @@ def from_front(indices: RelayExpr, extent: Any) -> RelayExpr:
     return _op.where(_op.less(indices, scalar_like(0, indices)), indices + shift, indices)
 
 
-def triangle(x: RelayExpr, k: int, upper: bool) -> RelayExpr:
-    """The elements on one side of a diagonal, zeros on the other."""
-    rows, columns = infer_shape(x)[-2:]
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        return _op.trilu(x, constant(k, "int64"), upper)
-    keep = np.triu if upper else np.tril
-    mask = constant(keep(np.ones((rows, columns), bool), k))
-    return _op.where(mask, x, _op.zeros_like(x))
-
-
 def padded(
     x: RelayExpr, widths: Sequence[tuple[int, int]], fill: float | RelayExpr, mode: str
 ) -> RelayExpr:

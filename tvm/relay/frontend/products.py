@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.extents import extent, refined, reshaped, stretched
 
 
@@ -19,6 +19,8 @@ def matmul(a: RelayExpr, b: RelayExpr, transposed: bool = False) -> RelayExpr:
     With ``transposed``, batches are multiplied with a transposed second operand.
     """
     a_shape, b_shape = infer_shape(a), infer_shape(b)
+    if a_shape[-1] == 0:  # sums of no products
+        return constant(np.matmul(np.empty(a_shape), np.empty(b_shape)), infer_dtype(a))
     if len(a_shape) == 1:
         product = matmul(_op.expand_dims(a, 0), b, transposed)
         return _op.squeeze(product, [len(b_shape) - 2 if len(b_shape) > 1 else 0])

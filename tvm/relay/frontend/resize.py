@@ -48,11 +48,16 @@ def has_ties(have: Sequence[int], want: Sequence[int]) -> bool:
     return any(w % h and h % w for h, w in zip(have, want, strict=True))
 
 
+_RESIZE = (_op.image.resize1d, _op.image.resize2d, _op.image.resize3d)
+
+
 def resize_images(x: RelayExpr, size: Any, how: Resizing) -> RelayExpr:
-    """Resize the height and the width of (batch, channels, height, width)."""
-    return _op.image.resize2d(
-        x, size, layout="NCHW", method=how.method, coordinate_transformation_mode=how.coordinates,
-        rounding_method=how.rounding, cubic_alpha=how.alpha,
+    """Resize all axes of (batch, channels, ...) but the first two."""
+    rank = len(infer_shape(x)) - 2
+    return _RESIZE[rank - 1](
+        x, size, layout=("NCW", "NCHW", "NCDHW")[rank - 1], method=how.method,
+        coordinate_transformation_mode=how.coordinates, rounding_method=how.rounding,
+        cubic_alpha=how.alpha,
     )  # fmt: skip
 
 

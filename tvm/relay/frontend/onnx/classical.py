@@ -11,9 +11,9 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.linalg import inverse
 from tvm.relay.frontend.products import matmul
 
-from .algebra import inverse
 from .registry import OnnxNode, Texts, Value, onnx_op
 
 _DOMAIN = "ai.onnx.ml"

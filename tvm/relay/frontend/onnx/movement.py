@@ -12,7 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.extents import as_vector, element, extent, refined
-from tvm.relay.frontend.indexing import from_front, padded, triangle
+from tvm.relay.frontend.indexing import from_front, padded
 
 from .dims import reshape_by
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops, static_ints
@@ -380,11 +380,9 @@ def _one_hot_of_run(node: OnnxNode, depth: RelayExpr) -> RelayExpr:
 
 @onnx_op("Trilu", "com.microsoft.Trilu")
 def _trilu(node: OnnxNode) -> RelayExpr:
-    given = node.value_or_expr(1, "k") if node.has(1) else np.zeros((), "int64")
-    upper = bool(node.attr("upper", 1))
-    if isinstance(given, RelayExpr):
-        return _op.trilu(node[0], _op.reshape(given, ()), upper)
-    return triangle(node[0], int(given.reshape(-1)[0]), upper)
+    k = node.value_or_expr(1, "k") if node.has(1) else np.zeros((), "int64")
+    k = k if isinstance(k, RelayExpr) else constant(k, "int64")
+    return _op.trilu(node[0], _op.reshape(k, ()), bool(node.attr("upper", 1)))
 
 
 @onnx_op("CumSum", "CumProd")

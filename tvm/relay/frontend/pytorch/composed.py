@@ -12,6 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.indexing import windows_along
+from tvm.relay.frontend.products import swap_last
 
 from .movement import scatter, stack
 from .nn import matrix_product
@@ -37,6 +38,7 @@ _COMPOSED: Rows = {
     "hstack": lambda tensors: _op.concatenate(
         promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1
     ),
+    "mT mH adjoint": swap_last,
     "trace": lambda x: _op.sum(_diagonal(x)),
 }
 torch_ops(_COMPOSED)
@@ -55,12 +57,6 @@ def _weighed_sum(x: RelayExpr, product: RelayExpr, beta: Any = 1, alpha: Any = 1
     if as_number(beta) == 0:
         return product
     return (x if as_number(beta) == 1 else x * scalar_like(as_number(beta), x)) + product
-
-
-@torch_op("mT", "mH", "adjoint")
-def _swap_last(x: RelayExpr) -> RelayExpr:
-    axes = list(range(len(infer_shape(x))))
-    return _op.transpose(x, [*axes[:-2], axes[-1], axes[-2]])
 
 
 @torch_op("vstack", "row_stack")

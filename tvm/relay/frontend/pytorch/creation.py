@@ -9,7 +9,6 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
-from tvm.relay.frontend.indexing import triangle
 
 from .nodes import tensors_in
 from .open_shapes import as_sizes, broadcast, filled, has_open, is_open, sizes_of
@@ -174,6 +173,6 @@ def _eye(rows: Any, *args: Any) -> RelayExpr:
 
 
 torch_ops({
-    "tril": lambda x, diagonal=0: triangle(x, as_number(diagonal), upper=False),
-    "triu": lambda x, diagonal=0: triangle(x, as_number(diagonal), upper=True),
+    "tril": lambda x, diagonal=0: _op.trilu(x, constant(as_number(diagonal), "int64"), False),
+    "triu": lambda x, diagonal=0: _op.trilu(x, constant(as_number(diagonal), "int64"), True),
 })  # fmt: skip

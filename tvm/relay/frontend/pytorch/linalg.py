@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,52 +10,27 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.linalg import (
+    determinant,
+    diagonals,
+    eye,
+    lu_solve,
+    permutation_matrix,
+    sign_of_permutation,
+    solve_triangular,
+    together,
+)
+from tvm.relay.frontend.products import matmul, swap_last
 
-from .nn import matrix_product
 from .registry import as_dtype, as_number, is_tensor, torch_op
-
-
-def _transposed(x: RelayExpr) -> RelayExpr:
-    rank = len(infer_shape(x))
-    return _op.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 def _triangle(x: RelayExpr, upper: bool, k: int = 0) -> RelayExpr:
     return _op.trilu(x, constant(k, "int64"), upper)
 
 
-def _diagonal(x: RelayExpr) -> RelayExpr:
-    *batch, rows, columns = infer_shape(x)
-    if not min(rows, columns):
-        return constant(np.empty((*batch, 0)), infer_dtype(x))
-    places = np.arange(min(rows, columns)) * (columns + 1)
-    return _op.take(_op.reshape(x, (*batch, rows * columns)), constant(places, "int64"), -1)
-
-
-def _eye(rows: int, columns: int, dtype: str) -> RelayExpr:
-    return constant(np.eye(rows, columns), dtype)
-
-
-def _together(a: RelayExpr, b: RelayExpr) -> list[RelayExpr]:
-    """Two batches of matrices broadcast to one batch."""
-    batch = np.broadcast_shapes(infer_shape(a)[:-2], infer_shape(b)[:-2])
-    return [_spread(a, batch), _spread(b, batch)]
-
-
-def _spread(x: RelayExpr, batch: Sequence[int]) -> RelayExpr:
-    wanted = (*batch, *infer_shape(x)[-2:])
-    return x if infer_shape(x) == wanted else _op.broadcast_to(x, wanted)
-
-
 def _info(found: RelayExpr) -> RelayExpr:
     return _op.squeeze(found, [-1])
-
-
-def _solve_triangular(
-    matrix: RelayExpr, values: RelayExpr, upper: bool, unit: bool = False
-) -> RelayExpr:
-    a, b = _together(matrix, values)
-    return _op.linalg.solve_triangular(a, b, upper, unit)
 
 
 # ---- LU
@@ -70,13 +44,6 @@ def _lu_factor_ex(x: RelayExpr, pivot: bool = True, check: bool = False) -> list
     return [factors, pivots, _info(info)]
 
 
-def _permutation(pivots: RelayExpr, rows: int, dtype: str) -> RelayExpr:
-    """The matrix P of ``P @ L @ U``."""
-    order = _op.linalg.pivots_to_permutation(_op.expand_dims(pivots, -2), rows)
-    numbers = constant(np.arange(rows)[:, None], "int32")
-    return _op.cast(_op.equal(numbers, _op.expand_dims(order, -2)), dtype)
-
-
 @torch_op("lu_unpack")
 def _lu_unpack(
     factors: RelayExpr, pivots: RelayExpr, with_data: bool = True, with_pivots: bool = True
@@ -84,12 +51,12 @@ def _lu_unpack(
     *_, rows, columns = infer_shape(factors)
     dtype, count = infer_dtype(factors), min(rows, columns)
     nothing = constant(np.empty(0), dtype)
-    permutation = _permutation(pivots, rows, dtype) if with_pivots else nothing
+    permutation = permutation_matrix(pivots, rows, dtype) if with_pivots else nothing
     if not with_data:
         return [permutation, nothing, nothing]
     tall = _op.strided_slice(factors, [0], [count], [1], [-1])
     wide = _op.strided_slice(factors, [0], [count], [1], [-2])
-    lower = _triangle(tall, False, -1) + _eye(rows, count, dtype)
+    lower = _triangle(tall, False, -1) + eye(rows, count, dtype)
     return [permutation, lower, _triangle(wide, True)]
 
 
@@ -105,18 +72,9 @@ def _linalg_lu_solve(
     adjoint: bool = False,
 ) -> RelayExpr:  # fmt: skip
     if not left:  # X A = B is A^T X^T = B^T
-        turned = _linalg_lu_solve(factors, pivots, _transposed(values), True, not adjoint)
-        return _transposed(turned)
-    permutation = _permutation(pivots, infer_shape(factors)[-1], infer_dtype(factors))
-    if not adjoint:
-        inner = matrix_product(*_together(_transposed(permutation), values))
-        inner = _solve_triangular(factors, inner, False, unit=True)
-        return _solve_triangular(factors, inner, True)
-    turned = _transposed(factors)
-    inner = _solve_triangular(turned, values, False)
-    return matrix_product(
-        *_together(permutation, _solve_triangular(turned, inner, True, unit=True))
-    )
+        turned = _linalg_lu_solve(factors, pivots, swap_last(values), True, not adjoint)
+        return swap_last(turned)
+    return lu_solve(factors, pivots, values, adjoint)
 
 
 @torch_op("lu_solve")
@@ -142,28 +100,20 @@ def _solve_ex(
 def _inv_ex(x: RelayExpr, check: bool = False) -> list[RelayExpr]:
     factors, pivots, info = _lu_factor_ex(x)
     size = infer_shape(x)[-1]
-    return [_linalg_lu_solve(factors, pivots, _eye(size, size, infer_dtype(x))), info]
-
-
-def _sign_of_permutation(pivots: RelayExpr, dtype: str) -> RelayExpr:
-    places = constant(np.arange(1, infer_shape(pivots)[-1] + 1), "int32")
-    moved = _op.sum(_op.cast(_op.not_equal(pivots, places), "int32"), axis=[-1])
-    odd = _op.cast(_op.mod(moved, constant(2, "int32")), dtype)
-    return scalar_like(1.0, odd) - scalar_like(2.0, odd) * odd
+    return [_linalg_lu_solve(factors, pivots, eye(size, size, infer_dtype(x))), info]
 
 
 @torch_op("_linalg_det")
 def _det(x: RelayExpr) -> list[RelayExpr]:
     factors, pivots, _ = _lu_factor_ex(x)
-    product = _op.prod(_diagonal(factors), axis=[-1])
-    return [product * _sign_of_permutation(pivots, infer_dtype(x)), factors, pivots]
+    return [determinant(factors, pivots), factors, pivots]
 
 
 @torch_op("_linalg_slogdet")
 def _slogdet(x: RelayExpr) -> list[RelayExpr]:
     factors, pivots, _ = _lu_factor_ex(x)
-    diagonal = _diagonal(factors)
-    sign = _op.prod(_op.sign(diagonal), axis=[-1]) * _sign_of_permutation(pivots, infer_dtype(x))
+    diagonal = diagonals(factors)
+    sign = _op.prod(_op.sign(diagonal), axis=[-1]) * sign_of_permutation(pivots, infer_dtype(x))
     size = _op.sum(_op.log(_op.abs(diagonal)), axis=[-1])
     return [sign, size, factors, pivots]
 
@@ -178,8 +128,8 @@ def _check_errors(*_: Any) -> None:
 
 @torch_op("linalg_cholesky_ex")
 def _cholesky_ex(x: RelayExpr, upper: bool = False, check: bool = False) -> list[RelayExpr]:
-    factor, info = _op.linalg.cholesky(_transposed(x) if upper else x)
-    return [_transposed(factor) if upper else factor, _info(info)]
+    factor, info = _op.linalg.cholesky(swap_last(x) if upper else x)
+    return [swap_last(factor) if upper else factor, _info(info)]
 
 
 @torch_op("cholesky")
@@ -189,15 +139,15 @@ def _cholesky(x: RelayExpr, upper: bool = False) -> RelayExpr:
 
 @torch_op("cholesky_solve")
 def _cholesky_solve(values: RelayExpr, factor: RelayExpr, upper: bool = False) -> RelayExpr:
-    lower = _transposed(factor) if upper else factor
-    inner = _solve_triangular(lower, values, False)
-    return _solve_triangular(_transposed(lower), inner, True)
+    lower = swap_last(factor) if upper else factor
+    inner = solve_triangular(lower, values, False)
+    return solve_triangular(swap_last(lower), inner, True)
 
 
 @torch_op("cholesky_inverse")
 def _cholesky_inverse(factor: RelayExpr, upper: bool = False) -> RelayExpr:
     size = infer_shape(factor)[-1]
-    return _cholesky_solve(_eye(size, size, infer_dtype(factor)), factor, upper)
+    return _cholesky_solve(eye(size, size, infer_dtype(factor)), factor, upper)
 
 
 @torch_op("linalg_solve_triangular")
@@ -205,9 +155,9 @@ def _linalg_solve_triangular(
     matrix: RelayExpr, values: RelayExpr, upper: bool, left: bool = True, unit: bool = False
 ) -> RelayExpr:
     if left:
-        return _solve_triangular(matrix, values, upper, unit)
-    turned = _solve_triangular(_transposed(matrix), _transposed(values), not upper, unit)
-    return _transposed(turned)
+        return solve_triangular(matrix, values, upper, unit)
+    turned = solve_triangular(swap_last(matrix), swap_last(values), not upper, unit)
+    return swap_last(turned)
 
 
 @torch_op("triangular_solve")
@@ -215,8 +165,8 @@ def _triangular_solve(
     values: RelayExpr, matrix: RelayExpr, upper: bool = True, transpose: bool = False,
     unit: bool = False,
 ) -> list[RelayExpr]:  # fmt: skip
-    a, b = _together(matrix, values)
-    given = _transposed(a) if transpose else a
+    a, b = together(matrix, values)
+    given = swap_last(a) if transpose else a
     return [_op.linalg.solve_triangular(given, b, upper != transpose, unit), a]
 
 
@@ -239,8 +189,8 @@ def _ormqr(
     transpose: bool = False,
 ) -> RelayExpr:  # fmt: skip
     full = _op.linalg.householder_product(vectors, factors, infer_shape(vectors)[-2])
-    turned = _transposed(full) if transpose else full
-    return matrix_product(*(_together(turned, other) if left else _together(other, turned)))
+    turned = swap_last(full) if transpose else full
+    return matmul(*(together(turned, other) if left else together(other, turned)))
 
 
 @torch_op("linalg_qr")
@@ -260,7 +210,7 @@ def _qr(x: RelayExpr, mode: str = "reduced") -> list[RelayExpr]:
 @torch_op("_linalg_eigh")
 def _eigh(x: RelayExpr, triangle: str = "L", with_vectors: bool = True) -> list[RelayExpr]:
     values, rows = _op.linalg.eigh(x, triangle.upper() == "U")
-    return [values, _transposed(rows) if with_vectors else constant(np.empty(0), infer_dtype(x))]
+    return [values, swap_last(rows) if with_vectors else constant(np.empty(0), infer_dtype(x))]
 
 
 @torch_op("_linalg_svd")
@@ -269,14 +219,14 @@ def _svd(
 ) -> list[RelayExpr]:
     *_, rows, columns = infer_shape(x)
     is_tall = rows > columns
-    values, square, others = _op.linalg.svd(_transposed(x) if is_tall else x)
+    values, square, others = _op.linalg.svd(swap_last(x) if is_tall else x)
     if not with_vectors:
         nothing = constant(np.empty(0), infer_dtype(x))
         return [nothing, values, nothing]
-    completed = _completed(_transposed(others)) if full else _transposed(others)
+    completed = _completed(swap_last(others)) if full else swap_last(others)
     if is_tall:
         return [completed, values, square]
-    return [_transposed(square), values, _transposed(completed)]
+    return [swap_last(square), values, swap_last(completed)]
 
 
 def _completed(columns: RelayExpr) -> RelayExpr:
@@ -286,10 +236,10 @@ def _completed(columns: RelayExpr) -> RelayExpr:
     """
     *batch, rows, count = infer_shape(columns)
     if not count:
-        return _spread(_eye(rows, rows, infer_dtype(columns)), batch)
+        return _op.broadcast_to(eye(rows, rows, infer_dtype(columns)), (*batch, rows, rows))
     found, factors = _op.linalg.householder_qr(columns)
     basis = _op.linalg.householder_product(found, factors, rows)
-    diagonal = _diagonal(found)
+    diagonal = diagonals(found)
     signs = _op.where(
         _op.less(diagonal, scalar_like(0.0, diagonal)),
         scalar_like(-1.0, diagonal), scalar_like(1.0, diagonal),
@@ -313,12 +263,12 @@ def _lstsq(
     share = as_number(cutoff)
     inverse = _inverses(sizes, sizes, None, share, max(rows, columns))
     counts = _op.greater(inverse, scalar_like(0.0, inverse))
-    inner = matrix_product(*_together(_transposed(left), b)) * _op.expand_dims(inverse, -1)
-    solution = matrix_product(*_together(_transposed(right), inner))
+    inner = matmul(*together(swap_last(left), b)) * _op.expand_dims(inverse, -1)
+    solution = matmul(*together(swap_last(right), inner))
     nothing = constant(np.empty(0), dtype)
     residuals = nothing
     if rows > columns and driver != "gelsy":
-        missed = matrix_product(*_together(matrix, solution)) - b
+        missed = matmul(*together(matrix, solution)) - b
         residuals = _op.sum(missed * missed, axis=[-2])
     ranks = _op.sum(_op.cast(counts, "int64"), axis=[-1])
     return [
@@ -362,10 +312,10 @@ def _pinv(x: RelayExpr, atol: Any = None, rtol: Any = None, hermitian: bool = Fa
     if hermitian:
         values, vectors = _eigh(x)
         inverses = _inverses(values, _op.abs(values), atol, rtol, rows)
-        return matrix_product(vectors * _op.expand_dims(inverses, -2), _transposed(vectors))
+        return matmul(vectors * _op.expand_dims(inverses, -2), swap_last(vectors))
     left, sizes, right = _svd(x)
     inverses = _inverses(sizes, sizes, atol, rtol, max(rows, columns))
-    return matrix_product(_transposed(right) * _op.expand_dims(inverses, -2), _transposed(left))
+    return matmul(swap_last(right) * _op.expand_dims(inverses, -2), swap_last(left))
 
 
 @torch_op("linalg_pinv", "pinverse")

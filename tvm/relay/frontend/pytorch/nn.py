@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import infer_shape, scalar_like
 from tvm.relay.frontend.open_resize import resize_to_open_extents
 from tvm.relay.frontend.products import matmul
 from tvm.relay.frontend.resize import Resizing, is_exact, resize_axes, resize_images
@@ -19,7 +17,6 @@ from .open_shapes import as_sizes, has_open, is_open, reshaped, size_of, sizes_o
 from .registry import (
     Converter,
     Rows,
-    as_ints,
     as_number,
     is_tensor,
     promoted,
@@ -37,8 +34,6 @@ def matrix_product(a: RelayExpr, b: RelayExpr, *_: Any) -> RelayExpr:
     left, right = promoted(a, b)
     if is_open(left) or is_open(right):
         return _open_product(left, right)
-    if infer_shape(left)[-1] == 0:
-        return _empty_product(left, right)
     return matmul(left, right)
 
 
@@ -56,12 +51,6 @@ def _open_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     left, right = [reshaped(x, [-1, *sizes_of(x)[-2:]]) for x in (a, b)]
     product = _op.nn.batch_matmul(left, right, transpose_b=False)
     return reshaped(product, [*sizes_of(a)[:-1], size_of(b, -1)])
-
-
-def _empty_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    """Zeros: sums of no products."""
-    shape = np.matmul(np.empty(infer_shape(a)), np.empty(infer_shape(b))).shape
-    return constant(np.zeros(shape), infer_dtype(a))
 
 
 @torch_op("linear")
@@ -178,19 +167,6 @@ def _interpolated(method: str) -> Converter:
     )
 
 
-def _in_one_row(resize: Converter) -> Converter:
-    """Sequences as images of one row."""
-
-    def convert(x: RelayExpr, size: Any, *options: Any) -> RelayExpr:
-        row, (*align, scale) = _op.expand_dims(x, 2), options
-        if size is not None:
-            return _op.squeeze(resize(row, [1, *as_ints(size)], *align), [2])
-        factor = scale[0] if isinstance(scale, (list, tuple)) else scale
-        return _op.squeeze(resize(row, None, *align, [1.0, factor]), [2])
-
-    return convert
-
-
 def _resize(x: RelayExpr, size: Any, scales: Sequence[Any], how: Resizing) -> RelayExpr:
     spatial = infer_shape(x)[2:]
     if size is not None:
@@ -199,20 +175,18 @@ def _resize(x: RelayExpr, size: Any, scales: Sequence[Any], how: Resizing) -> Re
             extents = [_op.reshape(w, (1,)) if is_tensor(w) else w for w in wanted]
             return resize_to_open_extents(x, extents, how)
     else:
-        given = scales[0] if isinstance(scales[0], (list, tuple)) else [scales[0]] * 2
+        given = scales[0] if isinstance(scales[0], (list, tuple)) else [scales[0]] * len(spatial)
         factors = [float(as_number(f)) for f in given]
         wanted = [int(dim * f) for dim, f in zip(spatial, factors, strict=True)]
         if how.coordinates != "align_corners" and not is_exact(spatial, wanted, factors):
-            return resize_axes(x, (2, 3), wanted, factors, how)
+            return resize_axes(x, range(2, 2 + len(wanted)), wanted, factors, how)
     return resize_images(x, wanted, how)
 
 
 _UPSAMPLING: Rows = {
-    "upsample_nearest2d": _nearest("asymmetric", "floor"),
+    "upsample_nearest1d upsample_nearest2d": _nearest("asymmetric", "floor"),
     "_upsample_nearest_exact2d": _nearest("half_pixel", "round_prefer_ceil"),
-    "upsample_bilinear2d": _interpolated("linear"),
+    "upsample_linear1d upsample_bilinear2d": _interpolated("linear"),
     "upsample_bicubic2d": _interpolated("cubic"),
-    "upsample_nearest1d": _in_one_row(_nearest("asymmetric", "floor")),
-    "upsample_linear1d": _in_one_row(_interpolated("linear")),
 }
 torch_ops(_UPSAMPLING)

@@ -14,7 +14,7 @@ from tvm.relay import qnn
 from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_dtype
 
-from .registry import CONVERTERS, Converter, as_number, torch_dtype, torch_op
+from .registry import CONVERTERS, Converter, Rows, as_number, torch_dtype, torch_op, torch_ops
 
 _QUANTIZED_TYPES = {12: "int8", 13: "uint8", 14: "int32"}
 
@@ -187,13 +187,6 @@ def _fake_quantize(
     return qnn.op.dequantize(within, step, zero, axis=axis)
 
 
-@torch_op("fake_quantize_per_channel_affine")
-def _fake_quantize_per_channel(
-    x: RelayExpr, scale: Any, zero_point: Any, axis: int, low: int, high: int
-) -> RelayExpr:
-    return _fake_quantize(x, scale, zero_point, low, high, axis)
-
-
 @torch_op("fused_moving_avg_obs_fake_quant")
 def _observed_fake_quantize(
     x: RelayExpr, observes: Any, is_on: RelayExpr, low: Any, high: Any, scale: RelayExpr,
@@ -224,32 +217,17 @@ def _in_range(x: RelayExpr, low: int, high: int) -> RelayExpr:
     return _op.clip(x, float(low), float(high))
 
 
-@torch_op("quantized_decomposed::quantize_per_tensor")
-def _quantize_decomposed(
-    x: RelayExpr, scale: Any, zero_point: Any, low: int, high: int, dtype: int
-) -> RelayExpr:
-    """Integers as an ordinary tensor, as programs of torch.export have them."""
-    return _quantize_channels_decomposed(x, scale, zero_point, -1, low, high, dtype)
-
-
 @torch_op("quantized_decomposed::quantize_per_channel")
-def _quantize_channels_decomposed(
+def _quantize_decomposed(
     x: RelayExpr, scale: Any, zero_point: Any, axis: int, low: int, high: int, dtype: int
 ) -> RelayExpr:
+    """Integers as an ordinary tensor, as programs of torch.export have them."""
     step, zero = _parameters(as_number(scale), as_number(zero_point))
     return _in_range(qnn.op.quantize(x, step, zero, axis, torch_dtype(dtype)), low, high)
 
 
-@torch_op("quantized_decomposed::dequantize_per_tensor")
-def _dequantize_decomposed(
-    x: RelayExpr, scale: Any, zero_point: Any, low: int, high: int, dtype: int,
-    out_dtype: int | None = None,
-) -> RelayExpr:  # fmt: skip
-    return _dequantize_channels_decomposed(x, scale, zero_point, -1, low, high, dtype, out_dtype)
-
-
 @torch_op("quantized_decomposed::dequantize_per_channel")
-def _dequantize_channels_decomposed(
+def _dequantize_decomposed(
     x: RelayExpr, scale: Any, zero_point: Any, axis: int, low: int, high: int, dtype: int,
     out_dtype: int | None = None,
 ) -> RelayExpr:  # fmt: skip
@@ -264,19 +242,21 @@ def _dequantize(x: Any) -> Any:
     return x.real() if isinstance(x, Quantized) else x
 
 
-@torch_op("int_repr")
-def _int_repr(x: Quantized) -> RelayExpr:
-    return x.data
-
-
-@torch_op("q_scale")
-def _q_scale(x: Quantized) -> float:
-    return x.scale
-
-
-@torch_op("q_zero_point")
-def _q_zero_point(x: Quantized) -> int:
-    return x.zero_point
+_STEPS: Rows = {
+    "fake_quantize_per_channel_affine": lambda x, scale, zero, axis, *limits: _fake_quantize(
+        x, scale, zero, *limits, axis
+    ),
+    "quantized_decomposed::quantize_per_tensor": lambda x, scale, zero, *rest: _quantize_decomposed(
+        x, scale, zero, -1, *rest
+    ),
+    "quantized_decomposed::dequantize_per_tensor": lambda x, scale, zero, *rest: (
+        _dequantize_decomposed(x, scale, zero, -1, *rest)
+    ),
+    "int_repr": lambda x: x.data,
+    "q_scale": lambda x: x.scale,
+    "q_zero_point": lambda x: x.zero_point,
+}
+torch_ops(_STEPS)
 
 
 def aware_operators() -> frozenset[str]:

@@ -12,7 +12,7 @@ from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 
 from .nn import linear
 from .quantized_layers import dynamic_dense, packed_cell
-from .registry import Rows, torch_op, torch_ops
+from .registry import Converter, Rows, torch_ops
 
 Weights = list[Any]
 State = list[RelayExpr]
@@ -53,55 +53,22 @@ def _rnn_cell(activation: Callable[[RelayExpr], RelayExpr]) -> Cell:
     return cell
 
 
-@torch_op("lstm")
-def _lstm(x: RelayExpr, states: list[RelayExpr], *args: Any) -> list[RelayExpr]:
-    return _run(x, states, _lstm_cell, *args)
-
-
-@torch_op("gru")
-def _gru(x: RelayExpr, state: RelayExpr, *args: Any) -> list[RelayExpr]:
-    return _run(x, [state], _gru_cell, *args)
-
-
-_LAYERS: Rows = {
-    "rnn_tanh": lambda x, state, *args: _run(x, [state], _rnn_cell(_op.tanh), *args),
-    "rnn_relu": lambda x, state, *args: _run(x, [state], _rnn_cell(_op.nn.relu), *args),
-    "quantized_lstm": lambda x, states, cells, has_biases, *args: _lstm(
-        x, states, _packed_weights(_cells(cells)), True, *args[:5]
-    ),
-    "quantized_gru": lambda x, state, cells, has_biases, *args: _gru(
-        x, state, _packed_weights(_cells(cells)), True, *args
-    ),
-    "quantized::quantized_lstm_cell_dynamic": lambda x, states, by_input, by_state, *_: (
-        _single_step(_lstm_cell, x, states, (by_input, by_state))
-    ),
-    "quantized::quantized_gru_cell_dynamic": lambda x, state, by_input, by_state, *_: _single_step(
-        _gru_cell, x, [state], (by_input, by_state)
-    )[0],
-    "quantized::quantized_rnn_tanh_cell_dynamic": lambda x, state, by_input, by_state, *_: (
-        _single_step(_rnn_cell(_op.tanh), x, [state], (by_input, by_state))[0]
-    ),
-    "quantized::quantized_rnn_relu_cell_dynamic": lambda x, state, by_input, by_state, *_: (
-        _single_step(_rnn_cell(_op.nn.relu), x, [state], (by_input, by_state))[0]
-    ),
-}
-torch_ops(_LAYERS)
-
-
-def _packed_weights(cells: list[Any]) -> list[Any]:
+def _packed_weights(cells: Any) -> list[Any]:
+    if not isinstance(cells, list) or any([isinstance(cell, RelayExpr) for cell in cells]):
+        raise OpAttributeUnImplemented("recurrent layers require a batch of padded sequences")
     return [part for cell in cells for part in (*packed_cell(cell), None, None)]
 
 
-def _cells(cells: Any) -> list[Any]:
-    if isinstance(cells, list) and not any([isinstance(cell, RelayExpr) for cell in cells]):
-        return cells
-    raise OpAttributeUnImplemented("recurrent layers require a batch of padded sequences")
-
-
-def _single_step(cell: Cell, x: RelayExpr, state: State, packed: tuple[Any, Any]) -> State:
+def _single_step(cell: Cell) -> Converter:
     """One step of a cell on its own, with packed weights of dynamic quantisation."""
-    by_input, by_state = [dynamic_dense(p, reduce_range=True) for p in packed]
-    return cell(by_input(x), state, [by_input, by_state, None, None, None])
+
+    def convert(x: RelayExpr, state: Any, *packed: Any) -> Any:
+        by_input, by_state = [dynamic_dense(p, reduce_range=True) for p in packed[:2]]
+        states = state if isinstance(state, list) else [state]
+        found = cell(by_input(x), states, [by_input, by_state, None, None, None])
+        return found if isinstance(state, list) else found[0]
+
+    return convert
 
 
 def _run(
@@ -151,3 +118,22 @@ def _run_layer(
         state = cell(_op.squeeze(parts[step], [0]), state, weights)
         outputs[step] = state[0]
     return _op.stack([outputs[step] for step in range(steps)], 0), state
+
+
+_LAYERS: Rows = {
+    "lstm": lambda x, states, *args: _run(x, states, _lstm_cell, *args),
+    "gru": lambda x, state, *args: _run(x, [state], _gru_cell, *args),
+    "rnn_tanh": lambda x, state, *args: _run(x, [state], _rnn_cell(_op.tanh), *args),
+    "rnn_relu": lambda x, state, *args: _run(x, [state], _rnn_cell(_op.nn.relu), *args),
+    "quantized_lstm": lambda x, states, cells, has_biases, *args: _run(
+        x, states, _lstm_cell, _packed_weights(cells), True, *args[:5]
+    ),
+    "quantized_gru": lambda x, state, cells, has_biases, *args: _run(
+        x, [state], _gru_cell, _packed_weights(cells), True, *args
+    ),
+    "quantized::quantized_lstm_cell_dynamic": _single_step(_lstm_cell),
+    "quantized::quantized_gru_cell_dynamic": _single_step(_gru_cell),
+    "quantized::quantized_rnn_tanh_cell_dynamic": _single_step(_rnn_cell(_op.tanh)),
+    "quantized::quantized_rnn_relu_cell_dynamic": _single_step(_rnn_cell(_op.nn.relu)),
+}
+torch_ops(_LAYERS)

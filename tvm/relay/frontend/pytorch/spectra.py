@@ -16,7 +16,17 @@ from tvm.relay.op.signal import dft
 from tvm.relay.op.signal import stft as sliding_transform
 
 from .complexes import Complex, as_complex, conjugate, from_pairs, scaled
-from .registry import CONVERTERS, Rows, as_float, as_ints, as_number, axes_of, torch_op, torch_ops
+from .registry import (
+    CONVERTERS,
+    Converter,
+    Rows,
+    as_float,
+    as_ints,
+    as_number,
+    axes_of,
+    torch_op,
+    torch_ops,
+)
 
 
 def _transform(z: Complex, axis: int, inverse: bool, norm: Any) -> Complex:
@@ -61,12 +71,10 @@ def _whole(x: Any, extent: Any, dim: Any, norm: Any, inverse: bool) -> Complex:
     return _transform(z, axis, inverse, norm)
 
 
-@torch_op("fft_fft")
 def _fft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Complex:
     return _whole(x, n, dim, norm, False)
 
 
-@torch_op("fft_ifft")
 def _ifft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Complex:
     return _whole(x, n, dim, norm, True)
 
@@ -77,12 +85,10 @@ def _half(z: Complex, axis: int) -> Complex:
     return z.map(lambda part: _op.strided_slice(part, [0], [count], [1], [axis]))
 
 
-@torch_op("fft_rfft")
 def _rfft(x: RelayExpr, n: Any = None, dim: Any = -1, norm: Any = None) -> Complex:
     return _half(_fft(x, n, dim, norm), _axis(x, dim))
 
 
-@torch_op("fft_ihfft")
 def _ihfft(x: RelayExpr, n: Any = None, dim: Any = -1, norm: Any = None) -> Complex:
     return _half(_ifft(x, n, dim, norm), _axis(x, dim))
 
@@ -101,16 +107,22 @@ def _mirrored(x: Any, n: Any, axis: int) -> Complex:
     ])  # fmt: skip
 
 
-@torch_op("fft_irfft")
-def _irfft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> RelayExpr:
-    axis = _axis(x, dim)
-    return _transform(_mirrored(x, n, axis), axis, True, norm).real
+def _real(inverse: bool) -> Converter:
+    """The real signal of a spectrum with conjugate halves, or the spectrum of such a signal."""
+
+    def convert(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> RelayExpr:
+        axis = _axis(x, dim)
+        return _transform(_mirrored(x, n, axis), axis, inverse, norm).real
+
+    return convert
 
 
-@torch_op("fft_hfft")
-def _hfft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> RelayExpr:
-    axis = _axis(x, dim)
-    return _transform(_mirrored(x, n, axis), axis, False, norm).real
+_irfft, _hfft = _real(inverse=True), _real(inverse=False)
+_ONE_AXIS: Rows = {
+    "fft_fft": _fft, "fft_ifft": _ifft, "fft_rfft": _rfft, "fft_ihfft": _ihfft,
+    "fft_irfft": _irfft, "fft_hfft": _hfft,
+}  # fmt: skip
+torch_ops(_ONE_AXIS)
 
 
 # ---- several axes
@@ -133,40 +145,40 @@ def _each(x: Any, axes: Sequence[int], sizes: Sequence[Any], norm: Any, inverse:
     return x
 
 
-def _define(suffix: str, default: Any) -> None:
-    @torch_op(f"fft_fft{suffix}")
-    def _fftn(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
-        return _each(as_complex(x), *_axes(x, s, dim), norm, False)
+def _all_axes(inverse: bool, default: Any) -> Converter:
+    return lambda x, s=None, dim=default, norm=None: _each(
+        as_complex(x), *_axes(x, s, dim), norm, inverse
+    )
 
-    @torch_op(f"fft_ifft{suffix}")
-    def _ifftn(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
-        return _each(as_complex(x), *_axes(x, s, dim), norm, True)
 
-    @torch_op(f"fft_rfft{suffix}")
-    def _rfftn(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
+def _last_first(last: Converter, inverse: bool, default: Any) -> Converter:
+    """A half transform of the last axis, then whole ones of the others."""
+
+    def convert(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
         axes, sizes = _axes(x, s, dim)
-        return _each(_rfft(x, sizes[-1], axes[-1], norm), axes[:-1], sizes[:-1], norm, False)
+        return _each(last(x, sizes[-1], axes[-1], norm), axes[:-1], sizes[:-1], norm, inverse)
 
-    @torch_op(f"fft_ihfft{suffix}")
-    def _ihfftn(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
+    return convert
+
+
+def _last_behind(last: Converter, inverse: bool, default: Any) -> Converter:
+    def convert(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
         axes, sizes = _axes(x, s, dim)
-        return _each(_ihfft(x, sizes[-1], axes[-1], norm), axes[:-1], sizes[:-1], norm, True)
+        rest = _each(as_complex(x), axes[:-1], sizes[:-1], norm, inverse)
+        return last(rest, sizes[-1], axes[-1], norm)
 
-    @torch_op(f"fft_irfft{suffix}")
-    def _irfftn(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
-        axes, sizes = _axes(x, s, dim)
-        rest = _each(as_complex(x), axes[:-1], sizes[:-1], norm, True)
-        return _irfft(rest, sizes[-1], axes[-1], norm)
-
-    @torch_op(f"fft_hfft{suffix}")
-    def _hfftn(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
-        axes, sizes = _axes(x, s, dim)
-        rest = _each(as_complex(x), axes[:-1], sizes[:-1], norm, False)
-        return _hfft(rest, sizes[-1], axes[-1], norm)
+    return convert
 
 
-_define("2", (-2, -1))
-_define("n", None)
+for _suffix, _default in (("2", (-2, -1)), ("n", None)):
+    torch_ops({
+        f"fft_fft{_suffix}": _all_axes(False, _default),
+        f"fft_ifft{_suffix}": _all_axes(True, _default),
+        f"fft_rfft{_suffix}": _last_first(_rfft, False, _default),
+        f"fft_ihfft{_suffix}": _last_first(_ihfft, True, _default),
+        f"fft_irfft{_suffix}": _last_behind(_irfft, True, _default),
+        f"fft_hfft{_suffix}": _last_behind(_hfft, False, _default),
+    })  # fmt: skip
 
 
 # ---- what torch's functions come down to; the numbers name what to divide by
