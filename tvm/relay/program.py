@@ -14,6 +14,7 @@ from tvm.ir.type import TensorType
 from tvm.relay.expr import Constant, Var, const
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
+from tvm.runtime.executor.inputs import as_width
 from tvm.runtime.executor.mistakes import warn_of_unknown
 from tvm.runtime.ndarray import NDArray
 
@@ -58,6 +59,8 @@ def _constant_for(param: Var, value: Any) -> Constant:
     array = value if isinstance(value, NDArray) else nd.array(np.asarray(value))
     expected = param.type_annotation
     if isinstance(expected, TensorType) and not expected.is_dynamic:
+        if not isinstance(value, NDArray) and array.dtype != expected.dtype:
+            array = _converted(array, np.asarray(value), expected)
         found = (tuple(array.shape), str(array.dtype))
         wanted = (expected.concrete_shape, str(expected.dtype))
         if found != wanted:
@@ -66,6 +69,14 @@ def _constant_for(param: Var, value: Any) -> Constant:
                 f"got {found[1]} of shape {found[0]}"
             )
     return const(array)
+
+
+def _converted(array: NDArray, value: np.ndarray[Any, Any], expected: TensorType) -> NDArray:
+    """Numbers of the host in the parameter's type: another width, or integers as floats."""
+    element = expected.dtype.numpy
+    if value.dtype.kind in "iu" and element.kind == "f":
+        return nd.array(value.astype(element))
+    return nd.array(as_width(value, element)) if value.dtype.kind in "biuf" else array
 
 
 def as_module(mod: Any, params: Params | None) -> IRModule:

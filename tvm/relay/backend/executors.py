@@ -12,10 +12,11 @@ import tvm.runtime.ndarray as nd
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.type import TupleType, Type
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import Constant, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind, free_vars
+from tvm.runtime.executor.inputs import as_width
 
 
 @dataclass
@@ -81,9 +82,18 @@ def _by_name(call: Callable[..., Any], func: Function) -> Callable[..., Any]:
             raise ValueError(f"values are missing for the parameters {missing}")
         if len(args) > len(names):
             raise ValueError(f"the function takes {len(names)} arguments, got {len(args)}")
-        return call(*args, *[kwargs[n] for n in rest])
+        values = [*args, *[kwargs[n] for n in rest]]
+        return call(*[_of_type(value, p) for value, p in zip(values, func.params, strict=True)])
 
     return wrapper
+
+
+def _of_type(value: Any, param: Var) -> Any:
+    """Numbers in the width that a parameter has, where the program says it."""
+    ty = param.type_annotation
+    if not isinstance(ty, TensorType) or not isinstance(value, (np.ndarray, np.generic)):
+        return value
+    return as_width(np.asarray(value), ty.dtype.numpy)
 
 
 def as_array(value: Any) -> nd.NDArray:

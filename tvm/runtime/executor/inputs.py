@@ -12,7 +12,8 @@ from tvm.runtime.ndarray import NDArray, array, from_dlpack, share_numpy
 def as_tensor(key: str | int, value: Any, element: np.dtype[Any]) -> NDArray:
     """The value of input ``key`` as an array, without a copy where that is possible.
 
-    Numbers, lists and numpy arrays of another width become ``element``; other arrays stay as they are.
+    Numbers, lists and numpy arrays of another width become ``element``, as do integers of the other
+    sign that fit; other arrays stay as they are.
     """
     if isinstance(value, NDArray):
         return value
@@ -22,10 +23,24 @@ def as_tensor(key: str | int, value: Any, element: np.dtype[Any]) -> NDArray:
         if hasattr(value, "__dlpack__"):
             return from_dlpack(value)
         value = _as_numpy(key, value, element)
-    if value.dtype != element and value.dtype.kind == element.kind:
-        value = value.astype(element)
+    value = as_width(value, element)
     compact = value.flags.c_contiguous and value.dtype.isnative and value.dtype.kind in "biuf"
     return share_numpy(value) if compact else array(value)
+
+
+def as_width(value: np.ndarray[Any, Any], element: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Numbers of another width as ``element``; integers of the other sign where all of them fit."""
+    kinds = {value.dtype.kind, element.kind}
+    if value.dtype == element or (len(kinds) == 2 and not _fits(value, element)):
+        return value
+    return value.astype(element)
+
+
+def _fits(value: np.ndarray[Any, Any], element: np.dtype[Any]) -> bool:
+    if {value.dtype.kind, element.kind} != {"i", "u"}:
+        return False
+    limits = np.iinfo(element)
+    return not value.size or bool(value.min() >= limits.min and value.max() <= limits.max)
 
 
 def _as_numpy(key: str | int, value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -73,7 +73,8 @@ class ModelExecutor:
             The input's name or number.
         value : NDArray or array_like
             Its value, of exactly the input's shape. Numbers, lists and numpy arrays of another width
-            are converted, as from float64 to float32; other arrays need the input's dtype.
+            are converted, as from float64 to float32, integers of the other sign where they fit;
+            other arrays need the input's dtype.
         params : dict
             More inputs by name; names that the model does not use are ignored, since compilation
             may have folded them away. Of those that resemble an input's, a warning says so.
