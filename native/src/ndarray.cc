@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "strided_copy.h"
+
 namespace tvm {
 namespace runtime {
 namespace {
@@ -95,77 +97,6 @@ void CheckContiguous(const DLTensor& tensor, const char* what) {
 }
 
 char* DataOf(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
-
-// Bytes from one element to the next, along each axis.
-std::vector<int64_t> ByteSteps(const DLTensor& tensor) {
-  std::vector<int64_t> steps(tensor.ndim);
-  int64_t step = static_cast<int64_t>(ElementBytes(tensor.dtype));
-  for (int i = tensor.ndim - 1; i >= 0; --i) {
-    steps[i] = tensor.strides ? tensor.strides[i] * static_cast<int64_t>(ElementBytes(tensor.dtype)) : step;
-    step *= tensor.shape[i];
-  }
-  return steps;
-}
-
-// Copies between arrays of one shape whose elements may lie anywhere.
-struct StridedCopy {
-  const int64_t* shape;
-  int ndim;
-  std::vector<int64_t> from_steps;
-  std::vector<int64_t> to_steps;
-  int64_t item;
-
-  void Run(const char* from, char* to, int axis) const {
-    if (axis == ndim) {
-      std::memcpy(to, from, item);
-    } else if (axis == ndim - 1) {
-      Row(from, to, axis);
-    } else {
-      for (int64_t i = 0; i < shape[axis]; ++i) Run(from + i * from_steps[axis], to + i * to_steps[axis], axis + 1);
-    }
-  }
-
- private:
-  void Row(const char* from, char* to, int axis) const {
-    bool is_compact = from_steps[axis] == item && to_steps[axis] == item;
-    if (is_compact) {
-      std::memcpy(to, from, shape[axis] * item);
-      return;
-    }
-    switch (item) {
-      case 1: return Elements<1>(from, to, axis);
-      case 2: return Elements<2>(from, to, axis);
-      case 4: return Elements<4>(from, to, axis);
-      case 8: return Elements<8>(from, to, axis);
-    }
-    for (int64_t i = 0; i < shape[axis]; ++i) {
-      std::memcpy(to + i * to_steps[axis], from + i * from_steps[axis], item);
-    }
-  }
-
-  template <size_t kItem>
-  void Elements(const char* from, char* to, int axis) const {
-    for (int64_t i = 0; i < shape[axis]; ++i) {
-      std::memcpy(to + i * to_steps[axis], from + i * from_steps[axis], kItem);
-    }
-  }
-};
-
-void CopyStrided(const DLTensor& from, const DLTensor& to) {
-  bool is_same = from.ndim == to.ndim && TypeEqual(from.dtype, to.dtype) &&
-                 std::equal(from.shape, from.shape + from.ndim, to.shape);
-  if (!is_same) {
-    ThrowValueError("a copy of an array with strides needs equal shapes and dtypes, got ", ShapeText(from.shape, from.ndim),
-                    " ", DLDataType2String(from.dtype), " to ", ShapeText(to.shape, to.ndim), " ",
-                    DLDataType2String(to.dtype));
-  }
-  if (from.device.device_type != kDLCPU || to.device.device_type != kDLCPU) {
-    ThrowValueError("a copy between devices needs contiguous arrays, got one with strides");
-  }
-  if (CountElements(from.shape, from.ndim) == 0) return;
-  StridedCopy{from.shape, from.ndim, ByteSteps(from), ByteSteps(to), static_cast<int64_t>(ElementBytes(from.dtype))}.Run(
-      DataOf(from), DataOf(to), 0);
-}
 
 // The bytes as a compact tensor on the host with the extents of `like`.
 DLTensor HostTensor(const DLTensor& like, const void* data, size_t nbytes) {

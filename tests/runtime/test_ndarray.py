@@ -11,6 +11,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tvm.runtime.ndarray as nd
 from tvm.runtime import Device
@@ -50,6 +52,19 @@ def test_python_numbers_and_lists() -> None:
     assert nd.array([[1.0, 2.0]]).shape == (1, 2)
     with pytest.raises(TypeError, match="array needs numbers"):
         nd.array(["a"])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64"])
+@given(data=st.data())
+def test_views_are_copied_compact(dtype: str, data: st.DataObject) -> None:
+    shape = data.draw(st.lists(st.sampled_from([1, 2, 3, 65, 130]), min_size=1, max_size=3))
+    whole = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+    view = whole.transpose(data.draw(st.permutations(range(len(shape)))))
+    steps = st.sampled_from([slice(None), slice(None, None, -1), slice(None, None, 2), slice(1, 3)])
+    view = view[tuple(data.draw(steps) for _ in shape)]
+    if data.draw(st.booleans()):
+        view = np.broadcast_to(view, (2, *view.shape))  # which may not be written to
+    np.testing.assert_array_equal(nd.array(view).numpy(), view)
 
 
 def test_strided_numpy_is_copied_compact() -> None:

@@ -77,6 +77,32 @@ cdef class NDArrayBase:
         finally:
             PyBuffer_Release(&view)
 
+    def _copy_from_strided(self, source):
+        """Copy from a Python buffer of the same shape, whose elements have this array's dtype and lie anywhere."""
+        cdef Py_buffer view
+        cdef DLTensor* tensor = writable(self)
+        cdef DLTensor host = tensor[0]
+        cdef int64_t* strides
+        PyObject_GetBuffer(source, &view, PyBUF_STRIDED_RO)
+        strides = <int64_t*>malloc((2 * view.ndim + 1) * sizeof(int64_t))
+        try:
+            if strides == NULL:
+                raise MemoryError()
+            if view.itemsize != (tensor.dtype.bits * tensor.dtype.lanes + 7) // 8:
+                raise ValueError(f"a copy requires elements of {self.dtype}, got {view.itemsize} bytes for each")
+            for i in range(view.ndim):
+                if view.strides[i] % view.itemsize != 0:
+                    raise ValueError("a copy requires strides of whole elements")
+                strides[i] = view.strides[i] // view.itemsize
+                strides[view.ndim + i] = view.shape[i]
+            host.data, host.byte_offset, host.ndim = view.buf, 0, view.ndim
+            host.device = DLDevice(<DLDeviceType>1, 0)
+            host.strides, host.shape = strides, strides + view.ndim
+            check(TVMArrayCopyFromTo(&host, tensor, NULL))
+        finally:
+            free(strides)
+            PyBuffer_Release(&view)
+
     def _copy_to_buffer(self, target):
         cdef Py_buffer view
         cdef DLTensor* tensor = live(self)

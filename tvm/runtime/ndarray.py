@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
@@ -259,43 +259,13 @@ def array(
     result = _allocate(arr.shape, _dtype_of_numpy(element), device, mem_scope)
     if element.kind == "V" or not element.isnative:
         return result.copyfrom(arr)
-    if not arr.flags.c_contiguous:
-        return _gather(result, arr)
-    result._copy_from_buffer(arr)
+    if arr.flags.c_contiguous:
+        result._copy_from_buffer(arr)
+    elif device.device_type == cpu().device_type and not any(np.mod(arr.strides, arr.itemsize)):
+        result._copy_from_strided(arr)
+    else:
+        result.copyfrom(arr)
     return result
-
-
-def _gather(target: NDArray, arr: np.ndarray[Any, Any]) -> NDArray:
-    """Copy elements that lie apart, without a compact copy on the way where numpy can."""
-    if arr.dtype.kind not in "iuf" or target.device.device_type != cpu().device_type:
-        return target.copyfrom(arr)
-    place = np.from_dlpack(target)
-    row = arr.itemsize * arr.shape[-1]
-    if row in _WORDS and arr.strides[-1] == arr.itemsize < row:
-        place, arr = place.view(f"u{row}"), arr.view(f"u{row}")
-    for part in _blocks(arr):
-        place[part] = arr[part]
-    return target
-
-
-_WORDS = (2, 4, 8)  # bytes of elements that stay side by side, and are copied as one
-_BLOCK = 64  # elements of a line of a block: four lines of a cache in float32
-
-
-def _blocks(arr: np.ndarray[Any, Any]) -> Iterator[tuple[slice, ...]]:
-    """Parts of an array whose elements lie side by side along another axis than the last: each
-    line of memory that such a part reads or writes is still in the cache for the next one."""
-    last = arr.ndim - 1
-    near = min(range(arr.ndim), key=lambda axis: abs(arr.strides[axis]), default=last)
-    whole = [slice(None)] * arr.ndim
-    if near == last or min(arr.shape[near], arr.shape[last]) <= _BLOCK:
-        yield tuple(whole)
-        return
-    for first in range(0, arr.shape[near], _BLOCK):
-        whole[near] = slice(first, first + _BLOCK)
-        for begin in range(0, arr.shape[last], _BLOCK):
-            whole[last] = slice(begin, begin + _BLOCK)
-            yield tuple(whole)
 
 
 def empty(
