@@ -7,6 +7,7 @@ builds: code is generated for its processor. The target's text stays the classic
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from .cpu_features import X86_CPUS, host_feature_set, named_features, with_implied, without
 from .host import host_caches, host_cores, host_features, host_name
@@ -80,7 +81,7 @@ def cpu_info(target: Target | None = None) -> CpuInfo:
     triple = target_triple(target.attrs)
     arch = triple.split("-")[0]
     base = host_feature_set() if native else named_features(triple, name)
-    features = _adjusted(base, target.mattr)
+    features = _adjusted(base, tuple(target.mattr))
     caches = host_caches() if native or name == host_name() else {}
     bits, registers = _vectors(arch, features)
     return CpuInfo(
@@ -133,12 +134,13 @@ def _vectors(arch: str, features: frozenset[str]) -> tuple[int, int]:
 def llvm_features(target: Target) -> frozenset[str]:
     """All features that LLVM gives the target's processor; :func:`cpu_info` has those for schedules."""
     if is_native(target):
-        return _adjusted(host_feature_set(), target.mattr)
+        return _adjusted(host_feature_set(), tuple(target.mattr))
     name, triple = machine_cpu(target), target_triple(target.attrs)
     return processor_features(triple, name, ",".join(target.mattr))
 
 
-def _adjusted(base: frozenset[str], mattr: list[str]) -> frozenset[str]:
+@cache
+def _adjusted(base: frozenset[str], mattr: tuple[str, ...]) -> frozenset[str]:
     """The features with those that are given by hand, and all that they imply."""
     features = with_implied(base)
     for item in mattr:

@@ -7,6 +7,7 @@ element-wise ones, then injective ones, then injective ones into tuples already 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -49,7 +50,7 @@ class Group:
     anchor: GraphNode | None = None  # the complex operator that the schedule follows
     parent: Group | None = None
     members: list[GraphNode] = field(default_factory=list)
-    has_shared: bool = False  # whether a member is used more than once
+    most_paths: int = 1  # from a member to the root, at most
 
     def find(self) -> Group:
         """The group that this one was merged into."""
@@ -103,7 +104,7 @@ class Partitioner:
         self.nodes = nodes
         self.max_depth = max_depth
         self.groups = [
-            Group(n, n.pattern, _anchor(n), members=[n], has_shared=len(n.outputs) > 1)
+            Group(n, n.pattern, _anchor(n), members=[n], most_paths=max(len(n.outputs), 1))
             for n in nodes
         ]
 
@@ -159,9 +160,11 @@ class Partitioner:
         if passed is None:
             return
         groups = self._groups_of([node, *passed], sink)
-        if sum([len(group.members) for group in groups]) > self.max_depth:
+        count = sum([len(group.members) for group in groups])
+        if count > self.max_depth:
             return
-        if any([group.has_shared for group in groups]) and _expanded(groups) > MAX_EXPANDED:
+        most = count * math.prod([group.most_paths for group in groups])
+        if most > MAX_EXPANDED and _expanded(groups) > MAX_EXPANDED:
             return
         target = self.groups[sink.index]
         for member in (node, *passed):
@@ -215,7 +218,7 @@ def _merge(child: Group, parent: Group) -> None:
     if child is parent:
         return
     parent.members += child.members
-    parent.has_shared |= child.has_shared
+    parent.most_paths = min(parent.most_paths * child.most_paths, MAX_EXPANDED)
     child.parent = parent
     if child.anchor is not None:
         assert parent.anchor is None, "two complex operators cannot share a kernel"
