@@ -206,5 +206,11 @@ def test_constraints_as_one_argument() -> None:
     assert arith.solve_linear_equations(problem).src_to_dst[x].value == 3
     with pytest.raises(TVMError, match="say their variables"):
         arith.solve_linear_equations(problem, [x])
-    with pytest.raises(TVMError, match="requires the variables to solve them for"):
-        arith.solve_linear_inequalities([x < y])
+
+
+def test_without_unknowns_equations_stay() -> None:
+    x, y = te.var("x"), te.var("y")
+    equations = [tir.EQ(x + y, 20), tir.EQ(x - y, 10)]
+    found = arith.solve_linear_equations(equations)
+    assert not found.src_to_dst and not found.dst_to_src and not found.src.variables
+    assert structural_equal(list(found.dst.relations), equations, map_free_vars=False)

@@ -92,3 +92,12 @@ def test_systems_of_equal_solutions_are_told_from_others() -> None:
     broken = arith.IntConstraintsTransform(found.src, found.dst, wrong, found.dst_to_src)
     with pytest.raises(AssertionError, match="is false for"):
         tvm.testing.check_int_constraints_trans_consistency(broken)
+
+
+def test_conditions_of_many_values_are_compiled() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    ranges = {x: tvm.ir.Range(-50, 51), y: tvm.ir.Range(3, 103)}
+    below = tir.floordiv(x, y) <= x
+    tvm.testing.check_bool_expr_is_true(below, ranges, x >= 0)
+    with pytest.raises(AssertionError, match="is false for x = -50, y = 3"):
+        tvm.testing.check_bool_expr_is_true(below, ranges, x < 0)

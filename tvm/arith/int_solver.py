@@ -122,6 +122,8 @@ def solve_linear_equations(
         relation is false if nothing solves them.
     """
     src = _constraints(equations, variables, ranges)
+    if not src.variables:
+        return IntConstraintsTransform(src, src, {}, {})
     form = DiagonalForm(src.variables, src.relations)
     if form.is_contradiction:
         return _without_solution(src)
@@ -225,9 +227,7 @@ def _constraints(
         if variables is not None or ranges is not None:
             raise TVMError("IntConstraints say their variables and ranges themselves")
         return equations
-    if variables is None:
-        raise TVMError("a list of equations requires the variables to solve them for, got None")
-    return IntConstraints(variables, ranges, [as_expr(equation) for equation in equations])
+    return IntConstraints(variables or (), ranges, [as_expr(equation) for equation in equations])
 
 
 def _without_solution(src: IntConstraints) -> IntConstraintsTransform:

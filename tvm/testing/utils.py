@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tvm import arith, tir
+from tvm import arith, te, tir
+from tvm.driver import build
+from tvm.runtime import ndarray as nd
 from tvm.tir.interp import Interpreter
 
 
@@ -29,6 +32,10 @@ def assert_prim_expr_equal(lhs: tir.PrimExpr, rhs: tir.PrimExpr) -> None:
         raise ValueError(f"{lhs} and {rhs} are not equal")
 
 
+# values that a condition is interpreted for: compiling takes as long
+MOST_INTERPRETED = 3000
+
+
 def check_bool_expr_is_true(
     bool_expr: tir.PrimExpr, vranges: Mapping[tir.Var, Any], cond: tir.PrimExpr | None = None
 ) -> None:
@@ -44,14 +51,41 @@ def check_bool_expr_is_true(
         Values for which it does not hold are left out.
     """
     machine = Interpreter()
-    variables = list(vranges)
-    for values in product(*[_range(vranges[v], machine) for v in variables]):
-        machine.env.update(dict(zip(variables, values, strict=True)))
-        if cond is not None and not machine.visit(cond):
-            continue
-        if not machine.visit(bool_expr):
-            where = ", ".join(f"{v.name} = {x}" for v, x in zip(variables, values, strict=True))
-            raise AssertionError(f"{bool_expr} is false for {where}")
+    domains = {var: _range(bounds, machine) for var, bounds in vranges.items()}
+    claim = bool_expr if cond is None else tir.any(tir.Not(cond), bool_expr)
+    many = math.prod([len(domain) for domain in domains.values()]) > MOST_INTERPRETED
+    failure = _first_failure_compiled(claim, domains) if many else _first_failure(claim, domains)
+    if failure is not None:
+        where = ", ".join(f"{v.name} = {x}" for v, x in zip(domains, failure, strict=True))
+        raise AssertionError(f"{bool_expr} is false for {where}")
+
+
+def _first_failure(claim: tir.PrimExpr, domains: Mapping[tir.Var, range]) -> tuple[int, ...] | None:
+    machine = Interpreter()
+    for values in product(*domains.values()):
+        machine.env.update(dict(zip(domains, values, strict=True)))
+        if not machine.visit(claim):
+            return values
+    return None
+
+
+def _first_failure_compiled(
+    claim: tir.PrimExpr, domains: Mapping[tir.Var, range]
+) -> tuple[int, ...] | None:
+    shape = [len(domain) for domain in domains.values()]
+
+    def holds(*places: tir.Var) -> tir.PrimExpr:
+        starts = zip(domains.items(), places, strict=True)
+        values = {var: tir.Cast(var.dtype, i + domain.start) for (var, domain), i in starts}
+        return tir.Cast("int8", tir.stmt_functor.substitute(claim, values))
+
+    result = te.compute(shape, holds)
+    found = nd.empty(shape, "int8")
+    build(te.create_schedule(result.op), [result], "llvm")(found)
+    failures = np.argwhere(found.numpy() == 0)
+    if not len(failures):
+        return None
+    return tuple([d.start + int(i) for d, i in zip(domains.values(), failures[0], strict=True)])
 
 
 def check_int_constraints_trans_consistency(
