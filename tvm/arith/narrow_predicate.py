@@ -20,7 +20,7 @@ from tvm.tir import op
 from .analyzer import Analyzer
 from .pattern import uses
 
-_GREATER = {tir.GT: tir.LT, tir.GE: tir.LE}
+_GREATER = (tir.GT, tir.GE)
 
 
 class _NotMonotonic(Exception):
@@ -48,7 +48,8 @@ def narrow_predicate_expression(
     """
     if not expr.dtype.is_bool:
         raise TypeError(f"narrow_predicate_expression requires a condition, got {expr.dtype}")
-    return _Narrower(free_parameters).condition(expr, True)
+    narrowed: PrimExpr = _Narrower(free_parameters).condition(expr, True)
+    return narrowed
 
 
 class _Narrower:
@@ -63,7 +64,7 @@ class _Narrower:
             for var, domain in ranges.items()
         }
 
-    def condition(self, e: Any, narrow: bool) -> PrimExpr:
+    def condition(self, e: Any, narrow: bool) -> Any:
         """The condition narrowed, or widened: inside a negation it is the other way round."""
         cls = type(e)
         if cls in (tir.And, tir.Or):
@@ -71,14 +72,14 @@ class _Narrower:
         if cls is tir.Not:
             inner = self.condition(e.a, not narrow)
             if inner is e.a:
-                return e  # type: ignore[no-any-return]
+                return e
             return op.logical_not(inner) if type(inner) is tir.IntImm else tir.Not(inner)
         try:
             return self._comparison(e, narrow)
         except _NotMonotonic:
             return tir.const(not narrow, "bool")
 
-    def _comparison(self, e: Any, narrow: bool) -> PrimExpr:
+    def _comparison(self, e: Any, narrow: bool) -> Any:
         cls = type(e)
         if cls in (tir.EQ, tir.NE) and uses(e, self.variables):
             part, join = (tir.LE, tir.And) if cls is tir.EQ else (tir.LT, tir.Or)

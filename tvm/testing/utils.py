@@ -15,6 +15,7 @@ import numpy as np
 from tvm import arith, te, tir
 from tvm.driver import build
 from tvm.runtime import ndarray as nd
+from tvm.tir import op
 from tvm.tir.interp import Interpreter
 
 
@@ -76,7 +77,7 @@ def _first_failure_compiled(
 
     def holds(*places: tir.Var) -> tir.PrimExpr:
         starts = zip(domains.items(), places, strict=True)
-        values = {var: tir.Cast(var.dtype, i + domain.start) for (var, domain), i in starts}
+        values = {var: op.cast(i + domain.start, var.dtype) for (var, domain), i in starts}
         return tir.Cast("int8", tir.stmt_functor.substitute(claim, values))
 
     result = te.compute(shape, holds)
