@@ -140,3 +140,23 @@ def test_short_rows_of_a_block_become_vectors() -> None:
     s[c].reorder(io, jo, k, ii, ji)
     assembly = tvm.build(s, [a, b, c], "llvm -mcpu=skylake-avx512").get_source("asm")
     assert "vfmadd" in assembly and "vgather" not in assembly
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_threads_of_a_launch_point_share_what_they_fill(target: str) -> None:
+    data = te.placeholder((128,), name="A")
+    middle = te.compute((128,), lambda i: data[i] + 1.0, name="middle")
+    out = te.compute((128,), lambda i: middle[127 - i] * 2.0, name="out")
+    schedule = te.create_schedule(out.op)
+    outer, inner = schedule[out].split(out.op.axis[0], nparts=1)
+    schedule[middle].compute_at(schedule[out], outer)
+    schedule[middle].parallel(middle.op.axis[0])
+    schedule[middle].pragma(middle.op.axis[0], "parallel_barrier_when_finish")
+    schedule[out].parallel(inner)
+    schedule[out].pragma(outer, "parallel_launch_point")
+    func = tvm.build(schedule, [data, out], target)
+    if target == "c":
+        assert func.get_source().count("TVMBackendAllocWorkspace") <= 1
+        return
+    x = np.random.rand(128).astype("float32")
+    np.testing.assert_array_equal(run(func, x, x * 0)[1], (x[::-1] + 1) * 2)

@@ -9,7 +9,7 @@
 An allocation also takes over the memory of one that is read for the last time in the loop that fills it,
 if each element is written where it was read (``in_place.py``). Small allocations stay: they are registers or lie
 on the stack. Those of variable size share memory with others of the same size, if no loop or branch is around them.
-Memory that a thread uses is allocated in that thread.
+Memory that a thread uses is allocated in that thread, apart from what threads fill together (``launch_memory.py``).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from tvm.tir.stmt import (
 from tvm.tir.stmt_functor import BufferRewriter
 from tvm.tir.transform.common import TRUE, contains, prim_func_pass
 from tvm.tir.transform.in_place import is_in_place
+from tvm.tir.transform.launch_memory import LAUNCH_POINT, SharedMemoryHoister
 
 # what the code generator keeps on the stack anyway
 SMALL_BYTES = 1024
@@ -132,7 +133,7 @@ class LifetimeFinder(Visitor):
         self._in_loop(loop, loop)
 
     def visit_attr_stmt(self, attr: AttrStmt) -> None:
-        if attr.attr_key in ("thread_extent", "pragma_parallel_launch_point", "device_scope"):
+        if attr.attr_key in ("thread_extent", LAUNCH_POINT, "device_scope"):
             self._in_thread(attr, attr.body)
         else:
             self.visit_children(attr)
@@ -289,10 +290,11 @@ class StoragePlanner(BufferRewriter):
 @prim_func_pass("tir.StorageRewrite")
 def storage_rewrite(func: PrimFunc) -> PrimFunc:
     """Share memory between allocations, and allocate outside of loops."""
-    finder = LifetimeFinder(func.body)
-    finder.visit(func.body)
+    body = SharedMemoryHoister().visit(func.body)
+    finder = LifetimeFinder(body)
+    finder.visit(body)
     planner = StoragePlanner(finder.threads)
-    return func.with_body(planner.plan(func.body)) if planner.blocks else func
+    return func.with_body(planner.plan(body) if planner.blocks else body)
 
 
 StorageRewrite = storage_rewrite.factory
