@@ -16,9 +16,17 @@ from .llvm import blob as _blob
 from .llvm.build import build_llvm
 from .llvm.load import load_llvm
 
+
+def build_stackvm(mod: IRModule, target: Target) -> Module:
+    """Code that runs in this process: the classic stack machine's programs as machine code."""
+    del target
+    return build_llvm(mod, Target("llvm"))
+
+
 GENERATORS: dict[str, Callable[[IRModule, Target], Module]] = {
     "llvm": build_llvm,
     "c": build_c,
+    "stackvm": build_stackvm,
 }
 
 

@@ -122,7 +122,11 @@ def _throw(w: FunctionWriter, call: Call) -> str:
 def _call_packed(w: FunctionWriter, call: Call) -> str:
     """Call through the handle of a registered function, looked up once."""
     name = call.args[0]
-    assert isinstance(name, StringImm)
+    if not isinstance(name, StringImm):
+        raise LoweringError(
+            f"call_packed requires the name of a function as its first argument, got {name}",
+            at=call,
+        )
     code = w.code
     values, codes, count, result, result_code = _packed_arguments(w, call)
     handle = _function_handle(w, name.value)

@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.function import CallingConv
+from tvm.ir.module import IRModule
+from tvm.ir.pass_context import PassContext
+from tvm.ir.transform import PassInfo
 from tvm.ir.type import PointerType, PrimType
 from tvm.ir.visitor import Rewriter
 from tvm.support.dtype import DType
@@ -37,7 +40,8 @@ from tvm.tir.transform.abi import (
     struct_set,
 )
 from tvm.tir.transform.argument_binder import ArgumentBinder, Device, is_fixed, name_of
-from tvm.tir.transform.common import IF_THEN_ELSE, prim_func_pass
+from tvm.tir.transform.common import IF_THEN_ELSE, PrimFuncPass, prim_func_pass
+from tvm.tir.transform.legalize_packed_calls import CPACKED
 
 DEVICE_NAMES = {
     1: "cpu",
@@ -220,4 +224,33 @@ def device_type_of(target: Any) -> int | None:
     return int(target.get_target_device_type())
 
 
-MakePackedAPI = make_packed_api.factory
+class SubroutineCaller(Rewriter):
+    """Calls functions of the module by the convention that they get."""
+
+    def __init__(self, mod: IRModule) -> None:
+        self.symbols = {
+            gvar.name_hint: str(func.get_attr("global_symbol"))
+            for gvar, func in mod.functions.items()
+            if isinstance(func, PrimFunc) and is_exposed(func)
+        }
+
+    def visit_call(self, call: Call) -> PrimExpr:
+        call = self.rewrite_children(call)
+        symbol = self.symbols.get(call.op.name_hint) if isinstance(call.op, GlobalVar) else None
+        if symbol is None:
+            return call
+        dtype = INT32 if call.dtype.is_void else call.dtype
+        return Call(dtype, CPACKED, [StringImm(symbol), *call.args])
+
+
+def packed_api_pass() -> PrimFuncPass:
+    """The pass, which changes the calls of functions together with these."""
+
+    def run(func: PrimFunc, mod: IRModule, _: PassContext) -> PrimFunc:
+        caller = SubroutineCaller(mod)
+        return make_packed_api(func.with_body(caller.visit(func.body)))
+
+    return PrimFuncPass(run, PassInfo(0, make_packed_api.name))
+
+
+MakePackedAPI = packed_api_pass

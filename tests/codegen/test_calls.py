@@ -1,0 +1,64 @@
+"""Functions of a module that call each other, and functions outside."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm.error import TVMError
+from tvm.script import ir as I
+from tvm.script import tir as T
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_functions_of_the_module_are_called_by_their_convention(
+    target: str, tmp_path: Path
+) -> None:
+    @I.ir_module
+    class module:
+        @T.prim_func
+        def main(A: T.Buffer(2, "float32")):
+            T.func_attr({"global_symbol": "main"})
+            module.fill(A.data, T.float32(4))
+            module.double(A.data)
+
+        @T.prim_func
+        def fill(data: T.handle("float32"), value: T.float32):
+            A = T.decl_buffer(2, data=data)
+            A[0] = value
+            A[1] = value + T.float32(1)
+
+        @T.prim_func(private=True)
+        def double(data: T.handle("float32")):
+            A = T.decl_buffer(2, data=data)
+            for i in range(2):
+                A[i] = A[i] * T.float32(2)
+
+    built = tvm.build(module, target=target)
+    if target == "c":
+        built.export_library(str(tmp_path / "f.so"))
+        built = tvm.runtime.load_module(str(tmp_path / "f.so"))
+    array = tvm.nd.array(np.zeros(2, "float32"))
+    built["main"](array)
+    assert array.numpy().tolist() == [8, 10]
+
+
+def test_packed_calls_need_a_name() -> None:
+    @T.prim_func
+    def main(arg: T.handle("float32")):
+        T.Call("int32", tvm.ir.Op.get("tir.tvm_call_packed"), [arg])
+
+    with pytest.raises(TVMError, match="call_packed requires the name of a function"):
+        tvm.build(main, target="llvm")
+
+
+def test_stackvm_runs_in_this_process() -> None:
+    @T.prim_func
+    def main(A: T.Buffer(4, "int32")):
+        for i in range(3):
+            A[i + 1] = A[i] + 1
+
+    array = tvm.nd.array(np.zeros(4, "int32"))
+    tvm.build(main, target="stackvm")(array)
+    assert array.numpy().tolist() == [0, 1, 2, 3]
