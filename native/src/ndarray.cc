@@ -213,8 +213,10 @@ NDArray NDArray::CreateView(const ShapeTuple& shape, DLDataType dtype, uint64_t 
   size_t available = DataBytes(*tensor());
   if (relative_byte_offset > available || DataBytes(view->dl_tensor) > available - relative_byte_offset) {
     ThrowValueError("a view of shape ", ShapeText(shape.data(), shape.size()), " and dtype ", DLDataType2String(dtype),
-                    " at byte ", relative_byte_offset, " does not fit in an array of shape ",
-                    ShapeText(tensor()->shape, tensor()->ndim), " and dtype ", DLDataType2String(tensor()->dtype));
+                    " would occupy bytes ", relative_byte_offset, " <= i_byte < ",
+                    relative_byte_offset + DataBytes(view->dl_tensor), ", but the NDArray being viewed only contains ",
+                    available, " bytes, of shape ", ShapeText(tensor()->shape, tensor()->ndim), " and dtype ",
+                    DLDataType2String(tensor()->dtype));
   }
   view->dl_tensor.data = static_cast<char*>(tensor()->data) + tensor()->byte_offset + relative_byte_offset;
   view->base = ObjectPtr<Object>(container());

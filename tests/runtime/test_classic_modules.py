@@ -226,6 +226,9 @@ def test_the_module_interface_of_a_model(model: Any) -> None:
     older.run(x=X)
     check_outputs(older, params)
     assert json.loads(graph)["heads"] and lib.get_graph_json() == graph
+    stored = lib["get_graph_params"]()
+    assert {str(name) for name in stored} == set(its_params)
+    older.set_input(**{str(name): array for name, array in stored.items()})
 
 
 def test_a_model_is_exported_and_loaded(model: Any) -> None:

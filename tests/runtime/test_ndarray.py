@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tvm.runtime.ndarray as nd
-from tvm.runtime import Device
+from tvm._ffi import register_extension
+from tvm.runtime import Device, convert
 from tvm.support.dtype import dtype
 
 DTYPES = [
@@ -168,7 +169,7 @@ def test_views() -> None:
     view = array.view((2, 3))
     array[:] = 5
     assert (view.numpy() == 5).all()
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(ValueError, match="would occupy bytes 0 <= i_byte < 28"):
         array.view((7,))
 
 
@@ -211,6 +212,23 @@ def test_views_with_the_classic_defaults() -> None:
     assert array._create_view((2, 3)).numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
     assert array._create_view([2], relative_byte_offset=8).numpy().tolist() == [2, 3]
     assert array._create_view((6,), "int32").dtype is dtype("int32")
+    with pytest.raises(ValueError, match=r"occupy bytes 8 <= i_byte < 28, .* only contains 24"):
+        array._create_view((5,), relative_byte_offset=8)
+
+
+def test_extensions_hand_on_the_handle_of_an_array() -> None:
+    class Wrapped:
+        def __init__(self) -> None:
+            self.array = nd.array(np.arange(3, dtype="float32"))
+
+        @property
+        def _tvm_handle(self) -> int:
+            return self.array._tvm_handle
+
+    register_extension(Wrapped)
+    seen: list[float] = []
+    convert(lambda array: seen.extend(array.numpy().tolist()))(Wrapped())
+    assert seen == [0, 1, 2]
 
 
 def test_dlpack_copies_on_demand() -> None:
@@ -279,7 +297,7 @@ def test_views_stay_inside_their_array() -> None:
     assert array._create_view((2,), "int32", 16).shape == (2,)
     assert array._create_view((0,), "int32", 24).shape == (0,)
     for offset in (20, 25, 2**64 - 4):
-        with pytest.raises(ValueError, match=f"at byte {offset} does not fit"):
+        with pytest.raises(ValueError, match=f"would occupy bytes {offset} <= i_byte"):
             array._create_view((2,), "int32", offset)
     with pytest.raises(ValueError, match="byte 0 or later, got -4"):
         array._create_view((1,), "float32", -4)

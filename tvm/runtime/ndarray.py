@@ -65,6 +65,13 @@ class NDArray(NDArrayBase, Object):
                 "only be read; write into a copy of it: array.copyto(tvm.cpu())"
             )
 
+    @property
+    def _tvm_handle(self) -> int:
+        """The address of the DLTensor, which classes with arrays of their own hand on."""
+        address = self.handle.value
+        assert address is not None
+        return address
+
     def same_as(self, other: object) -> bool:
         """Whether both are the same native array."""
         return isinstance(other, NDArray) and self.handle.value == other.handle.value

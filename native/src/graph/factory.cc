@@ -1,5 +1,6 @@
 // The module that relay.build returns: graph, parameters and, imported, the library; it makes executors.
 #include <dmlc/memory_io.h>
+#include <tvm/runtime/container/map.h>
 #include <tvm/runtime/registry.h>
 
 #include "../library.h"
@@ -12,6 +13,11 @@ namespace {
 constexpr const char* kPaddingName = "";
 // what stands before the modules of a library
 constexpr size_t kLengthBytes = sizeof(uint64_t);
+
+// What lies in a library cannot be written.
+NDArray Writable(const NDArray& array) {
+  return array.container()->base == nullptr ? array : array.CopyTo(DLDevice{kDLCPU, 0});
+}
 
 bool IsLarge(const NDArray& array) { return DataBytes(*array.tensor()) >= 4096; }
 
@@ -53,11 +59,14 @@ class GraphExecutorFactory : public ModuleNode {
       return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {
         PackedFunc add = args[0];
         if (!add.defined()) ThrowTypeError("get_params needs a function to call with each parameter, got None");
-        for (const auto& param : params_) {
-          // what lies in a library cannot be written
-          bool is_own = param.second.container()->base == nullptr;
-          add(param.first, is_own ? param.second : param.second.CopyTo(DLDevice{kDLCPU, 0}));
-        }
+        for (const auto& param : params_) add(param.first, Writable(param.second));
+      });
+    }
+    if (name == "get_graph_params") {
+      return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) {
+        Map<String, NDArray> all;
+        for (const auto& param : params_) all.Set(param.first, Writable(param.second));
+        *rv = all;
       });
     }
     return PackedFunc();
