@@ -43,6 +43,7 @@ def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead
         ("tvm.auto_scheduler", "TaskScheduler", "tvm.autotvm"),
         ("tvm.meta_schedule", "tune_tir", "tvm.autotvm"),
         ("tvm.contrib.thrust", "can_use_thrust", "targets llvm and c"),
+        ("tvm.contrib.cuda_graph.cuda_graph_executor", "create", "targets llvm and c"),
     ],
 )
 def test_parts_for_some_uses_are_imported_and_refused_there(

@@ -28,6 +28,7 @@ def csource_module(
     const_vars : list of str
         The constants that it needs from the module around it.
     """
-    functions, constants = [str(n) for n in func_names], [str(n) for n in const_vars]
+    functions = [str(name) for name in func_names or ()]
+    constants = [str(name) for name in const_vars or ()]
     create = get_global_func("runtime.ModuleFromCSource")
     return create(str(code), str(fmt), len(functions), *functions, *constants)  # type: ignore[no-any-return]

@@ -49,6 +49,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
     "tvm.contrib": {
         _GPU_MODULES: _DEVICES,
         "hexagon ethosu ethosn mrvl uma_hexagon": _DEVICES,
+        "cuda_graph.cuda_graph_executor": _DEVICES,
         "rpc xcode ndk": _REMOTE,
         "coreml_runtime tflite_runtime": "models are run by this package's executors",
     },
@@ -68,7 +69,10 @@ _INSTEAD: dict[str, dict[str, str]] = {
 # parts that raise where they are used, rather than where they are imported
 _IMPORTABLE = frozenset(
     ["tvm.auto_scheduler", "tvm.meta_schedule", "tvm.rpc"]
-    + [f"tvm.contrib.{name}" for name in f"{_GPU_MODULES} xcode ndk".split()]
+    + [
+        f"tvm.contrib.{name}"
+        for name in f"{_GPU_MODULES} cuda_graph.cuda_graph_executor xcode ndk".split()
+    ]
 )
 _SENTENCES = {
     f"{package}.{name}": instead

@@ -133,6 +133,7 @@ def test_text_of_others_becomes_a_module(tmp_path: Path) -> None:
     module = create(text, "c", ["twice"], ["weight"])
     assert module.get_function("get_symbol")() == "twice"
     assert compiled(module)["twice"](21) == 42
+    assert compiled(create(text, "c", [], None))["twice"](21) == 42
 
 
 @pytest.mark.parametrize(("main", "imported"), [("llvm", "c"), ("c", "llvm"), ("c", "c")])
