@@ -87,6 +87,8 @@ class Sample:
             return known and values[0] <= values[1]
         if measure.name == "below":
             return known and values[0] < values[1]
+        if measure.name == "nonzero":
+            return values[0] != 0
         assert measure.name in ("integral", "symbolic")
         return True
 

@@ -95,6 +95,23 @@ def test_every_number_may_be_divided_by_every_other(dtype: str, lanes: int) -> N
     check([a, b], [*divisions, *constants], [np.asarray(w, dtype) for w in wanted], lanes)
 
 
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_numbers_may_be_divided_by_themselves(dtype: str) -> None:
+    """The simplifier takes extents for positive, not numbers of the program."""
+    a = np.resize(np.asarray([*limits(dtype), 0], dtype), 16)
+    not_zero = (a != 0).astype(dtype)
+    with np.errstate(over="ignore"):
+        wanted = [not_zero, not_zero, a, a, a * 0]
+    bodies = [
+        lambda x: tir.truncdiv(x, x),
+        lambda x: tir.floordiv(x, x),
+        lambda x: tir.truncdiv(x, tir.const(1, dtype)) * tir.truncdiv(x, x),
+        lambda x: tir.floordiv(x * tir.const(1, dtype), tir.floordiv(x, x)),
+        lambda x: tir.truncmod(x, x) + tir.floormod(x, x),
+    ]
+    check([a], bodies, [np.asarray(w, dtype) for w in wanted], 1)
+
+
 @pytest.mark.parametrize("lanes", [1, 16])
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_bits_may_be_shifted_any_distance(dtype: str, lanes: int) -> None:

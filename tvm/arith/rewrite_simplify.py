@@ -15,6 +15,7 @@ from tvm.support.dtype import DType
 from tvm.tir import expr as tir
 from tvm.tir import fold, math_op
 
+from .facts import reads_memory
 from .rules import BOOLEAN, FLOAT, INDEX, TABLES, WRAPPING
 from .rules.notation import evaluate_truncdiv, evaluate_truncmod
 
@@ -250,6 +251,11 @@ class RewriteSimplifier:
             return False
         analyzer = self.analyzer
         return analyzer.prover.is_not_negative(analyzer.linear.difference(b, a).shifted(-1))
+
+    def nonzero(self, expr: Any) -> bool:
+        """Whether a divisor is not zero; those computed from no data are extents."""
+        low, high = self.analyzer.bounds.visit(expr)
+        return low > 0 or high < 0 or not reads_memory(expr)
 
     def integral(self, expr: Any) -> bool:
         return not expr.dtype.is_float

@@ -12,6 +12,7 @@ from .notation import (
     max_,
     min_,
     modulus,
+    of_one_sign,
     ramp,
     residue,
     stays_inside,
@@ -37,7 +38,7 @@ FLOORDIV_NO_OVERFLOW = rules(
     ),
     # bounds that fall into one multiple
     rule(x // c0, fold(lower(x) // c0), when=(c0 > 0) & (lower(x) // c0 == upper(x) // c0)),
-    rule(x // x, 1, when=(lower(x) >= 0) | (upper(x) <= 0)),
+    rule(x // x, 1, when=of_one_sign(x)),
     rule(0 // x, 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
     # multiples leave the division
     rule((x * c0) // c1, x * fold(c0 // c1), when=(c1 > 0) & (c0 % c1 == 0)),
@@ -99,14 +100,14 @@ FLOORDIV_NO_OVERFLOW = rules(
     rule((x // c0) // c1, x // fold(c0 * c1), when=(c0 > 0) & (c1 > 0)),
     rule((x // c0 + c2) // c1, (x + fold(c0 * c2)) // fold(c0 * c1), when=(c0 > 0) & (c1 > 0)),
     rule((x % c0) // c1, (x // c1) % fold(c0 // c1), when=(c0 > 0) & (c1 > 0) & (c0 % c1 == 0)),
-    # symbolic divisors: what is divided by zero has no value that could be lost
-    rule((x * y) // y, x, when=(lower(y) >= 0) | (upper(y) <= 0)),
-    rule((x * y) // (z * y), x // z, when=(lower(y) >= 0) | (upper(y) <= 0)),
-    rule((x * y + z) // y, in_order(x + z // y), when=(lower(y) >= 0) | (upper(y) <= 0)),
-    rule((x * y * c0 + z) // (y * c0), x + z // (y * c0), when=(lower(y) >= 0) | (upper(y) <= 0)),
-    rule((x + y + z) // x, in_order(y + z) // x + 1, when=(lower(x) >= 0) | (upper(x) <= 0)),
-    rule((x + y) // y, x // y + 1, when=(lower(y) >= 0) | (upper(y) <= 0)),
-    rule((x - y) // y, x // y - 1, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    # symbolic divisors: a quotient by zero is zero
+    rule((x * y) // y, x, when=of_one_sign(y)),
+    rule((x * y) // (z * y), x // z, when=of_one_sign(y)),
+    rule((x * y + z) // y, in_order(x + z // y), when=of_one_sign(y)),
+    rule((x * y * c0 + z) // (y * c0), x + z // (y * c0), when=of_one_sign(y)),
+    rule((x + y + z) // x, in_order(y + z) // x + 1, when=of_one_sign(x)),
+    rule((x + y) // y, x // y + 1, when=of_one_sign(y)),
+    rule((x - y) // y, x // y - 1, when=of_one_sign(y)),
     rule(x // y, 0, when=(lower(x) >= 0) & (lower(y) > 0) & below(x, y)),
     # vectors: a stride that the divisor divides, or lanes that stay inside one multiple
     rule(

@@ -76,6 +76,21 @@ def symbolic(x: Pattern) -> Pattern:
     return measured("symbolic", x)
 
 
+def nonzero(x: Pattern) -> Pattern:
+    """Whether a divisor is not zero: it is known, or computed from no data, which alone may be zero."""
+    return measured("nonzero", x)
+
+
+def positive(x: Pattern) -> Pattern:
+    """Whether a divisor is above zero."""
+    return (lower(x) >= 0) & nonzero(x)
+
+
+def of_one_sign(x: Pattern) -> Pattern:
+    """Whether a divisor is above zero, or is below."""
+    return ((lower(x) >= 0) | (upper(x) <= 0)) & nonzero(x)
+
+
 def integral(x: Pattern) -> Pattern:
     """Whether the expression is an integer: there a comparison's negation is the opposite comparison."""
     return measured("integral", x)

@@ -13,6 +13,9 @@ from .notation import (
     max_,
     min_,
     modulus,
+    nonzero,
+    of_one_sign,
+    positive,
     ramp,
     residue,
     stays_inside,
@@ -37,8 +40,7 @@ TRUNCDIV_NO_OVERFLOW = rules(
         when=(c0 > 0)
         & (calling(evaluate_truncdiv, lower(x), c0) == calling(evaluate_truncdiv, upper(x), c0)),
     ),
-    # what is divided by zero has no value that could be lost
-    rule(truncdiv(x, x), 1),
+    rule(truncdiv(x, x), 1, when=nonzero(x)),
     rule(truncdiv(x * c0, c1), x * fold(c0 // c1), when=(c1 != 0) & (c0 % c1 == 0)),
     rule(truncdiv(x * c0, c1), truncdiv(x, fold(c1 // c0)), when=(c0 != 0) & (c1 % c0 == 0)),
     rule(truncdiv(truncdiv(x, c0), c1), truncdiv(x, fold(c0 * c1)), when=(c0 > 0) & (c1 > 0)),
@@ -83,23 +85,23 @@ TRUNCDIV_NO_OVERFLOW = rules(
         in_order(max_(x * fold(c0 // c1), truncdiv(y, c1))),
         when=(c1 > 0) & (c0 % c1 == 0),
     ),
-    rule(truncdiv(x * y, y), x, when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule(truncdiv(x * y, y), x, when=of_one_sign(y)),
     rule(
         truncdiv(x + y, x),
         truncdiv(y, x) + 1,
-        when=(lower(x) >= 0) & (lower(y) >= 0),
+        when=positive(x) & (lower(y) >= 0),
     ),
     rule(
         truncdiv((x + y) + z, x),
         truncdiv(in_order(y + z), x) + 1,
-        when=(lower(x) >= 0) & (lower(y) + lower(z) >= 0),
+        when=positive(x) & (lower(y) + lower(z) >= 0),
     ),
     rule(
         truncdiv(x * y + z, y),
         in_order(x + truncdiv(z, y)),
-        when=(lower(x) >= 0) & (lower(y) >= 0) & (lower(z) >= 0),
+        when=(lower(x) >= 0) & positive(y) & (lower(z) >= 0),
     ),
-    rule(truncdiv(x * y, z * y), truncdiv(x, z), when=(lower(y) >= 0) | (upper(y) <= 0)),
+    rule(truncdiv(x * y, z * y), truncdiv(x, z), when=of_one_sign(y)),
     rule(
         truncdiv(ramp(b, c0, lanes), broadcast(c1, lanes)),
         broadcast(truncdiv(b, c1), lanes),
