@@ -105,6 +105,8 @@ class CompiledRules:
         return all([self._class_of(arg) in (None, cls) for arg, cls in pairs])
 
     def _class_of(self, pattern: Pattern) -> type[Node] | None:
+        if isinstance(pattern, Literal) and self.vocabulary.literal:
+            return None
         if isinstance(pattern, (PatternConst, Literal)):
             return self.vocabulary.constant
         if isinstance(pattern, Apply):
@@ -143,9 +145,10 @@ def _orders(pattern: Pattern, vocabulary: Vocabulary) -> list[Pattern]:
     parts = [_orders(arg, vocabulary) for arg in pattern.args]
     found: list[Pattern] = []
     commutes = vocabulary.operations[pattern.name].commutative
+    is_ordered = commutes and vocabulary.ordered_constants
     for args in itertools.product(*parts):
         orders = [args, args[::-1]] if commutes else [args]
-        allowed = [o for o in orders if not (commutes and _is_constant(o[0]))]
+        allowed = [o for o in orders if not (is_ordered and _is_constant(o[0]))]
         found += [Apply(pattern.name, order) for order in (allowed or [args])]
     return found
 
@@ -294,17 +297,21 @@ class _FunctionWriter:
             self._tests.append(self.vocabulary.same.format(place, first))
 
     def _match_constant(self, arg: Pattern, place: str, known: bool, match: _Match) -> None:
+        if isinstance(arg, Literal) and self.vocabulary.literal:
+            self._tests.append(self.vocabulary.literal.format(place, repr(arg.value)))
+            return
         if not known:
             constant = self._name_value(self.vocabulary.constant, "const")
             self._tests.append(f"{place}.__class__ is {constant}")
+        value = self.vocabulary.value.format(place)
         if isinstance(arg, Literal):
-            self._tests.append(f"{place}.value == {arg.value!r}")
+            self._tests.append(f"{value} == {arg.value!r}")
             return
         assert isinstance(arg, PatternConst)
         if (first := match.values.get(arg.name)) is not None:
-            self._tests.append(f"{place}.value == {first}")
+            self._tests.append(f"{value} == {first}")
         else:
-            match.values[arg.name] = f"{place}.value"
+            match.values[arg.name] = value
             match.places[arg.name] = place
 
     def _match_apply(self, arg: Apply, place: str, known: bool, match: _Match) -> None:
@@ -314,7 +321,9 @@ class _FunctionWriter:
         if operation.guard:
             self._tests.append(operation.guard.format(place))
             self.scope.update(self.vocabulary.names or {})
-        places = [self._load(place, name, known) for name in operation.fields]
+        # which operands there are may depend on the guard
+        is_certain = known and not operation.guard
+        places = [self._load(place, name, is_certain) for name in operation.fields]
         self._match_operands(arg, places, match)
 
     def _load(self, place: str, name: str, known: bool) -> str:
@@ -381,7 +390,7 @@ class _FunctionWriter:
         wanted = match.find(letter)
         found = [place for other, place in match.dtypes if match.find(other) == wanted]
         if found:
-            return f"build.constant({value}, {found[0]}.dtype)"
+            return f"build.constant({value}, {self.vocabulary.like.format(found[0])})"
         if isinstance(pattern, PatternConst):
             return match.places[pattern.name]
         # no operand has the dtype of the result: the root is a comparison

@@ -24,6 +24,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .node import Node
 
@@ -72,6 +73,9 @@ class Pattern:
 
     def __truediv__(self, other: object) -> Pattern:
         return operation("div", self, other)
+
+    def __rtruediv__(self, other: object) -> Pattern:
+        return operation("div", other, self)
 
     def __neg__(self) -> Pattern:
         return operation("sub", 0, self)
@@ -189,7 +193,7 @@ class Measure(Pattern):
 class Calling(Pattern):
     """In a condition or a fold: a Python function of matched constants."""
 
-    function: Callable[..., int]
+    function: Callable[..., Any]
     args: tuple[Pattern, ...]
 
     def __str__(self) -> str:
@@ -231,7 +235,7 @@ def measured(name: str, *args: Pattern) -> Pattern:
     return Measure(name, args)
 
 
-def calling(function: Callable[..., int], *args: object) -> Pattern:
+def calling(function: Callable[..., Any], *args: object) -> Pattern:
     return Calling(function, tuple([as_pattern(arg) for arg in args]))
 
 
@@ -310,13 +314,19 @@ class Vocabulary:
     """The operations of an IR, and the classes of its constants.
 
     `same` is the expression that compares two matched occurrences of a variable: identity if the builder
-    hash-conses, otherwise a call of a function in `names`.
+    hash-conses, otherwise a call of a function in `names`. `value` is that of a constant, and `like` what
+    `build.constant` makes another like. With a test for `literal`, from an expression of any class and a number,
+    numbers in patterns match by it. With `ordered_constants` constants are on the right of commutative operations.
     """
 
     operations: Mapping[str, Operation]
     constant: type[Node]
     same: str = "{} is {}"
     names: Mapping[str, object] | None = None
+    value: str = "{}.value"
+    like: str = "{}.dtype"
+    literal: str = ""
+    ordered_constants: bool = True
 
 
 def subpatterns(pattern: Pattern) -> Iterator[Pattern]:
@@ -349,7 +359,7 @@ def evaluate(
         return measures(pattern)
     if isinstance(pattern, Calling):
         args = [evaluate(arg, values, operations, measures) for arg in pattern.args]
-        return pattern.function(*args)
+        return pattern.function(*args)  # type: ignore[no-any-return]
     assert isinstance(pattern, Apply)
     first = evaluate(pattern.args[0], values, operations, measures)
     # the guards of a condition come first: `(c0 != 0) & (c1 % c0 == 0)`
