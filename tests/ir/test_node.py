@@ -5,10 +5,11 @@ from typing import ClassVar
 
 import pytest
 
+from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.node import Node, binder, child, derived, generic_repr, ignored, leaf, reference
 from tvm.ir.type import Type
-from tvm.ir.visitor import Rewriter, Visitor
+from tvm.ir.visitor import ContextVisitor, Rewriter, Visitor
 from tvm.support import DType, deep, dtype
 
 
@@ -189,3 +190,17 @@ def test_operands_follow_the_roles_of_fields() -> None:
     assert [g.name_hint for g in KernelWhole.operands(new)] == ["e", "d", "c", "b", "a"]
     assert new.parts[0] is whole.parts[0]
     assert GlobalVar.operands is None
+
+
+def test_context_visitors_pass_on_what_the_caller_knows() -> None:
+    class Depths(ContextVisitor):
+        def visit_kernel_expr(self, node: KernelExpr, depth: int) -> int:
+            return depth
+
+        def visit_kernel_add(self, node: KernelAdd, depth: int) -> int:
+            return max(self.visit(node.a, depth + 1), self.visit(node.b, depth + 1))
+
+    x = KernelVar("x", "int32")
+    assert Depths().visit(KernelAdd(KernelAdd(x, x), x), 0) == 2
+    with pytest.raises(TVMError, match="Depths has no method for KernelPart"):
+        Depths().visit(KernelPart(GlobalVar("g")), 0)

@@ -105,6 +105,23 @@ class Visitor(_Dispatching):
         return cls.visit_children
 
 
+class ContextVisitor(_Dispatching):
+    """Reads nodes with what the caller knows: ``visit(node, env)`` is ``visit_call(node, env)`` for calls.
+
+    A method for a base class, such as ``visit_relay_expr``, has the nodes that no other has.
+    """
+
+    def visit(self, node: Any, *context: Any) -> Any:
+        """Dispatch on the node's class."""
+        method = self._dispatch[type(node)]
+        assert method is not None, "every class has a method or is refused"
+        return method(self, node, *context)
+
+    @classmethod
+    def default_method(cls, node_type: Any) -> Method | None:
+        raise TVMError(f"{cls.__name__} has no method for {node_type.__name__}")
+
+
 class Rewriter(_Dispatching):
     """Rebuilds nodes. A node none of whose children changed is returned itself."""
 

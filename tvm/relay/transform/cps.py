@@ -18,6 +18,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, RelayRefType, TupleType, Type, TypeCall, TypeVar
+from tvm.ir.visitor import ContextVisitor
 from tvm.relay.adt import Clause, Match
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.analysis.unify import instantiate
@@ -76,7 +77,7 @@ def cps_type(ty: Type, answer: Type) -> Type:
     return ty
 
 
-class _Passing:
+class _Passing(ContextVisitor):
     """Rewrites the functions of one program, all with one type of answer each."""
 
     def __init__(self, mod: IRModule | None) -> None:
@@ -122,11 +123,11 @@ class _Passing:
     def _bound(self, value: RelayExpr, variable: Var | None, then: Then) -> RelayExpr:
         """The rest of the program after `value`, which `variable` is to hold."""
         if isinstance(value, Call) and not self._returns_at_once(value):
-            args = [self._value(a) for a in value.args]
-            return Call(self._callee(value.op), [*args, self._reified(value, variable, then)])
+            args = [self.visit(a) for a in value.args]
+            return Call(self.visit(value.op), [*args, self._reified(value, variable, then)])
         if isinstance(value, (If, Match)):
             return self._branches(value, variable, then)
-        return then(self._value(value))
+        return then(self.visit(value))
 
     def _reified(self, value: RelayExpr, variable: Var | None, then: Then) -> Function:
         """The rest of the program as a function."""
@@ -144,30 +145,27 @@ class _Passing:
         if isinstance(value, If):
             then_branch = self._block(value.true_branch, join)
             other = self._block(value.false_branch, join)
-            return Let(name, rest, If(self._value(value.cond), then_branch, other))
+            return Let(name, rest, If(self.visit(value.cond), then_branch, other))
         clauses = [
             Clause(with_pattern_vars(c.lhs, self._variable), self._block(c.rhs, join))
             for c in value.clauses
         ]
-        return Let(name, rest, Match(self._value(value.data), clauses, value.complete))
+        return Let(name, rest, Match(self.visit(value.data), clauses, value.complete))
 
     def _returns_at_once(self, call: Call) -> bool:
         return isinstance(call.op, (Op, Constructor)) or is_primitive(call.op)
 
-    def _callee(self, op: RelayExpr) -> RelayExpr:
-        return self._global(op) if isinstance(op, GlobalVar) else self._value(op)
-
-    def _value(self, node: RelayExpr) -> RelayExpr:
-        if isinstance(node, Var):
-            return self.new[id(node)]
-        if isinstance(node, GlobalVar):
-            return self._global(node)
-        if isinstance(node, Function):
-            return node if is_primitive(node) else self._function(node)
+    def visit_relay_expr(self, node: RelayExpr) -> RelayExpr:
         below = operands(node)
-        return with_operands(node, [self._value(o) for o in below]) if below else node
+        return with_operands(node, [self.visit(o) for o in below]) if below else node
 
-    def _global(self, gvar: GlobalVar) -> GlobalVar:
+    def visit_var(self, node: Var) -> RelayExpr:
+        return self.new[id(node)]
+
+    def visit_function(self, node: Function) -> RelayExpr:
+        return node if is_primitive(node) else self._function(node)
+
+    def visit_global_var(self, gvar: GlobalVar) -> GlobalVar:
         if (known := self.globals.get(gvar.name_hint)) is not None:
             return known
         if self.mod is None:

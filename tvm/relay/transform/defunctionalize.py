@@ -26,6 +26,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, GlobalTypeVar, RelayRefType, TupleType, Type, TypeCall
+from tvm.ir.visitor import ContextVisitor
 from tvm.relay.adt import Clause, Match, PatternConstructor, PatternVar
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.analysis.unify import (
@@ -94,7 +95,7 @@ class _Scope:
     polymorphic: dict[int, Function] = field(default_factory=dict)  # of variables bound to them
 
 
-class _FirstOrder:
+class _FirstOrder(ContextVisitor):
     """Rewrites functions; the module gets what they need."""
 
     def __init__(self, mod: IRModule) -> None:
@@ -178,40 +179,40 @@ class _FirstOrder:
             if isinstance(body.value, Function) and not is_primitive(body.value):
                 value = self._closure(body.value, scope, body.var)
             else:
-                value = self._value(body.value, scope)
+                value = self.visit(body.value, scope)
             bindings.append((self._variable(body.var, scope), value))
             body = body.body
-        result = self._value(body, scope)
+        result: RelayExpr = self.visit(body, scope)
         for variable, value in reversed(bindings):
             result = Let(variable, value, result)
         return result
 
-    def _value(self, node: RelayExpr, scope: _Scope) -> RelayExpr:
-        if isinstance(node, Var):
-            if id(node) in scope.polymorphic:
-                raise _not_of_one_type(self._type_of(node, scope))
-            return scope.values.get(id(node), node)
-        if isinstance(node, Call):
-            return self._call(node, scope)
-        if isinstance(node, Function):
-            return node if is_primitive(node) else self._closure(node, scope, None)
-        if isinstance(node, GlobalVar):
-            return self._global_value(node, scope)
-        if isinstance(node, Let):
-            return self._block(node, scope)
-        if isinstance(node, Match):
-            rename = partial(self._variable, scope=scope)
-            clauses = [
-                Clause(with_pattern_vars(c.lhs, rename), self._block(c.rhs, scope))
-                for c in node.clauses
-            ]
-            return Match(self._value(node.data, scope), clauses, node.complete)
+    def visit_relay_expr(self, node: RelayExpr, scope: _Scope) -> RelayExpr:
         below = operands(node)
-        return with_operands(node, [self._value(o, scope) for o in below]) if below else node
+        return with_operands(node, [self.visit(o, scope) for o in below]) if below else node
 
-    def _call(self, call: Call, scope: _Scope) -> RelayExpr:
+    def visit_var(self, node: Var, scope: _Scope) -> RelayExpr:
+        if id(node) in scope.polymorphic:
+            raise _not_of_one_type(self._type_of(node, scope))
+        return scope.values.get(id(node), node)
+
+    def visit_function(self, node: Function, scope: _Scope) -> RelayExpr:
+        return node if is_primitive(node) else self._closure(node, scope, None)
+
+    def visit_let(self, node: Let, scope: _Scope) -> RelayExpr:
+        return self._block(node, scope)
+
+    def visit_match(self, node: Match, scope: _Scope) -> RelayExpr:
+        rename = partial(self._variable, scope=scope)
+        clauses = [
+            Clause(with_pattern_vars(c.lhs, rename), self._block(c.rhs, scope))
+            for c in node.clauses
+        ]
+        return Match(self.visit(node.data, scope), clauses, node.complete)
+
+    def visit_call(self, call: Call, scope: _Scope) -> RelayExpr:
         if isinstance(call.op, (Op, Constructor)) or is_primitive(call.op):
-            args = [self._value(a, scope) for a in call.args]
+            args = [self.visit(a, scope) for a in call.args]
             return call.replace(args=tuple(args), type_args=())
         found = self._argument_types(call, scope)
         args = [self._as_type(a, ty, scope) for a, ty in zip(call.args, found, strict=True)]
@@ -244,7 +245,8 @@ class _FirstOrder:
         """The argument; a polymorphic function as the one of that type."""
         func = scope.polymorphic.get(id(arg))
         if func is None:
-            return self._value(arg, scope)
+            value: RelayExpr = self.visit(arg, scope)
+            return value
         own = FuncType([p.checked_type for p in func.params], infer_type_of(func.body))
         types: Binding = {**scope.types, **{id(p): None for p in func.type_params}}
         unify(own, ty, types)
@@ -267,7 +269,7 @@ class _FirstOrder:
         self.mod[new] = self.function(func, types)
         return new
 
-    def _global_value(self, gvar: GlobalVar, scope: _Scope) -> RelayExpr:
+    def visit_global_var(self, gvar: GlobalVar, scope: _Scope) -> RelayExpr:
         ty = self._type_of(gvar, scope)
         assert isinstance(ty, FuncType)
         encoding = self._encoding(ty)
@@ -297,7 +299,7 @@ class _FirstOrder:
             inner.values[id(name)] = Call(constructor, fields)
         pattern = PatternConstructor(constructor, [PatternVar(f) for f in fields])
         encoding.clauses.append(Clause(pattern, self._block(func.body, inner)))
-        return Call(constructor, [self._value(v, scope) for v in captured])
+        return Call(constructor, [self.visit(v, scope) for v in captured])
 
 
 def _not_of_one_type(ty: Type) -> TVMError:

@@ -14,6 +14,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, TypeCall
+from tvm.ir.visitor import ContextVisitor
 from tvm.relay.adt import (
     Clause,
     Match,
@@ -37,7 +38,7 @@ from tvm.relay.transform.normal_form import name_results
 from tvm.relay.traverse import with_pattern_vars
 
 
-class TensorLifter(ABC):
+class TensorLifter(ContextVisitor, ABC):
     """Rewrites functions of one module to functions on other values than tensors."""
 
     def __init__(self, mod: IRModule | None) -> None:
@@ -96,58 +97,62 @@ class TensorLifter(ABC):
         lets = LetList()
         while isinstance(body, Let):
             variable = self._variable(body.var)
-            lets.bind(variable, self._value(body.value, lets))
+            lets.bind(variable, self.visit(body.value, lets))
             body = body.body
-        return lets.get(self._value(body, lets))
+        return lets.get(self.visit(body, lets))
 
-    def _value(self, node: RelayExpr, lets: LetList) -> RelayExpr:
-        if isinstance(node, Var):
-            return self.new[id(node)]
-        if isinstance(node, Constant):
-            return self.constant(node)
-        if isinstance(node, Call):
-            return self._call(node, lets)
-        if isinstance(node, Tuple):
-            return Tuple([self._value(f, lets) for f in node.fields])
-        if isinstance(node, TupleGetItem):
-            return TupleGetItem(self._value(node.tuple_value, lets), node.index)
-        if isinstance(node, If):
-            cond = self.condition(self._value(node.cond, lets))
-            return If(cond, self._block(node.true_branch), self._block(node.false_branch))
-        if isinstance(node, Function):
-            return self._inner_function(node)
-        if isinstance(node, Match):
-            return self._match(node, lets)
-        if isinstance(node, RefCreate):
-            return RefCreate(self._value(node.value, lets))
-        if isinstance(node, RefRead):
-            return RefRead(self._value(node.ref, lets))
-        if isinstance(node, RefWrite):
-            return RefWrite(self._value(node.ref, lets), self._value(node.value, lets))
-        if isinstance(node, GlobalVar):
-            return self.global_value(node)
-        if isinstance(node, Constructor):
-            return node
+    def visit_relay_expr(self, node: RelayExpr, lets: LetList) -> RelayExpr:
         raise TVMError(f"{type(node).__name__} is not known here", at=node)
 
-    def _inner_function(self, func: Function) -> Function:
+    def visit_var(self, node: Var, lets: LetList) -> RelayExpr:
+        return self.new[id(node)]
+
+    def visit_constant(self, node: Constant, lets: LetList) -> RelayExpr:
+        return self.constant(node)
+
+    def visit_tuple(self, node: Tuple, lets: LetList) -> RelayExpr:
+        return Tuple([self.visit(f, lets) for f in node.fields])
+
+    def visit_tuple_get_item(self, node: TupleGetItem, lets: LetList) -> RelayExpr:
+        return TupleGetItem(self.visit(node.tuple_value, lets), node.index)
+
+    def visit_if(self, node: If, lets: LetList) -> RelayExpr:
+        cond = self.condition(self.visit(node.cond, lets))
+        return If(cond, self._block(node.true_branch), self._block(node.false_branch))
+
+    def visit_ref_create(self, node: RefCreate, lets: LetList) -> RelayExpr:
+        return RefCreate(self.visit(node.value, lets))
+
+    def visit_ref_read(self, node: RefRead, lets: LetList) -> RelayExpr:
+        return RefRead(self.visit(node.ref, lets))
+
+    def visit_ref_write(self, node: RefWrite, lets: LetList) -> RelayExpr:
+        return RefWrite(self.visit(node.ref, lets), self.visit(node.value, lets))
+
+    def visit_global_var(self, node: GlobalVar, lets: LetList) -> RelayExpr:
+        return self.global_value(node)
+
+    def visit_constructor(self, node: Constructor, lets: LetList) -> RelayExpr:
+        return node
+
+    def visit_function(self, func: Function, lets: LetList) -> RelayExpr:
         if is_primitive(func):
             raise TVMError("a program before fusion is required", hint="run DefuseOps first")
         params = [self._variable(p) for p in func.params]
         ty = self.lifted_type(function_type_of(func, self.mod).ret_type)
         return Function(params, self._block(func.body), ty, func.type_params)
 
-    def _match(self, node: Match, lets: LetList) -> RelayExpr:
+    def visit_match(self, node: Match, lets: LetList) -> RelayExpr:
         clauses = []
         for clause in node.clauses:
             pattern = with_pattern_vars(clause.lhs, self._variable)
             clauses.append(Clause(pattern, self._block(clause.rhs)))
-        return Match(self._value(node.data, lets), clauses, node.complete)
+        return Match(self.visit(node.data, lets), clauses, node.complete)
 
-    def _call(self, call: Call, lets: LetList) -> RelayExpr:
-        args = [self._value(a, lets) for a in call.args]
+    def visit_call(self, call: Call, lets: LetList) -> RelayExpr:
+        args = [self.visit(a, lets) for a in call.args]
         if isinstance(call.op, Op):
             return self.operator(call, [lets.push(a, None, "a") for a in args], lets)
         if isinstance(call.op, GlobalVar):
             return self.global_call(call, args, lets)
-        return Call(self._value(call.op, lets), args)
+        return Call(self.visit(call.op, lets), args)

@@ -21,6 +21,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.ir.type import Type
+from tvm.ir.visitor import ContextVisitor
 from tvm.relay.adt import (
     Clause,
     Match,
@@ -117,7 +118,7 @@ class Env:
 Store = dict[int, Known]  # what cells hold, where it is known
 
 
-class PartialEvaluator:
+class PartialEvaluator(ContextVisitor):
     """Evaluates the functions of one module."""
 
     def __init__(self, mod: IRModule) -> None:
@@ -169,7 +170,7 @@ class PartialEvaluator:
             body = body.body
         memo = env.values
         if (known := memo.get(id(body))) is None:
-            known = self._value(body, env, lets)
+            known = self.visit(body, env, lets)
             if not isinstance(body, Var):
                 memo[id(body)] = known
         return known
@@ -184,58 +185,55 @@ class PartialEvaluator:
             return Known(variable, form)
         return self._evaluate(let.value, env, lets)
 
-    def _value(self, node: RelayExpr, env: Env, lets: LetList) -> Known:
-        if isinstance(node, Var):
-            return env.find(node) or Known(node)
-        if isinstance(node, Constant):
-            return Known(node)
-        if isinstance(node, Constructor):
-            return Known(node, node)
-        if isinstance(node, GlobalVar):
-            return self._global(node)
-        if isinstance(node, Function):
-            if is_primitive(node):
-                return Known(node)
-            form = FunctionForm(node, env, self.level)
-            return Known(lets.push(self._residual(form), None, "f"), form)
-        if isinstance(node, Tuple):
-            fields = [self._evaluate(f, env, lets) for f in node.fields]
-            made = node.replace(fields=tuple([f.code for f in fields]))
-            return Known(lets.push(made), TupleForm(fields))
-        if isinstance(node, TupleGetItem):
-            value = self._evaluate(node.tuple_value, env, lets)
-            if isinstance(value.form, TupleForm):
-                return value.form.fields[node.index]
-            return Known(lets.push(node.replace(tuple_value=value.code)))
-        if isinstance(node, Call):
-            return self._call(node, env, lets)
-        if isinstance(node, If):
-            return self._if(node, env, lets)
-        if isinstance(node, Match):
-            return self._match(node, env, lets)
-        if isinstance(node, Op):
-            return Known(node)
-        return self._reference(node, env, lets)
+    def visit_relay_expr(self, node: RelayExpr, env: Env, lets: LetList) -> Known:
+        """Constants, operators and kernels are what they are."""
+        return Known(node)
 
-    def _global(self, gvar: GlobalVar) -> Known:
+    def visit_var(self, node: Var, env: Env, lets: LetList) -> Known:
+        return env.find(node) or Known(node)
+
+    def visit_constructor(self, node: Constructor, env: Env, lets: LetList) -> Known:
+        return Known(node, node)
+
+    def visit_function(self, node: Function, env: Env, lets: LetList) -> Known:
+        if is_primitive(node):
+            return Known(node)
+        form = FunctionForm(node, env, self.level)
+        return Known(lets.push(self._residual(form), None, "f"), form)
+
+    def visit_tuple(self, node: Tuple, env: Env, lets: LetList) -> Known:
+        fields = [self._evaluate(f, env, lets) for f in node.fields]
+        made = node.replace(fields=tuple([f.code for f in fields]))
+        return Known(lets.push(made), TupleForm(fields))
+
+    def visit_tuple_get_item(self, node: TupleGetItem, env: Env, lets: LetList) -> Known:
+        value = self._evaluate(node.tuple_value, env, lets)
+        if isinstance(value.form, TupleForm):
+            return value.form.fields[node.index]
+        return Known(lets.push(node.replace(tuple_value=value.code)))
+
+    def visit_global_var(self, gvar: GlobalVar, env: Env, lets: LetList) -> Known:
         func = self.mod.functions.get(gvar)
         if isinstance(func, Function) and not func.attrs.get("Compiler") and not is_primitive(func):
             return Known(gvar, FunctionForm(func, Env()))
         return Known(gvar)
 
-    def _reference(self, node: RelayExpr, env: Env, lets: LetList) -> Known:
-        if isinstance(node, RefCreate):
-            value = self._evaluate(node.value, env, lets)
-            cell = CellForm()
-            self.cells.append(cell)
-            self.store[id(cell)] = value
-            return Known(lets.push(RefCreate(value.code), None, "r"), cell)
-        if isinstance(node, RefRead):
-            ref = self._evaluate(node.ref, env, lets)
-            if isinstance(ref.form, CellForm) and (held := self.store.get(id(ref.form))):
-                return held
-            return Known(lets.push(RefRead(ref.code)))
-        assert isinstance(node, RefWrite)
+    # -- references
+
+    def visit_ref_create(self, node: RefCreate, env: Env, lets: LetList) -> Known:
+        value = self._evaluate(node.value, env, lets)
+        cell = CellForm()
+        self.cells.append(cell)
+        self.store[id(cell)] = value
+        return Known(lets.push(RefCreate(value.code), None, "r"), cell)
+
+    def visit_ref_read(self, node: RefRead, env: Env, lets: LetList) -> Known:
+        ref = self._evaluate(node.ref, env, lets)
+        if isinstance(ref.form, CellForm) and (held := self.store.get(id(ref.form))):
+            return held
+        return Known(lets.push(RefRead(ref.code)))
+
+    def visit_ref_write(self, node: RefWrite, env: Env, lets: LetList) -> Known:
         ref = self._evaluate(node.ref, env, lets)
         value = self._evaluate(node.value, env, lets)
         code = lets.push(RefWrite(ref.code, value.code), None, "u")
@@ -245,7 +243,9 @@ class PartialEvaluator:
             self.store.clear()
         return Known(code, TupleForm([]))
 
-    def _if(self, node: If, env: Env, lets: LetList) -> Known:
+    # -- branches
+
+    def visit_if(self, node: If, env: Env, lets: LetList) -> Known:
         cond = self._evaluate(node.cond, env, lets)
         if isinstance(cond.code, Constant):
             taken = node.true_branch if cond.code.data.numpy() else node.false_branch
@@ -263,7 +263,7 @@ class PartialEvaluator:
 
     # -- calls
 
-    def _call(self, call: Call, env: Env, lets: LetList) -> Known:
+    def visit_call(self, call: Call, env: Env, lets: LetList) -> Known:
         args = [self._evaluate(a, env, lets) for a in call.args]
         if isinstance(call.op, Op):
             return self._operator(call, args, lets)
@@ -319,7 +319,7 @@ class PartialEvaluator:
 
     # -- match
 
-    def _match(self, node: Match, env: Env, lets: LetList) -> Known:
+    def visit_match(self, node: Match, env: Env, lets: LetList) -> Known:
         data = self._evaluate(node.data, env, lets)
         for clause in node.clauses:
             bound: dict[int, Known] = {}
