@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
@@ -122,9 +123,13 @@ def current_qconfig() -> QConfig:
 
 
 def qconfig(**kwargs: Any) -> QConfig:
-    """The usual options but for those given; used in a `with` statement."""
+    """The usual options but for those given; used in a `with` statement.
+
+    Options that there are not are ignored, as they were, with a warning.
+    """
     known = [field.name for field in fields(QConfig)]
     for name in kwargs:
         if name not in known:
-            raise TVMError(f"qconfig has no option {name!r}{or_near(name, known)}")
-    return QConfig(**kwargs)
+            text = f"qconfig has no option {name!r}{or_near(name, known)}"
+            warnings.warn(text, stacklevel=2)
+    return QConfig(**{name: value for name, value in kwargs.items() if name in known})
