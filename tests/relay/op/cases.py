@@ -288,6 +288,7 @@ def moving_cases() -> list[Case]:
         ("meshgrid", lambda a, b: relay.meshgrid([a, b], "ij").astuple(), (floats(3), floats(4)), lambda a, b: np.meshgrid(a, b, indexing="ij")),
         ("take", lambda a, i: relay.take(a, i, 1), (x, ints(2, 2, low=0, high=3)), lambda a, i: np.take(a, i, 1)),
         ("take", lambda a, i: relay.take(a, i), (x, ints(5, low=0, high=24)), np.take),
+        ("take", lambda a, i: relay.take(a, i, 0, mode="fast"), (floats(300), ints(5, low=0, high=255, dtype="uint8")), np.take),
         ("take", lambda a, i: relay.take(a, i, 0, mode="wrap"), (floats(3, 16), ints(4, low=-3, high=7, dtype="int64")), lambda a, i: np.take(a, i, 0, mode="wrap")),
         ("take", lambda a, i: relay.take(a, i, 0), (floats(3, 16), ints(4, low=-3, high=7)), lambda a, i: np.take(a, i, 0, mode="clip")),
         ("take", lambda a, i: relay.take(a, i, 1, batch_dims=1), (floats(2, 5), ints(2, 3, low=0, high=5)), lambda a, i: np.take_along_axis(a, i, 1)),

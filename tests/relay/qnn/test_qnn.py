@@ -138,6 +138,18 @@ def test_tables_serve_functions_of_users() -> None:
     np.testing.assert_array_equal(table[x.view("uint8")], np.minimum((x + 2) ** 2 + 1, 127))
 
 
+def test_calls_of_tables_have_a_value() -> None:
+    x = np.arange(-6, 3, dtype="int8")
+    call = OPS.canonicalizations.create_integer_lookup_op(
+        relay.const(x), np.square, scale(0.5), zero(-2), scale(0.25), zero(1), in_dtype="int8",
+        out_dtype="int8",
+    )  # fmt: skip
+    found = OPS.canonicalizations.run_const_expr(call)
+    np.testing.assert_array_equal(found, np.minimum((x + 2) ** 2 + 1, 127))
+    with pytest.raises(tvm.error.OpAttributeInvalid, match="a constant is required, got Var"):
+        OPS.canonicalizations.run_const_expr(relay.var("x", shape=(2,)))
+
+
 def test_users_may_register_their_own_canonicalization() -> None:
     op = tvm.ir.Op.get("qnn.log")
     before = op.qnn_canonicalize

@@ -63,6 +63,7 @@ def _fold_take(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list
     extent = data.size if attrs.axis is None else data.shape[attrs.axis]
     if not extent and indices.size:  # what a mask leaves out: any value will do
         data, extent = np.insert(data, 0, 0, attrs.axis), 1
+    indices = indices.astype("int64", copy=False)  # the extent need not fit the type of indices
     if attrs.mode == "wrap":
         indices = indices % extent
     else:

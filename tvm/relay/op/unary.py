@@ -278,12 +278,21 @@ def cast(data: Expr, dtype: str) -> RelayExpr:
     """
 
 
+def _fold_reinterpret(
+    attrs: Any, arrays: Sequence[np.ndarray], out_type: Any
+) -> list[np.ndarray] | None:
+    element = out_type.dtype.numpy
+    (data,) = arrays
+    return [data.view(element)] if data.dtype.itemsize == element.itemsize else None
+
+
 @operator(
     "reinterpret",
     cast,
     infer_type=_cast_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.reinterpret(inputs[0], attrs.dtype)],
+    fold=_fold_reinterpret,
     infer_layout=layout_any,
 )
 def reinterpret(data: Expr, dtype: str) -> RelayExpr:

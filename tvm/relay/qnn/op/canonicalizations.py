@@ -8,17 +8,31 @@ import numpy as np
 
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
-from tvm.relay.expr import Constant, const
+from tvm.ir.op import Op
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call, Constant, const
 from tvm.relay.op.registry import ops
+from tvm.relay.traverse import rewrite_post_order
 
 from .lookup import integer_lookup_table
 
 
 def run_const_expr(expr: RelayExpr) -> np.ndarray:
-    """The value of a constant."""
-    if not isinstance(expr, Constant):
-        raise OpAttributeInvalid(f"a constant is required, got {type(expr).__name__}")
-    return expr.data.numpy()
+    """The value of an expression without variables."""
+    found = rewrite_post_order(expr, _folded)
+    if not isinstance(found, Constant):
+        raise OpAttributeInvalid(f"a constant is required, got {type(found).__name__}", at=found)
+    return found.data.numpy()
+
+
+def _folded(_: RelayExpr, new: RelayExpr) -> RelayExpr:
+    if not isinstance(new, Call) or not isinstance(new.op, Op) or new.op.fold is None:
+        return new
+    if not all([isinstance(arg, Constant) for arg in new.args]):
+        return new
+    arrays = [arg.data.numpy() for arg in new.args if isinstance(arg, Constant)]
+    results = new.op.fold(new.attrs, arrays, infer_type_of(new))
+    return new if results is None or len(results) != 1 else const(np.asarray(results[0]))
 
 
 def create_integer_lookup_table(
