@@ -14,7 +14,7 @@ from tvm.ir.type import TensorType
 from tvm.relay.expr import Constant, Var, const
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
-from tvm.runtime.executor.inputs import as_width
+from tvm.runtime.executor.inputs import as_number
 from tvm.runtime.executor.mistakes import warn_of_unknown
 from tvm.runtime.ndarray import NDArray
 
@@ -60,7 +60,7 @@ def _constant_for(param: Var, value: Any) -> Constant:
     expected = param.type_annotation
     if isinstance(expected, TensorType) and not expected.is_dynamic:
         if not isinstance(value, NDArray) and array.dtype != expected.dtype:
-            array = _converted(array, np.asarray(value), expected)
+            array = nd.array(as_number(np.asarray(value), expected.dtype.numpy))
         found = (tuple(array.shape), str(array.dtype))
         wanted = (expected.concrete_shape, str(expected.dtype))
         if found != wanted:
@@ -69,14 +69,6 @@ def _constant_for(param: Var, value: Any) -> Constant:
                 f"got {found[1]} of shape {found[0]}"
             )
     return const(array)
-
-
-def _converted(array: NDArray, value: np.ndarray[Any, Any], expected: TensorType) -> NDArray:
-    """Numbers of the host in the parameter's type: another width, or integers as floats."""
-    element = expected.dtype.numpy
-    if value.dtype.kind in "iu" and element.kind == "f":
-        return nd.array(value.astype(element))
-    return nd.array(as_width(value, element)) if value.dtype.kind in "biuf" else array
 
 
 def as_module(mod: Any, params: Params | None) -> IRModule:

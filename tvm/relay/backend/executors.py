@@ -16,7 +16,9 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import Constant, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind, free_vars
-from tvm.runtime.executor.inputs import as_width
+from tvm.runtime.executor.inputs import as_number
+
+_NUMBERS = (np.ndarray, np.generic, int, float)
 
 
 @dataclass
@@ -91,9 +93,9 @@ def _by_name(call: Callable[..., Any], func: Function) -> Callable[..., Any]:
 def _of_type(value: Any, param: Var) -> Any:
     """Numbers in the width that a parameter has, where the program says it."""
     ty = param.type_annotation
-    if not isinstance(ty, TensorType) or not isinstance(value, (np.ndarray, np.generic)):
+    if not isinstance(ty, TensorType) or not isinstance(value, _NUMBERS):
         return value
-    return as_width(np.asarray(value), ty.dtype.numpy)
+    return as_number(np.asarray(value), ty.dtype.numpy)
 
 
 def as_array(value: Any) -> nd.NDArray:

@@ -36,6 +36,12 @@ def as_width(value: np.ndarray[Any, Any], element: np.dtype[Any]) -> np.ndarray[
     return value.astype(element)
 
 
+def as_number(value: np.ndarray[Any, Any], element: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """As `as_width`, and integers where ``element`` is a float."""
+    is_float_wanted = value.dtype.kind in "iu" and element.kind == "f"
+    return value.astype(element) if is_float_wanted else as_width(value, element)
+
+
 def _fits(value: np.ndarray[Any, Any], element: np.dtype[Any]) -> bool:
     if {value.dtype.kind, element.kind} != {"i", "u"}:
         return False
