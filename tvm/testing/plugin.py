@@ -38,11 +38,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test for each target, and for each set of values of ``tvm.testing.parameters``."""
     _over_values(metafunc)
-    given = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
-    is_given = any("target" in (n.split(",") if isinstance(n, str) else n) for n in given)
+    given = [_names(mark) for mark in metafunc.definition.iter_markers("parametrize")]
+    is_given = any("target" in names for names in given)
     is_fixture = "target" in metafunc._arg2fixturedefs
     if "target" in metafunc.fixturenames and not is_given and not is_fixture:
         metafunc.parametrize("target", _targets_of(metafunc.definition))
+
+
+def _names(parametrize: pytest.Mark) -> list[str]:
+    """The arguments that a mark gives values to: ``"extent, target"``, or a list of names."""
+    names = parametrize.args[0] if parametrize.args else parametrize.kwargs["argnames"]
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
 
 
 def _targets_of(item: Any) -> list[Any]:
