@@ -402,3 +402,32 @@ def test_products_below_sums_of_their_factors() -> None:
     with analyzer.constraint_scope(tir.all(x > 0, y > 0, x <= 8)):
         assert analyzer.can_prove(x * y < (x + y) * 8)
         assert not analyzer.can_prove(x * y < (x + y) * 7)
+
+
+def test_declared_bounds_may_be_infinite() -> None:
+    x = tir.Var("x")
+    analyzer = Analyzer()
+    assert analyzer.const_int_bound(x).max_value == 2**31 - 1
+    analyzer.update(x, ConstIntBound(ConstIntBound.NEG_INF, 4))
+    assert analyzer.const_int_bound(x).min_value == ConstIntBound.NEG_INF
+    with analyzer.constraint_scope(x > -3):
+        found = analyzer.const_int_bound(x)
+    assert (found.min_value, found.max_value) == (-2, 4)
+
+
+@pytest.mark.parametrize(
+    ("expr", "bounds"),
+    [
+        (lambda x, y: tir.floormod(x, y), (-4, 6)),
+        (lambda x, y: tir.Let(tir.Var("z"), x, x + 1), (1, 7)),
+        (lambda x, y: (x - 9).astype("float32").astype("int32"), (-9, -3)),
+        (lambda x, y: (x * 1000).astype("float16").astype("int32"), (-(2**31), 2**31 - 1)),
+    ],
+)
+def test_bounds_through_remainders_lets_and_floats(expr: Any, bounds: tuple[int, int]) -> None:
+    x, y = tir.Var("x"), tir.Var("y")
+    analyzer = Analyzer()
+    analyzer.update(x, ConstIntBound(0, 6))
+    analyzer.update(y, ConstIntBound(-5, 9))
+    found = analyzer.const_int_bound(expr(x, y))
+    assert (found.min_value, found.max_value) == bounds

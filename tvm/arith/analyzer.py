@@ -283,7 +283,7 @@ class Analyzer:
             known = self.facts.bound_of(var)
             fresh = (info.min_value, info.max_value)
             both = fresh if override or known is None else intersect_bounds(known, fresh)
-            self.facts.set_bound(var, both)
+            self.facts.declare_bound(var, both)
         elif isinstance(info, ModularSet):
             self.facts.set_residue(var, (info.coeff, info.base))
         else:

@@ -19,6 +19,9 @@ NEG_INF = -POS_INF
 # RISC-V's registers have at most 65536 bits, in blocks of 64
 MOST_VSCALE = 1024
 
+# up to which number each integer is a float
+_EXACT_INTEGERS = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}
+
 # (least, greatest), each possibly infinite
 Bound = tuple[int, int]
 EVERYTHING: Bound = (NEG_INF, POS_INF)
@@ -153,7 +156,8 @@ class ConstIntBoundAnalyzer:
                 found = found if limits[0] <= found[0] and found[1] <= limits[1] else limits
             fact = self.analyzer.facts.bound_of(expr)
             if fact is not None:
-                found = intersect_bounds(found, fact)
+                is_declared = self.analyzer.facts.is_declared(expr)
+                found = fact if is_declared else intersect_bounds(found, fact)
             self.memo[id(expr)] = found
         return found
 
@@ -172,8 +176,9 @@ class ConstIntBoundAnalyzer:
             return 0, min(high, a[1]) if a[0] >= 0 else high
         if b[1] < 0:
             return (b[0] + 1 if b[0] != NEG_INF else NEG_INF), 0
-        widest = max(abs(b[0]), abs(b[1]))
-        return (min(1 - widest, 0) if widest != POS_INF else NEG_INF), widest
+        # the remainder has the divisor's sign
+        low, high = clamp(b[0] + 1), clamp(b[1] - 1)
+        return min(low, 0), max(min(high, a[1]) if a[0] >= 0 else high, 0)
 
     def _truncmod(self, expr: tir.Mod) -> Bound:
         a, b = self.visit(expr.a), self.visit(expr.b)
@@ -197,9 +202,19 @@ class ConstIntBoundAnalyzer:
         source = expr.value.dtype
         limits = range_of(expr.dtype)
         if not (source.is_int or source.is_uint):
-            return limits
+            return self._through_float(expr.value, limits)
         inner = self.visit(expr.value)
         return inner if limits[0] <= inner[0] and inner[1] <= limits[1] else limits
+
+    def _through_float(self, value: Any, limits: Bound) -> Bound:
+        """The bound of an integer that was made a float and back, where floats have all integers."""
+        if type(value) is not tir.Cast or not (
+            value.value.dtype.is_int or value.value.dtype.is_uint
+        ):
+            return limits
+        inner, exact = self.visit(value.value), _EXACT_INTEGERS.get(value.dtype.element, 0)
+        low, high = max(limits[0], -exact), min(limits[1], exact)
+        return inner if low <= inner[0] and inner[1] <= high else limits
 
     def _ramp(self, expr: tir.Ramp) -> Bound:
         base = self.visit(expr.base)
@@ -207,7 +222,7 @@ class ConstIntBoundAnalyzer:
         return min(base[0], last[0]), max(base[1], last[1])
 
     def _let(self, expr: tir.Let) -> Bound:
-        return range_of(expr.dtype)
+        return self.visit(self.analyzer.substitute(expr.body, {expr.var: expr.value}))
 
     def _call(self, expr: tir.Call) -> Bound:
         name = getattr(expr.op, "name", "")

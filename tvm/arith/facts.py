@@ -62,6 +62,7 @@ class Facts:
         self.layers = [Layer()]
         self._top = self.layers[-1]
         self._kept: list[PrimExpr] = []  # expressions whose ids are keys
+        self._declared: set[int] = set()  # ids of variables of which a user said all bounds
 
     # ---- answers
 
@@ -95,6 +96,7 @@ class Facts:
 
     def forget(self, var: PrimExpr) -> None:
         """Drop what is known of a variable that is about to be bound anew."""
+        self._declared.discard(id(var))
         for layer in self.layers:
             for table in (layer.values, layer.bounds, layer.residues):
                 table.pop(id(var), None)
@@ -111,6 +113,14 @@ class Facts:
         self._kept.append(var)
         for layer in self.layers:
             layer.bounds[id(var)] = bound
+
+    def declare_bound(self, var: PrimExpr, bound: Bound) -> None:
+        """Note a user's bound, whose infinite ends stay infinite though the data type has ends."""
+        self._declared.add(id(var))
+        self.set_bound(var, bound)
+
+    def is_declared(self, var: PrimExpr) -> bool:
+        return id(var) in self._declared
 
     def set_residue(self, var: PrimExpr, residue: Residue) -> None:
         self._kept.append(var)

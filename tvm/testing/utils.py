@@ -78,7 +78,7 @@ def _first_failure_compiled(
     def holds(*places: tir.Var) -> tir.PrimExpr:
         starts = zip(domains.items(), places, strict=True)
         values = {var: op.cast(i + domain.start, var.dtype) for (var, domain), i in starts}
-        return tir.Cast("int8", tir.stmt_functor.substitute(claim, values))
+        return op.cast(tir.stmt_functor.substitute(claim, values), "int8")
 
     result = te.compute(shape, holds)
     found = nd.empty(shape, "int8")
