@@ -28,6 +28,5 @@ def test_only_what_is_made_of_an_extra_requires_it() -> None:
         [sys.executable, "-c", _WITHOUT_EXTRAS], capture_output=True, text=True, check=True
     )
     assert set(done.stdout.split()) == {
-        "tvm.contrib.onnx_backend", "tvm.contrib.torch_backend", "tvm.contrib.torch_graph",
-        "tvm.contrib.torch_program", "tvm.contrib.verify", "tvm.testing.plugin",
+        "tvm.contrib.onnx_backend", "tvm.torch_compile", "tvm.verify", "tvm.testing.plugin",
     }  # fmt: skip

@@ -25,6 +25,7 @@ LAST_LINE_OF_FUNCTIONS = 80
 # from the bottom to the top; a file may import its own layer and those above it in this list
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("tvm.support", "tvm.error", "tvm.knobs", "tvm.runtime.object"),
+    ("tvm.elf",),
     ("tvm._ffi",),
     ("tvm.runtime",),
     ("tvm.ir",),
@@ -85,6 +86,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tvm.micro",
         "tvm.rpc",
         "tvm.testing",
+        "tvm.torch_compile",
+        "tvm.verify",
         "tvm.exec",
         "tvm.compat",
     ),
@@ -94,8 +97,8 @@ FACADES = {"tvm", "tvm.tir"}
 # contrib files that only need the runtime stand beside it
 LOW_CONTRIB = {
     "tvm.contrib.utils", "tvm.contrib.cc", "tvm.contrib.clang", "tvm.contrib.cross_compilers",
-    "tvm.contrib.tar", "tvm.contrib.elf_link", "tvm.contrib.elf_merge", "tvm.contrib.elf_object",
-    "tvm.contrib.elf_read", "tvm.contrib.elf_relocate", "tvm.contrib.popen_pool",
+    "tvm.contrib.tar", "tvm.elf.link", "tvm.elf.merge", "tvm.elf.objects",
+    "tvm.elf.read", "tvm.elf.relocate", "tvm.contrib.popen_pool",
 }  # fmt: skip
 # heavy packages of others, imported where they are used
 LAZY_PACKAGES = {

@@ -10,7 +10,7 @@ import pytest
 import tomllib
 import torch
 
-from tvm.contrib.torch_backend import pytvm
+from tvm.torch_compile.backend import pytvm
 
 torch.manual_seed(0)
 MODELS = {

@@ -12,10 +12,10 @@ import torch
 from torch.nn import functional as F
 
 from tvm.contrib import torch_backend
-from tvm.contrib.torch_backend import pytvm
-from tvm.contrib.torch_options import TRIALS, Options
-from tvm.contrib.torch_program import Program
 from tvm.error import TVMError
+from tvm.torch_compile.backend import pytvm
+from tvm.torch_compile.options import TRIALS, Options
+from tvm.torch_compile.program import Program
 
 torch.manual_seed(0)
 

@@ -20,9 +20,10 @@ import numpy as np
 
 import tvm
 from tvm import relay
-from tvm.contrib import cc, elf_link, graph_executor
+from tvm.contrib import cc, graph_executor
 from tvm.driver import tvmc
 from tvm.driver.tvmc.model import TVMCPackage
+from tvm.elf.link import link_shared
 from tvm.relay.build_module import GraphExecutorFactoryModule
 from tvm.runtime.vm import Executable, VirtualMachine
 
@@ -138,7 +139,7 @@ def library(folder: Path) -> Sound:
 
 def own_linker(folder: Path) -> Sound:
     """Libraries that were linked without a compiler."""
-    _built().export_library(folder / "model.so", fcompile=elf_link.link_shared)
+    _built().export_library(folder / "model.so", fcompile=link_shared)
     # what `create_shared` adds where there is no compiler
     _built().export_library(folder / "model.tar")
     with tvm.contrib.utils.tempdir() as temp:

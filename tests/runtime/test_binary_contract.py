@@ -18,7 +18,8 @@ import pytest
 import tvm
 from tests.system_tools import needs_tool
 from tvm import relay, te
-from tvm.contrib import cc, elf_link
+from tvm.contrib import cc
+from tvm.elf.link import link_shared
 from tvm.runtime import Module
 
 LOADER = Path(__file__).parent / "cpp" / "loader.c"
@@ -27,7 +28,7 @@ CALLED_BY_CODE = {
     "__TVMBackendAllocWorkspace", "__TVMBackendFreeWorkspace", "__TVMBackendParallelLaunch",
 }  # fmt: skip
 N = 1000  # too many for the stack
-LINKERS = {"own": elf_link.link_shared, "gcc": None}
+LINKERS = {"own": link_shared, "gcc": None}
 AARCH64 = pytest.param(
     "aarch64", marks=needs_tool("aarch64-linux-gnu-gcc", "aarch64-linux-gnu-g++", "qemu-aarch64")
 )

@@ -11,7 +11,8 @@ import pytest
 import tvm
 from tests.runtime.native_library import RUNTIME_OPTIONS
 from tvm import relay, te
-from tvm.contrib import cc, elf_link, graph_executor
+from tvm.contrib import cc, graph_executor
+from tvm.elf.link import link_shared
 from tvm.relay.backend import Runtime
 from tvm.runtime import Module, system_lib
 
@@ -112,4 +113,4 @@ def test_system_libraries_need_no_compiler(tmp_path: Path) -> None:
 
 def _link_without_compiler(output: str, objects: list[str], options: list[str]) -> None:
     assert options == []
-    elf_link.link_shared(output, objects)
+    link_shared(output, objects)

@@ -12,8 +12,11 @@ from typing import Any
 from tvm import knobs
 from tvm._ffi.libinfo import find_include_path
 from tvm._ffi.registry import get_global_func
-from tvm.contrib import elf_link, elf_object, elf_relocate, tar, utils
+from tvm.contrib import tar, utils
 from tvm.contrib.cross_compilers import linking_hint, missing_hint
+from tvm.elf.link import link_shared
+from tvm.elf.objects import constants_object, machine_of
+from tvm.elf.relocate import MACHINES
 from tvm.support.files import replacing
 
 # where the runtime looks for the checksum within a library
@@ -147,13 +150,13 @@ def _link(
 
 def _marks_for(names: Sequence[str], temp: utils.TempDirectory) -> list[str]:
     """An object with the place of the checksum within the library, for the machine of the others."""
-    code = next((name for name in names if elf_object.machine_of(name) is not None), None)
+    code = next((name for name in names if machine_of(name) is not None), None)
     if code is None:
         return []
     with open(code, "rb") as file:
         like = file.read(_ELF_HEADER)
     mark = temp / "library_checksum.o"
-    mark.write_bytes(elf_object.constants_object({_MARK: _UNSET}, like))
+    mark.write_bytes(constants_object({_MARK: _UNSET}, like))
     return [str(mark)]
 
 
@@ -179,8 +182,8 @@ def _is_cplusplus(source: str) -> bool:
 def _are_foreign(objects: Sequence[str] | str) -> bool:
     """Whether there is an object that the compiler of this machine cannot link, but we can."""
     names = [objects] if isinstance(objects, str) else list(objects)
-    machines = {elf_object.machine_of(name) for name in names if str(name).endswith(".o")}
-    return bool(machines & elf_relocate.MACHINES.keys() - {elf_object.machine_of(sys.executable)})
+    machines = {machine_of(name) for name in names if str(name).endswith(".o")}
+    return bool(machines & MACHINES.keys() - {machine_of(sys.executable)})
 
 
 def _link_without_compiler(
@@ -197,7 +200,7 @@ def _link_without_compiler(
                 "install g++, or set CXX"
             )
         try:
-            elf_link.link_shared(output, files)
+            link_shared(output, files)
         except ValueError as error:
             raise RuntimeError(
                 f"cannot link without a C++ compiler: {error}; install g++, or set CXX"

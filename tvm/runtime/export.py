@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm._ffi.libinfo import find_include_path
 from tvm._ffi.registry import get_global_func
-from tvm.contrib import cc, elf_object, tar
+from tvm.contrib import cc, tar
+from tvm.elf.objects import data_object, is_elf
 from tvm.support.files import replacing
 
 if TYPE_CHECKING:
@@ -126,11 +127,11 @@ def _pack_imports(root: Module, is_system_lib: bool, prefix: str, folder: str) -
     """Write the modules that are not code as data that will be linked; the file's path."""
     data = _with_length(packed_imports(root))
     objects = [path.read_bytes() for path in sorted(Path(folder).glob("lib*.o"))]
-    like = next((code for code in objects if elf_object.is_elf(code)), None)
+    like = next((code for code in objects if is_elf(code)), None)
     if like is not None:
         # code of a system library registers the data together with itself
         path = Path(folder) / f"{prefix}devc.o"
-        path.write_bytes(elf_object.data_object(prefix + BLOB, data, like))
+        path.write_bytes(data_object(prefix + BLOB, data, like))
         get_global_func("runtime.StampLibrary")(str(path))
     else:
         path = Path(folder) / f"{prefix}devc.c"

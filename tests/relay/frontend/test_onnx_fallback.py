@@ -12,7 +12,7 @@ import pytest
 from onnx import helper
 
 import tvm
-from tests.contrib.verify.models import model_of
+from tests.verify.models import model_of
 from tvm import relay
 from tvm.contrib import graph_executor
 from tvm.driver.tvmc.main import _main

@@ -7,7 +7,7 @@ import pytest
 import torch
 from onnx import helper
 
-from tests.contrib.verify.models import model_of
+from tests.verify.models import model_of
 from tvm import relay
 
 X = np.ones((2, 3), "float32")

@@ -10,7 +10,7 @@ import onnx
 import torch
 from onnx import helper
 
-from tests.contrib.verify.models import model_of
+from tests.verify.models import model_of
 from tvm import relay
 from tvm.ir.span import Span
 from tvm.relay.frontend.common import set_span

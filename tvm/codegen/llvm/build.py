@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.contrib.elf_object import constants_object
+from tvm.elf.objects import constants_object
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.runtime.module import Module, module_from_object, module_from_symbols

@@ -23,7 +23,7 @@ from tvm.codegen.cache import (
     store_object,
 )
 from tvm.codegen.model_metadata import model_metadata
-from tvm.contrib.elf_merge import merge_objects
+from tvm.elf.merge import merge_objects
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.support.workers import share_out, usual_processes

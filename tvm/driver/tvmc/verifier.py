@@ -106,7 +106,7 @@ def drive_verify(args: argparse.Namespace) -> int:
         raise TVMCException("verify compiles for one target, without other code generators")
     context = {"config": parse_configs(args.pass_config), "disabled_pass": args.disabled_pass}
     with progress() as step:
-        report = frontends.lazy_import("tvm.contrib.verify").verify(
+        report = frontends.lazy_import("tvm.verify").verify(
             args.FILE,
             inputs.read_inputs(args.inputs) if args.inputs else None,
             args.against,

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tvm.contrib.elf_read import ObjectFile, Relocation, Section, Symbol, read_object
-from tvm.contrib.elf_relocate import MACHINES, Machine
+from tvm.elf.read import ObjectFile, Relocation, Section, Symbol, read_object
+from tvm.elf.relocate import MACHINES, Machine
 from tvm.support.files import replacing
 
 _PROGBITS, _STRTAB, _RELA, _HASH, _DYNAMIC, _NOBITS, _DYNSYM = 1, 3, 4, 5, 6, 8, 11

@@ -22,9 +22,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tvm.error import TVMError
 
-from .torch_graph import drawn_dropout, numbers_read, with_numbers
-from .torch_options import Options
-from .torch_program import Program
+from .graph import drawn_dropout, numbers_read, with_numbers
+from .options import Options
+from .program import Program
 
 
 def pytvm(

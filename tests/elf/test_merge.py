@@ -9,11 +9,11 @@ import pytest
 
 import tvm
 from tvm import knobs, relay
-from tvm.codegen.llvm import compilation
+from tvm.codegen.llvm import parts
 from tvm.codegen.llvm.loaded import symbols_of
 from tvm.contrib import graph_executor
-from tvm.contrib.elf_merge import merge_objects
-from tvm.contrib.elf_read import read_object
+from tvm.elf.merge import merge_objects
+from tvm.elf.read import read_object
 
 LAYERS = 14
 
@@ -40,8 +40,8 @@ def output_of(lib: tvm.runtime.Module) -> np.ndarray:
 def test_parts_compute_what_the_whole_does(
     built: tvm.runtime.Module, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert len(built.function_metadata) > 2 * compilation.FEWEST_FUNCTIONS
-    monkeypatch.setattr(compilation, "MOST_PARTS", 1)
+    assert len(built.function_metadata) > 2 * parts.FEWEST_FUNCTIONS
+    monkeypatch.setattr(parts, "MOST_PARTS", 1)
     np.testing.assert_array_equal(output_of(chain()), output_of(built))
 
 

@@ -16,9 +16,11 @@ import pytest
 
 import tvm
 from tvm import relay, te
-from tvm.contrib import cc, elf_link, elf_object, graph_executor
-from tvm.contrib.elf_read import read_object
-from tvm.contrib.elf_relocate import AARCH64, X86_64
+from tvm.contrib import cc, graph_executor
+from tvm.elf import objects
+from tvm.elf.link import LinkError, link_shared
+from tvm.elf.read import read_object
+from tvm.elf.relocate import AARCH64, X86_64
 from tvm.runtime import Module, load_module, load_static_library
 
 
@@ -91,9 +93,9 @@ def test_models_keep_their_parameters(tmp_path: Path) -> None:
 
 def test_a_loaded_library_survives_being_replaced(tmp_path: Path) -> None:
     build().save(str(tmp_path / "f.o"))
-    elf_link.link_shared(tmp_path / "lib.so", [tmp_path / "f.o"])
+    link_shared(tmp_path / "lib.so", [tmp_path / "f.o"])
     old = load_module(tmp_path / "lib.so")
-    elf_link.link_shared(tmp_path / "lib.so", [tmp_path / "f.o"])
+    link_shared(tmp_path / "lib.so", [tmp_path / "f.o"])
     check(old["f"])
 
 
@@ -109,7 +111,7 @@ def test_initialisers_data_and_foreign_functions(tmp_path: Path) -> None:
     )
     result = str(tmp_path / "state.o")
     cc.create_executable(result, str(source), options=["-c", "-fPIC", "-O1", "-fcommon"], cc="gcc")
-    elf_link.link_shared(tmp_path / "state.so", [result])
+    link_shared(tmp_path / "state.so", [result])
     library = ctypes.CDLL(str(tmp_path / "state.so"))
     assert library.get() == 42
     library.call.restype, library.call.argtypes = ctypes.c_double, [ctypes.c_int, ctypes.c_double]
@@ -122,14 +124,14 @@ def test_what_needs_a_compiler_says_so(tmp_path: Path) -> None:
     build().save(str(tmp_path / "f.o"))
     (tmp_path / "bad.o").write_bytes((tmp_path / "f.o").read_bytes()[:200])
     (tmp_path / "text.o").write_text("no object" * 20)
-    for objects, message in [
+    for names, message in [
         (["a.c"], r"a\.c: this needs a C\+\+ compiler: install g\+\+, or set CXX"),
         (["f.o", "f.o"], "two objects define f; install g"),
         (["bad.o"], "bad.o is a damaged object file; install g"),
         (["text.o"], "text.o is no object file for a 64-bit"),
     ]:
         with pytest.raises(RuntimeError, match=message):
-            cc.create_shared(str(tmp_path / "x.so"), [str(tmp_path / name) for name in objects])
+            cc.create_shared(str(tmp_path / "x.so"), [str(tmp_path / name) for name in names])
     with pytest.raises(RuntimeError, match="-lfoo: this needs a C"):
         cc.create_shared(str(tmp_path / "x.so"), str(tmp_path / "f.o"), ["-O2", "-lfoo"])
 
@@ -146,20 +148,20 @@ def test_objects_cut_anywhere_are_refused(tmp_path: Path) -> None:
 def test_data_stands_in_a_library_of_its_own(tmp_path: Path) -> None:
     build().save(str(tmp_path / "f.o"))
     like = (tmp_path / "f.o").read_bytes()
-    (tmp_path / "d.o").write_bytes(elf_object.data_object("blob", b"12345", like))
-    elf_link.link_shared(tmp_path / "d.so", [tmp_path / "d.o"])
+    (tmp_path / "d.o").write_bytes(objects.data_object("blob", b"12345", like))
+    link_shared(tmp_path / "d.so", [tmp_path / "d.o"])
     blob = ctypes.c_char.in_dll(ctypes.CDLL(str(tmp_path / "d.so")), "blob")
     assert ctypes.string_at(ctypes.addressof(blob), 5) == b"12345"
 
 
-@pytest.mark.parametrize("link", [elf_link.link_shared, cc.create_shared])
+@pytest.mark.parametrize("link", [link_shared, cc.create_shared])
 def test_more_data_than_code_can_reach_stands_apart(
     link: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(elf_object, "FAR_SIZE", 4)
+    monkeypatch.setattr(objects, "FAR_SIZE", 4)
     build().save(str(tmp_path / "f.o"))
-    code = elf_object.data_object("blob", b"12345", (tmp_path / "f.o").read_bytes())
-    assert (b".lrodata" in code) == (elf_object.machine_of(str(tmp_path / "f.o")) == 62)
+    code = objects.data_object("blob", b"12345", (tmp_path / "f.o").read_bytes())
+    assert (b".lrodata" in code) == (objects.machine_of(str(tmp_path / "f.o")) == 62)
     (tmp_path / "d.o").write_bytes(code)
     link(str(tmp_path / "d.so"), [str(tmp_path / "d.o")])
     blob = ctypes.c_char.in_dll(ctypes.CDLL(str(tmp_path / "d.so")), "blob")
@@ -198,18 +200,18 @@ def test_branches_that_reach_too_far() -> None:
 
 def test_libraries_for_aarch64_have_its_number(tmp_path: Path) -> None:
     build(target="llvm -mtriple=aarch64-linux-gnu").save(str(tmp_path / "f.o"))
-    elf_link.link_shared(tmp_path / "f.so", [tmp_path / "f.o"])
+    link_shared(tmp_path / "f.so", [tmp_path / "f.o"])
     kind, machine = struct.unpack_from("<HH", (tmp_path / "f.so").read_bytes(), 16)
     assert (kind, machine) == (3, 183)
     build().save(str(tmp_path / "g.o"))
-    with pytest.raises(elf_link.LinkError, match=r"for machines \[62, 183\]"):
-        elf_link.link_shared(tmp_path / "f.so", [tmp_path / "f.o", tmp_path / "g.o"])
+    with pytest.raises(LinkError, match=r"for machines \[62, 183\]"):
+        link_shared(tmp_path / "f.so", [tmp_path / "f.o", tmp_path / "g.o"])
 
 
 def test_the_library_runs_in_a_new_process(tmp_path: Path) -> None:
     build().save(str(tmp_path / "f.o"))
     static = load_static_library(str(tmp_path / "f.o"), ["f"])
-    static.export_library(str(tmp_path / "lib.so"), fcompile=elf_link.link_shared)
+    static.export_library(str(tmp_path / "lib.so"), fcompile=link_shared)
     program = (
         "import numpy as np, sys; from tvm.runtime import load_module, ndarray as nd\n"
         "out = nd.empty((2,)); load_module(sys.argv[1])['f'](nd.array(np.zeros(2, 'float32')), out)\n"
@@ -230,7 +232,7 @@ def test_objects_with_flipped_bits_never_crash(tmp_path: Path) -> None:
             flipped[place] ^= 1 << generator.randrange(8)
         (tmp_path / "g.o").write_bytes(flipped)
         try:
-            elf_link.link_shared(tmp_path / "g.so", [tmp_path / "g.o"])
+            link_shared(tmp_path / "g.so", [tmp_path / "g.o"])
             outcomes.add("linked")
         except ValueError:
             outcomes.add("refused")
@@ -240,6 +242,6 @@ def test_objects_with_flipped_bits_never_crash(tmp_path: Path) -> None:
 def test_a_library_for_another_machine_is_named(tmp_path: Path) -> None:
     foreign = "x86_64" if platform.machine() == "aarch64" else "aarch64"
     build(target=f"llvm -mtriple={foreign}-linux-gnu").save(str(tmp_path / "f.o"))
-    elf_link.link_shared(tmp_path / "f.so", [tmp_path / "f.o"])
+    link_shared(tmp_path / "f.so", [tmp_path / "f.o"])
     with pytest.raises(tvm.TVMError, match=r"f\.so: it is for \S+, and this machine is"):
         load_module(tmp_path / "f.so")

@@ -1,6 +1,6 @@
 """Is a compiled model right, and if not, since where?
 
-    report = tvm.contrib.verify.verify("model.onnx", against="onnxruntime")
+    report = tvm.verify.verify("model.onnx", against="onnxruntime")
     print(report)
 
 Both sides run with the same inputs and every tensor of the graph is compared. The first that differs

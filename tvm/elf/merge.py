@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tvm.contrib.elf_read import Section, Symbol, read_object
+from tvm.elf.read import Section, Symbol, read_object
 
 _SYMTAB, _STRTAB, _RELA = 2, 3, 4
 _ALLOCATED, _MERGED = 2, 0x30  # equal constants or strings may become one

@@ -12,7 +12,7 @@ from tvm.driver.tvmc.autotuner import tune_tasks
 from tvm.ir.module import IRModule
 from tvm.runtime.ndarray import NDArray
 
-from .torch_options import Options
+from .options import Options
 
 
 @contextmanager

@@ -21,9 +21,9 @@ from tvm.relay.frontend.pytorch.fx import as_constant
 from tvm.relay.frontend.pytorch.graph_types import PARTS_OF_COMPLEX
 from tvm.relay.frontend.pytorch.registry import CONVERTERS, is_tensor
 
-from .torch_graph import flatten
-from .torch_options import Options
-from .torch_tuning import tuned
+from .graph import flatten
+from .options import Options
+from .tuning import tuned
 
 _ALIGNMENT = 64  # of the memory that kernels read and write
 

@@ -10,16 +10,16 @@ import pytest
 from onnx import helper, numpy_helper
 
 import tvm
-from tests.contrib.verify.models import facet, model_of, rewriting, tower
 from tests.driver.tvmc.conftest import small_model
+from tests.verify.models import facet, model_of, rewriting, tower
 from tvm import relay, te, topi
-from tvm.contrib.verify import Tolerance, verify
-from tvm.contrib.verify.compare import compare
-from tvm.contrib.verify.graph import ModelGraph
 from tvm.driver.tvmc.main import _main
 from tvm.error import TVMError
 from tvm.ir.op import Op
 from tvm.relay.frontend.onnx.registry import CONVERTERS
+from tvm.verify import Tolerance, verify
+from tvm.verify.compare import compare
+from tvm.verify.graph import ModelGraph
 
 
 @pytest.mark.parametrize("against", ["onnxruntime", "reference", "opt0"])
