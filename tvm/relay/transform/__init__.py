@@ -5,6 +5,7 @@ from tvm.ir.transform import PassContext, Sequential, module_pass
 from . import _ffi_api, suffixes
 from .alter_op_layout import AlterOpLayout
 from .annotate_target import AnnotateTarget
+from .annotate_used_memory import AnnotateUsedMemory
 from .apply_functions import ApplyFunctions
 from .basic_block import ToBasicBlockNormalForm
 from .build_config import build_config

@@ -28,10 +28,10 @@ def _with_kills(body: RelayExpr) -> RelayExpr:
         bindings.append((body.var, body.value))
         body = body.body
     own = {id(variable): variable for variable, _ in bindings}
-    alive = {id(v) for v in _variables(body)}
+    alive = {id(v) for v in variables_of(body)}
     result = with_inner_blocks(body, _with_kills)
     for variable, value in reversed(bindings):
-        dying = [v for v in _variables(value) if id(v) in own and id(v) not in alive]
+        dying = [v for v in variables_of(value) if id(v) in own and id(v) not in alive]
         for last in dying:
             alive.add(id(last))
             result = Let(Var("killed"), kill(last), result)
@@ -39,7 +39,7 @@ def _with_kills(body: RelayExpr) -> RelayExpr:
     return result
 
 
-def _variables(value: RelayExpr) -> list[Var]:
+def variables_of(value: RelayExpr) -> list[Var]:
     """The variables read by a value, in its inner blocks as well, each once."""
     found: dict[int, Var] = {}
     seen: set[int] = set()
