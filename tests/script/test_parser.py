@@ -266,3 +266,17 @@ def test_data_types_may_be_said_again() -> None:
     assert_structural_equal(
         stated.with_attr("global_symbol", ""), derived.with_attr("global_symbol", "")
     )
+
+
+def test_stores_convert_between_widths() -> None:
+    @T.prim_func
+    def implicit(A: T.Buffer(2, "e4m3_float8"), B: T.Buffer(2, "float32"), C: T.Buffer(2, "int8")):
+        B[0] = A[1]
+        C[0] = T.int32(3) + C[1]
+
+    @T.prim_func
+    def explicit(A: T.Buffer(2, "e4m3_float8"), B: T.Buffer(2, "float32"), C: T.Buffer(2, "int8")):
+        B[0] = T.Cast("float32", A[1])
+        C[0] = T.Cast("int8", T.int32(3) + C[1])
+
+    assert_structural_equal(implicit.body, explicit.body, True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import PrimExpr
 from tvm.runtime import ndarray
+from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir import op
 from tvm.tir import stmt as s
@@ -240,12 +241,20 @@ def store(
     lanes = target.dtype.lanes * (positions[-1].dtype.lanes if positions else 1)
     if element.dtype.lanes == 1 and lanes > 1:
         element = op.cast(element, element.dtype.with_lanes(lanes))
-    if element.dtype != target.dtype.with_lanes(lanes):
+    wanted = target.dtype.with_lanes(lanes)
+    if element.dtype != wanted and _is_same_kind(element.dtype, wanted):
+        element = op.cast(element, wanted)
+    if element.dtype != wanted:
         raise TypeError(
-            f"a store to {target.name} requires {target.dtype.with_lanes(lanes)}, "
-            f"got {element.dtype}; hint: convert it with T.Cast or astype"
+            f"a store to {target.name} requires {wanted}, got {element.dtype}; hint: convert it with T.Cast or astype"
         )
     return s.BufferStore(target, element, positions, predicate)
+
+
+def _is_same_kind(a: DType, b: DType) -> bool:
+    """Whether both are integers or both floats, of as many lanes: a store converts between these."""
+    are_integers = (a.is_int or a.is_uint) and (b.is_int or b.is_uint)
+    return a.lanes == b.lanes and (are_integers or (a.is_float and b.is_float))
 
 
 def _store_index(index: Any, target: Buffer) -> PrimExpr:
