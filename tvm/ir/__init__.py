@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from . import _ffi_api, container, diagnostics, expr, global_functions, instrument, transform
+from . import _ffi_api, base, container, diagnostics, expr, global_functions, instrument, transform
 from .adt import Constructor, TypeData
 from .affine_type import AffineType, TensorAffineType, TupleAffineType
 from .attrs import Attrs, DictAttrs, make_node

@@ -41,6 +41,14 @@ def register_pass_config(key: str, value_type: Any, unsupported: str | None = No
         _UNSUPPORTED[key] = unsupported
 
 
+class PassConfigError(TVMError, AttributeError):
+    """There is no option of that name."""
+
+
+class OptionsTypeError(PassConfigError, TypeError):
+    """The options of a pass are no dictionary."""
+
+
 @dataclass(frozen=True)
 class PassInfo:
     """What a context needs to know of a pass."""
@@ -214,7 +222,7 @@ def _type_name(kind: Any) -> str:
 
 def _checked(key: str, value: Any) -> Any:
     if key not in _CONFIG_TYPES:
-        raise TVMError(
+        raise PassConfigError(
             f"PassContext requires a known config key, got {key!r}",
             hint=suggest(str(key), _CONFIG_TYPES) or "PassContext.list_configs() has them all",
         )
@@ -239,11 +247,13 @@ def _options_record(key: str, record: Any, value: Any) -> Any:
     if isinstance(value, record):
         return value
     if not isinstance(value, Mapping):
-        raise TypeError(f"config key {key} requires a dictionary of its options, got {value!r}")
+        raise OptionsTypeError(
+            f"config key {key} requires a dictionary of its options, got {value!r}"
+        )
     known = {field.name: field for field in fields(record)}
     for name, option in value.items():
         if name not in known:
-            raise TVMError(
+            raise PassConfigError(
                 f"config key {key} has the options {list(known)}, got {name!r}",
                 hint=suggest(name, known),
             )

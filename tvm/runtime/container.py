@@ -83,6 +83,8 @@ class Array(tuple[Any, ...], Object, metaclass=_ArrayMeta):
 
     __slots__ = ()
 
+    type_key = "Array"
+
     def __getitem__(self, index: Any) -> Any:
         return getitem_helper(self, tuple.__getitem__, len(self), index)
 
@@ -109,6 +111,8 @@ class Map(dict[Any, Any], Object, metaclass=_MapMeta):
     """A mapping that does not change; it keeps the order of its items."""
 
     __slots__ = ()
+
+    type_key = "Map"
 
     __setitem__ = __delitem__ = __ior__ = _refuse_change
     clear = pop = popitem = setdefault = update = _refuse_change

@@ -1,6 +1,6 @@
 """Help for tests of compiled programs, under the classic names."""
 
-from . import conversions
+from . import attrs, conversions
 from ._ffi_api import (
     ErrorTest,
     device_test,

@@ -42,10 +42,13 @@ def accept_functions_or_expressions(values: Any) -> Any:
 
 @register_func("testing.AcceptsVariant", override=True)
 def accept_text_or_expression(value: Any) -> str:
-    """The type key of text or of an expression."""
+    """The type key of text or of an integer."""
     if isinstance(value, str):
         return "runtime.String"
-    return as_expr(value).type_key
+    number = as_expr(value)
+    if not isinstance(number, IntImm):
+        raise TypeError(f"AcceptsVariant needs a String or an IntImm, got {number.type_key}")
+    return number.type_key
 
 
 @register_func("testing.ReturnsVariant", override=True)
