@@ -18,7 +18,6 @@ from typing import TypeAlias, TypeGuard
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
@@ -27,7 +26,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.infer_layout_utils import layout_choice, plain_name, with_transforms
-from tvm.relay.transform.operators import calls
+from tvm.relay.transform.operators import calls, is_operator_call
 from tvm.relay.traverse import keep_span, operands, post_order, regrouped, tensors_of, with_operands
 from tvm.tir.data_layout import Layout, layout
 from tvm.topi.rewrites import ALTERATIONS, users_rewrite
@@ -86,7 +85,7 @@ class LayoutAlterer:
         return self._plain(func)
 
     def _alter(self, node: RelayExpr) -> _Laid:
-        if isinstance(node, Call) and isinstance(node.op, Op):
+        if is_operator_call(node):
             return self._altered_call(node) or self._kept_layout(node) or self._rebuilt(node)
         if isinstance(node, TupleGetItem):
             return self._tuple_item(node)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import known_type
@@ -18,7 +17,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import calls
+from tvm.relay.transform.operators import calls, is_operator_call
 from tvm.relay.traverse import post_order, rewrite_function, use_counts
 
 
@@ -59,9 +58,9 @@ def _widens(cast: RelayExpr) -> bool:
 
 
 def _is_broadcast(node: RelayExpr) -> bool:
-    if not isinstance(node, Call) or not isinstance(node.op, Op) or node.op.fuse is None:
+    if not is_operator_call(node) or node.operator.fuse is None:
         return False
-    return bool(node.op.fuse <= OpPattern.BROADCAST)
+    return bool(node.operator.fuse <= OpPattern.BROADCAST)
 
 
 CanonicalizeCast = canonicalize_cast.factory

@@ -14,6 +14,7 @@ from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.op.pattern_tables import get_pattern_table
 from tvm.relay.op.registry import OpPattern
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import operands, with_operands
 from tvm.target import Target
 
@@ -106,8 +107,8 @@ class PartFinder:
                     marks = {id(group.root): (str(name), group)}
                     single.append(Part(group.root, dict(group.inside), target, marks))
         for node in self.order:
-            if isinstance(node, Call) and isinstance(node.op, Op):
-                takes = node.op.get_attr(f"target.{compiler}")
+            if is_operator_call(node):
+                takes = node.operator.get_attr(f"target.{compiler}")
                 if takes is not None and takes(node):
                     single.append(Part(node, {id(node): node}, target))
         return self._joined(single, depth) if joins else single
@@ -131,9 +132,9 @@ class PartFinder:
         if len(users) != 1 or part.root is self.body:
             return None
         after = self.order[self.place[users.pop()]]
-        if not isinstance(after, Call) or not isinstance(after.op, Op):
+        if not is_operator_call(after):
             return None
-        kind = OpPattern.OPAQUE if after.op.fuse is None else OpPattern(after.op.fuse)
+        kind = OpPattern.OPAQUE if after.operator.fuse is None else OpPattern(after.operator.fuse)
         first = min(part.inside.values(), key=lambda n: self.place[id(n)])
         last = _kind(first)
         limit = OpPattern.BROADCAST if last > OpPattern.INJECTIVE else OpPattern.INJECTIVE
@@ -170,9 +171,9 @@ def _is_step(node: RelayExpr) -> bool:
 
 
 def _kind(node: RelayExpr) -> OpPattern:
-    if not isinstance(node, Call) or not isinstance(node.op, Op) or node.op.fuse is None:
+    if not is_operator_call(node) or node.operator.fuse is None:
         return OpPattern.OPAQUE
-    return OpPattern(node.op.fuse)
+    return OpPattern(node.operator.fuse)
 
 
 def cheapest_cover(

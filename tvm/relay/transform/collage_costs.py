@@ -9,9 +9,8 @@ from tvm._ffi import get_global_func
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
-from tvm.relay.expr import Call
 from tvm.relay.function import Function
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import post_order
 from tvm.target import Target
 
@@ -74,4 +73,4 @@ class MockCostEstimator(CostEstimator):
 def _operators(root: RelayExpr) -> int:
     """How many operators are called, those inside composite functions too."""
     nodes = post_order(root.body) if isinstance(root, Function) else []
-    return sum([isinstance(n, Call) and isinstance(n.op, Op) for n in nodes])
+    return sum([is_operator_call(n) for n in nodes])

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tvm.relay.function import Function
 from tvm.relay.rounding import is_free_rounding
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import rewrite_function
 
 Skip = Callable[[RelayExpr], bool]
@@ -44,13 +44,13 @@ class _Sharer:
 
 def _key(expr: RelayExpr) -> object:
     """What equal expressions share: kind, operator, operands by identity."""
-    if isinstance(expr, Call) and isinstance(expr.op, Op):
-        if expr.op.extra.get("TOpIsStateful") or not expr.args:
+    if is_operator_call(expr):
+        if expr.operator.extra.get("TOpIsStateful") or not expr.args:
             return None
         attrs = structural_hash(expr.attrs) if expr.attrs is not None else 0
         # a rounding that the program asks for is not one that may be left out
         mark = is_free_rounding(expr)
-        return (expr.op.name, attrs, mark, tuple([_operand_key(a) for a in expr.args]))
+        return (expr.operator.name, attrs, mark, tuple([_operand_key(a) for a in expr.args]))
     if isinstance(expr, TupleGetItem):
         return ("item", id(expr.tuple_value), expr.index)
     if isinstance(expr, Tuple) and expr.fields:

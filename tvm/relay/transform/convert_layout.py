@@ -34,6 +34,7 @@ from tvm.relay.transform.infer_layout_utils import (
     named_layouts,
     with_transforms,
 )
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import keep_span, operands, post_order, regrouped, tensors_of, with_operands
 from tvm.support import Scoped
 from tvm.tir.data_layout import layout
@@ -120,8 +121,10 @@ class _Converter:
         return func if body is func.body else func.replace(body=body)
 
     def _rewrite(self, node: RelayExpr) -> _Moved:
-        if isinstance(node, Call) and isinstance(node.op, Op) and not self._is_skipped(node):
-            found = self._wanted(node) if node.op.name in self.desired else self._followed(node)
+        if is_operator_call(node) and not self._is_skipped(node):
+            found = (
+                self._wanted(node) if node.operator.name in self.desired else self._followed(node)
+            )
             if found is not None:
                 return found
         if isinstance(node, TupleGetItem) and id(node.tuple_value) in self._items:

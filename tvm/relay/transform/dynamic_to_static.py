@@ -9,13 +9,13 @@ from typing import TypeGuard
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import ConstantFolder
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import post_order, rewrite_function
 
 
@@ -46,7 +46,7 @@ def dynamic_to_static(func: Function, mod: IRModule, context: PassContext) -> Fu
 
 
 def _is_dynamic(node: RelayExpr) -> TypeGuard[Call]:
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.make_static is not None
+    return is_operator_call(node) and node.operator.make_static is not None
 
 
 def _decides(call: Call, position: int) -> bool:

@@ -46,6 +46,7 @@ from tvm.relay.transform.fake_quantization_rules import (
     zeros_for,
 )
 from tvm.relay.transform.fold_constant import FoldConstantExpr
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import operands, rewrite_function, with_operands
 
 Rule: TypeAlias = Callable[[Call, TypeMap], Sequence[Any]]
@@ -154,7 +155,7 @@ class TrainedConverter(IntegerConverter):
     """Converts single operators whose tensors are all dequantised: networks trained quantised."""
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(new, Call) or not isinstance(new.op, Op):
+        if not is_operator_call(new):
             return new
         if new.op in (ops.qnn.quantize, ops.qnn.dequantize) or self.rule_of(new.operator) is None:
             return new

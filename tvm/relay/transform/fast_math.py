@@ -12,9 +12,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op, has_op
 from tvm.ir.transform import PassContext
-from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import rewrite_function
 
 _FAST = {
@@ -32,9 +32,9 @@ def fast_math(func: Function, mod: IRModule, context: PassContext) -> Function:
 
 
 def _faster(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(new, Call) or not isinstance(new.op, Op):
+    if not is_operator_call(new):
         return new
-    fast = _FAST.get(new.op.name)
+    fast = _FAST.get(new.operator.name)
     return new.replace(op=Op.get(fast)) if fast is not None and has_op(fast) else new
 
 

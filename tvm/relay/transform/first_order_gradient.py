@@ -22,6 +22,7 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.normal_form import inline_lets
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import post_order, substitute
 from tvm.target import Target
 
@@ -63,7 +64,7 @@ class _Backward:
             parts: list[object] = [None] * len(whole.fields)
             parts[node.index] = flow
             self.add(node.tuple_value, parts)
-        elif isinstance(node, Call) and isinstance(node.op, Op):
+        elif is_operator_call(node):
             gradients = operator_gradients(node, self.total(node, infer_type_of(node)))
             for arg, gradient in zip(node.args, gradients, strict=True):
                 self.add(arg, _spread(gradient, infer_type_of(arg)))

@@ -18,14 +18,13 @@ from functools import reduce
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import RESHAPES, calls
+from tvm.relay.transform.operators import RESHAPES, calls, is_operator_call
 from tvm.relay.transform.sink_reshapes import Shape, static_shape
 from tvm.relay.traverse import (
     operands,
@@ -295,7 +294,7 @@ class _Kernel:
 
 
 def _only_moves(expr: RelayExpr) -> bool:
-    if not isinstance(expr, Call) or not isinstance(expr.op, Op):
+    if not is_operator_call(expr):
         return False
     if expr.op is ops.take:
         return isinstance(expr.args[1], Constant) and expr.args[1].data.shape == ()

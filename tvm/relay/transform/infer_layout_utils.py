@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from tvm.error import TVMError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 from tvm.relay.op.layout_shapes import plain_layout
 from tvm.relay.op.registry import LayoutChoice, ops
-from tvm.relay.transform.operators import calls
+from tvm.relay.transform.operators import calls, is_operator_call
 from tvm.tir.data_layout import Layout, layout
 
 _UNKNOWN = "__undef__"
@@ -75,7 +74,7 @@ def _defined(layouts: Sequence[Layout | str]) -> tuple[Layout | None, ...]:
 
 def named_layouts(expr: RelayExpr) -> tuple[list[str], str]:
     """The layouts of a call's arguments and of its result, as far as its attributes name them."""
-    if not isinstance(expr, Call) or not isinstance(expr.op, Op) or expr.attrs is None:
+    if not is_operator_call(expr) or expr.attrs is None:
         return [], ""
     attrs = expr.attrs
     if expr.op is ops.layout_transform:

@@ -18,7 +18,6 @@ import numpy as np
 from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, const
@@ -38,7 +37,13 @@ from tvm.relay.transform.integer_sums import (
     sums_and_factor,
     sums_fit,
 )
-from tvm.relay.transform.operators import MAX_POOLS, RESHAPES, TRANSPOSED_CONVOLUTIONS, calls
+from tvm.relay.transform.operators import (
+    MAX_POOLS,
+    RESHAPES,
+    TRANSPOSED_CONVOLUTIONS,
+    calls,
+    is_operator_call,
+)
 from tvm.relay.traverse import (
     post_order,
     rewrite_function,
@@ -67,7 +72,7 @@ class IntegerRewriter:
         self._kept: list[RelayExpr] = []  # so that ids stay valid
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(new, Call) or not isinstance(new.op, Op):
+        if not is_operator_call(new):
             return new
         self._kept.append(new)
         if new.op is ops.qnn.quantize:

@@ -16,7 +16,7 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple
 from tvm.relay.op.registry import OpPattern, ops
-from tvm.relay.transform.operators import calls
+from tvm.relay.transform.operators import calls, is_operator_call
 from tvm.tir.expr import IntImm
 
 _MOST = 64  # elements of what may be a shape
@@ -79,8 +79,8 @@ def _found(expr: RelayExpr, ty: TensorType, done: dict[int, _Partial | None]) ->
         dims = [d.value if isinstance(d, IntImm) else None for d in _shape(expr.args[0])]
         known = np.array([d is not None for d in dims], bool)
         return _Partial(np.array([1 if d is None else d for d in dims], ty.dtype.numpy), known)
-    if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.fold is not None:
-        found = _computed(expr, expr.op, ty, done)
+    if is_operator_call(expr) and expr.operator.fold is not None:
+        found = _computed(expr, expr.operator, ty, done)
         if found is not None and found.values.shape == shape:
             return found
     return _Partial(np.ones(shape, ty.dtype.numpy), np.zeros(shape, bool))

@@ -29,6 +29,7 @@ from tvm.relay.op.op import register_mixed_precision_conversion
 from tvm.relay.op.registry import Precision, ops
 from tvm.relay.rounding import with_free_rounding
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import keep_span, operands, post_order, tensors_of, with_operands
 
 KEEP_OUTPUT = "relay.ToMixedPrecision.keep_orig_output_dtype"
@@ -100,7 +101,7 @@ class _Mixer:
         return func if body is func.body else func.replace(body=body, ret_type=None)
 
     def _rewrite(self, node: RelayExpr) -> RelayExpr:
-        if isinstance(node, Call) and isinstance(node.op, Op):
+        if is_operator_call(node):
             return self._call(node)
         if isinstance(node, (Tuple, TupleGetItem)):
             return with_operands(node, [self._new.get(id(o), o) for o in operands(node)])

@@ -30,6 +30,11 @@ RESHAPES = (
 SHAPE_ONLY = (ops.shape_of, ops.ndarray_size)
 
 
+def is_operator_call(expr: RelayExpr) -> TypeGuard[Call]:
+    """Whether `expr` is a call of an operator, which its property `operator` gives."""
+    return isinstance(expr, Call) and isinstance(expr.op, Op)
+
+
 def calls(expr: RelayExpr, *operators: Op) -> TypeGuard[Call]:
     """Whether `expr` is a call of one of the operators."""
     return isinstance(expr, Call) and any(expr.op is op for op in operators)

@@ -17,7 +17,6 @@ from typing import Any
 from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext, Sequential
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
@@ -25,7 +24,7 @@ from tvm.relay.expr import Call, Constant, Tuple
 from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern, Precision, ops
 from tvm.relay.qnn.op.products import PRODUCTS
-from tvm.relay.transform.operators import RESHAPES
+from tvm.relay.transform.operators import RESHAPES, is_operator_call
 from tvm.relay.traverse import bind, post_order
 from tvm.runtime.ndarray import NDArray, array
 from tvm.target import Target
@@ -111,16 +110,16 @@ def _rows(
     """`reasons` has an entry for each product of quantised tensors: empty if it runs in integers."""
     is_quantized = bool(reasons) or any([_is_quantised_call(n) for n in post_order(func)])
     for node in post_order(func):
-        if not isinstance(node, Call) or not isinstance(node.op, Op) or node.op in _CONVERSIONS:
+        if not is_operator_call(node) or node.op in _CONVERSIONS:
             continue
         kind = infer_type_of(node)
         shape = tuple(kind.shape) if isinstance(kind, TensorType) else ()
         found, why = _precision(node, kind, reasons, is_quantized, target)
-        yield OperatorPrecision(node.op.name, shape, found, why)
+        yield OperatorPrecision(node.operator.name, shape, found, why)
 
 
 def _is_quantised_call(node: RelayExpr) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name.startswith("qnn.")
+    return is_operator_call(node) and node.operator.name.startswith("qnn.")
 
 
 def _precision(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Call, Tuple, TupleGetItem
+from tvm.relay.expr import Tuple, TupleGetItem
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import rewrite_function
 
 
@@ -28,9 +28,9 @@ def simplify_inference(func: Function, mod: IRModule, context: PassContext) -> F
 def _simplify(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
         return new.tuple_value.fields[new.index]
-    if not isinstance(old, Call) or not isinstance(old.op, Op) or old.op.simplify is None:
+    if not is_operator_call(old) or old.operator.simplify is None:
         return new
-    simpler = old.op.simplify(new, [infer_type_of(arg) for arg in old.args])
+    simpler = old.operator.simplify(new, [infer_type_of(arg) for arg in old.args])
     return new if simpler is None else simpler
 
 

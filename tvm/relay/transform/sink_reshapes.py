@@ -21,7 +21,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import RESHAPES, calls
+from tvm.relay.transform.operators import RESHAPES, calls, is_operator_call
 from tvm.relay.traverse import rewrite_function
 
 Shape = tuple[int, ...]
@@ -35,9 +35,9 @@ class _Sinker:
         self._kept: list[RelayExpr] = []  # so that the ids stay valid
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(new, Call) or not isinstance(new.op, Op) or new.op.fuse is None:
+        if not is_operator_call(new) or new.operator.fuse is None:
             return new
-        if new.op.fuse == OpPattern.OUT_ELEMWISE_FUSABLE:
+        if new.operator.fuse == OpPattern.OUT_ELEMWISE_FUSABLE:
             return self._mark(new)
         if not _is_elementwise(new):
             return new

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, const
@@ -24,7 +23,7 @@ from tvm.relay.op.types import shape_of_type
 from tvm.relay.qnn.op.common import constant_array
 from tvm.relay.qnn.op.convolutions import PLAIN_CONVOLUTIONS
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import MAX_POOLS, RESHAPES, calls
+from tvm.relay.transform.operators import MAX_POOLS, RESHAPES, calls, is_operator_call
 from tvm.relay.traverse import post_order, rewrite_function
 from tvm.target import Target
 
@@ -43,7 +42,7 @@ class UnsignedRewriter:
         self._kept: list[RelayExpr] = []  # so that ids stay valid
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(new, Call) or not isinstance(new.op, Op):
+        if not is_operator_call(new):
             return new
         if new.op in (ops.qnn.quantize, ops.qnn.requantize, ops.qnn.dequantize):
             return self._affine(new)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
@@ -19,6 +18,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_closed, is_primitive
 from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import relay_pass
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import rewrite_function
 
 _NARROW = "float16"
@@ -42,7 +42,7 @@ def wide_accumulation(func: Function, mod: IRModule, context: PassContext) -> Fu
 
 
 def _widen(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(old, Call) or not isinstance(old.op, Op) or not isinstance(new, Call):
+    if not is_operator_call(old) or not isinstance(new, Call):
         return new
     if not _is_narrow(old) or not any([_is_narrow(arg) for arg in old.args]):
         return new
