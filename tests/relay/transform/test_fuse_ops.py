@@ -198,3 +198,13 @@ def test_values_used_twice_do_not_multiply_without_bound() -> None:
         if isinstance(n, relay.Function) and "Primitive" in n.attrs
     ]
     assert 4 < len(kernels) < 40
+
+
+def test_stop_fusion_leaves_no_kernel() -> None:
+    x = relay.var("x", shape=(4,))
+    apart = relay.exp(relay.annotation.stop_fusion(relay.tanh(x)))
+    func = relay.transform.FuseOps(2)(
+        relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], apart)))
+    )["main"]
+    assert relay.testing.count_ops(func) == {"tanh": 1, "exp": 1}
+    assert isinstance(func.body.args[0], relay.Call)  # of the other kernel

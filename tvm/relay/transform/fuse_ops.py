@@ -157,6 +157,11 @@ class _Outliner:
     def run(self, func: Function) -> RelayExpr:
         for node in self.nodes:
             expr = node.expr
+            if type(expr) is Call and calls(expr, ops.annotation.stop_fusion):
+                # it has kept its neighbours apart, and computes nothing
+                before = expr.args[0]
+                self.outside[id(expr)] = self.outside.get(id(before), before)
+                continue
             if self._stays_outside(node):
                 self.outside[id(expr)] = self._rebuilt(expr)
                 continue
