@@ -231,14 +231,6 @@ def _prelu(node: OnnxNode) -> RelayExpr:
     return composites.prelu(node[0], slope)
 
 
-@onnx_op("Shrink")
-def _shrink(node: OnnxNode) -> RelayExpr:
-    x, zero = node[0], _op.zeros_like(node[0])
-    limit, bias = node.attr("lambd", 0.5), scalar_like(node.attr("bias", 0.0), x)
-    above = _op.where(_op.greater(x, scalar_like(limit, x)), x - bias, zero)
-    return _op.where(_op.less(x, scalar_like(-limit, x)), x + bias, above)
-
-
 @onnx_op("Gelu", "com.microsoft.Gelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu")
 def _gelu(node: OnnxNode) -> RelayExpr:
     x = node[0] + node[1] if node.has(1) else node[0]

@@ -13,7 +13,7 @@ from tvm.relay.frontend.products import matmul
 
 from .math import fused_matmul
 from .nn import convolve, with_bias
-from .pooling import pool
+from .pooling import pool_of
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops
 
 
@@ -179,4 +179,4 @@ def _nhwc_conv(node: OnnxNode) -> RelayExpr:
 def _nhwc_max_pool(node: OnnxNode) -> RelayExpr:
     first = _op.transpose(node[0], (0, 3, 1, 2))
     view = replace(node, op_type="MaxPool", inputs=[first])
-    return _op.transpose(pool(view), (0, 2, 3, 1))
+    return _op.transpose(pool_of(view), (0, 2, 3, 1))

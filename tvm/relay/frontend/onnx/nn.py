@@ -8,9 +8,9 @@ from dataclasses import replace
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.expr import Call
 from tvm.relay.frontend.common import constant, infer_shape, same_padding, scalar_like
 from tvm.relay.frontend.extents import refined
+from tvm.relay.frontend.windows import TO_THE_END, conv_transpose, convolution
 
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops
 
@@ -82,24 +82,14 @@ _NN: Rows = {
 onnx_ops(_NN)
 
 
-_CONVOLUTIONS = {1: _op.nn.conv1d, 2: _op.nn.conv2d, 3: _op.nn.conv3d}
-_TRANSPOSED_CONVOLUTIONS = {
-    1: _op.nn.conv1d_transpose, 2: _op.nn.conv2d_transpose, 3: _op.nn.conv3d_transpose,
-}  # fmt: skip
-
-
 def convolve(node: OnnxNode, x: RelayExpr, weight: RelayExpr) -> RelayExpr:
     """A convolution by the attributes of ``node``."""
-    shape = infer_shape(weight)
-    kernel = list(node.attr("kernel_shape", shape[2:]))
+    kernel = list(node.attr("kernel_shape", infer_shape(weight)[2:]))
     node, x = with_borders(node, x, kernel)
     strides, padding, dilations = window_of(node, kernel)
-    if len(kernel) not in _CONVOLUTIONS:
+    if len(kernel) > 3:
         raise node.unsupported(f"{len(kernel)}-dimensional convolution")
-    return _CONVOLUTIONS[len(kernel)](
-        x, weight, strides=tuple(strides), padding=padding, dilation=tuple(dilations),
-        groups=node.attr("group", 1), channels=shape[0], kernel_size=tuple(kernel),
-    )  # fmt: skip
+    return convolution(x, weight, strides, padding, dilations, node.attr("group", 1), kernel)
 
 
 @onnx_op("ConvTranspose")
@@ -143,77 +133,6 @@ def _transposed_padding(
         begins.append(cut // 2 if upper else cut - cut // 2)
         ends.append(cut - begins[-1])
     return (*begins, *ends), added
-
-
-def conv_transpose(
-    x: RelayExpr, weight: RelayExpr, strides: Sequence[int], padding: Sequence[int],
-    dilations: Sequence[int], groups: int, extra: Sequence[int],
-) -> RelayExpr:  # fmt: skip
-    """Transposed convolution over up to three axes; the weight is (in, out / groups, ...)."""
-    shape = infer_shape(weight)
-    return _TRANSPOSED_CONVOLUTIONS[len(shape) - 2](
-        x, weight, strides=tuple(strides), padding=tuple(padding), dilation=tuple(dilations),
-        groups=groups, channels=shape[1] * groups, kernel_size=tuple(shape[2:]),
-        output_padding=tuple(extra),
-    )  # fmt: skip
-
-
-TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
-
-
-def within_data(
-    x: RelayExpr, pooled: RelayExpr, strides: Sequence[int], padding: Sequence[int]
-) -> RelayExpr:
-    """What was pooled, without windows that start behind the data (rounding up counts them)."""
-    have, got = infer_shape(x), infer_shape(pooled)
-    if not all(isinstance(dim, int) for dim in have[-len(strides) :]):
-        if _start_in_data(pooled):
-            return pooled
-        return _within_open_data(x, pooled, strides, padding)
-    want = list(got)
-    for i, (step, before) in enumerate(zip(strides, padding, strict=False)):
-        axis = len(have) - len(strides) + i
-        if (got[axis] - 1) * step >= have[axis] + before:
-            want[axis] -= 1
-    cut = [axis for axis, (a, b) in enumerate(zip(want, got, strict=True)) if a is not b]
-    if not cut:
-        return pooled
-    return _op.strided_slice(pooled, [0] * len(cut), [want[axis] for axis in cut], axes=cut)
-
-
-def _start_in_data(pooled: RelayExpr) -> bool:
-    """Whether the windows of a pooling start in its data or in front of it, whatever its extents are.
-
-    The last one ends no more than a step, less one element, behind the border.
-    """
-    if not (isinstance(pooled, Call) and hasattr(pooled.attrs, "pool_size")):
-        return False
-    attrs = pooled.attrs
-    rank = len(attrs.pool_size)
-    axes = zip(attrs.pool_size, attrs.dilation, attrs.strides, attrs.padding[rank:], strict=True)
-    return all(
-        behind + (step - 1 if attrs.ceil_mode else 0) < (size - 1) * gap + 1
-        for size, gap, step, behind in axes
-    )
-
-
-def _within_open_data(
-    x: RelayExpr, pooled: RelayExpr, strides: Sequence[int], padding: Sequence[int]
-) -> RelayExpr:
-    """As `within_data`, of extents that only the run knows."""
-    rank, got = len(infer_shape(x)), infer_shape(pooled)
-    outer = rank - len(strides)
-    before = constant(
-        [0] * outer + [p + s - 1 for p, s in zip(padding, strides, strict=False)], "int64"
-    )
-    step = constant([1] * outer + list(strides), "int64")
-    starting = _op.floor_divide(_op.shape_of(x, "int64") + before, step)
-    # of windows the other axes have as many as there are
-    end = _op.minimum(starting, _op.shape_of(pooled, "int64"))
-    zero, one = [constant([value] * rank, "int64") for value in (0, 1)]
-    return refined(
-        _op.strided_slice(pooled, zero, end, one), [*got[:outer], *[None] * len(strides)]
-    )
 
 
 @onnx_op("GlobalAveragePool")

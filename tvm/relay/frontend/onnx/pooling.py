@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,9 @@ from tvm.relay.frontend.extents import (
     stretched,
 )
 from tvm.relay.frontend.norms import p_norm
+from tvm.relay.frontend.windows import TO_THE_END, pool, within_data
 
-from .nn import TO_THE_END, window_of, with_borders, within_data
+from .nn import window_of, with_borders
 from .registry import OnnxNode, onnx_op
 
 
@@ -71,14 +72,8 @@ class Windows:
         return within_data(x, pooled, self.strides, self.padding) if self.is_rounded_up else pooled
 
 
-_POOLS: dict[str, Sequence[Callable[..., RelayExpr]]] = {
-    "MaxPool": (_op.nn.max_pool1d, _op.nn.max_pool2d, _op.nn.max_pool3d),
-    "AveragePool": (_op.nn.avg_pool1d, _op.nn.avg_pool2d, _op.nn.avg_pool3d),
-}
-
-
 @onnx_op("MaxPool", "AveragePool")
-def pool(node: OnnxNode) -> Any:
+def pool_of(node: OnnxNode) -> Any:
     """Largest elements or means of windows."""
     kernel = node.attr("kernel_shape")
     options: dict[str, Any] = {"ceil_mode": bool(node.attr("ceil_mode", 0))}
@@ -98,11 +93,8 @@ def pool(node: OnnxNode) -> Any:
 def _pooled(node: OnnxNode, x: RelayExpr, options: Mapping[str, Any]) -> RelayExpr:
     kernel = node.attr("kernel_shape")
     strides, padding, dilations = window_of(node, kernel)
-    result = _POOLS[node.op_type][len(kernel) - 1](
-        x, pool_size=tuple(kernel), strides=tuple(strides), padding=padding,
-        dilation=tuple(dilations), **options,
-    )  # fmt: skip
-    return within_data(x, result, strides, padding) if options["ceil_mode"] else result
+    kind = "avg" if node.op_type == "AveragePool" else "max"
+    return pool(kind, x, kernel, strides, padding, dilations, **options)
 
 
 def _lowest(dtype: str) -> float:
@@ -144,9 +136,9 @@ def _lp_pool(node: OnnxNode) -> RelayExpr:
         raise node.unsupported("pooling over more than three axes")
     view, powers = with_borders(node, _op.power(x, power), kernel)
     windows = Windows.of(view)
-    mean = _POOLS["AveragePool"][len(kernel) - 1](
-        windows.bordered(powers, 0.0), pool_size=windows.kernel, strides=windows.strides,
-        dilation=windows.dilations, padding=(0,) * 2 * len(kernel),
+    mean = pool(
+        "avg", windows.bordered(powers, 0.0), windows.kernel, windows.strides,
+        [0] * 2 * len(kernel), windows.dilations,
     )  # fmt: skip
     total = windows.settled(powers, mean) * scalar_like(float(math.prod(kernel)), x)
     return _op.power(total, scalar_like(1.0 / node.attr("p", 2), x))

@@ -15,7 +15,7 @@ from tvm.relay.qnn import op as _qnn
 from .math import saturated
 from .narrow import narrow_name, narrowed
 from .nn import convolve, window_of, with_borders
-from .pooling import pool
+from .pooling import pool_of
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops
 from .tensors import tensor_dtype
 
@@ -293,7 +293,7 @@ def _qlinear_average_pool(node: OnnxNode) -> RelayExpr:
     is_last, x = bool(node.attr("channels_last", 0)), _real(node, 0)
     first = _op.transpose(x, (0, rank - 1, *range(1, rank - 1))) if is_last else x
     view = replace(node, op_type="AveragePool", inputs=[first])
-    pooled = pool(view)
+    pooled = pool_of(view)
     moved = _op.transpose(pooled, (0, *range(2, rank), 1)) if is_last else pooled
     return _quantized(node, moved, 3)
 

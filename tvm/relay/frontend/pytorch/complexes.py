@@ -30,6 +30,7 @@ from .registry import (
     torch_op,
     torch_ops,
 )
+from .structure import leaves, mapped
 
 # torch's numbers for complex element types, and the types of the parts
 COMPLEX_DTYPES = {9: "float32", 10: "float64"}
@@ -79,9 +80,7 @@ def complex_constant(array: np.ndarray[Any, Any]) -> Complex:
 
 def has_complex(values: Any) -> bool:
     """Whether a complex tensor is among arguments."""
-    if isinstance(values, (list, tuple)):
-        return any([has_complex(value) for value in values])
-    return isinstance(values, (Complex, complex))
+    return any(isinstance(leaf, (Complex, complex)) for leaf in leaves(values))
 
 
 def accept_complex(converters: MutableMapping[str, Converter]) -> None:
@@ -111,15 +110,17 @@ def _accepting(kind: str, convert: Converter) -> Converter:
 
 def _part(values: Any, index: int, zero: bool) -> Any:
     """The real or the imaginary parts; with ``zero``, the latter are zeros of what is real."""
-    if isinstance(values, (list, tuple)):
-        return [_part(value, index, zero) for value in values]
-    if isinstance(values, complex):
-        return values.imag if index else values.real
-    if isinstance(values, Complex):
-        return values.parts[index]
-    if zero and index and is_tensor(values):
-        return _op.zeros_like(as_float(values))
-    return values
+
+    def of_leaf(value: Any) -> Any:
+        if isinstance(value, complex):
+            return value.imag if index else value.real
+        if isinstance(value, Complex):
+            return value.parts[index]
+        if zero and index and is_tensor(value):
+            return _op.zeros_like(as_float(value))
+        return value
+
+    return mapped(values, of_leaf)
 
 
 def _joined(real: Any, imag: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.indexing import windows_along
 from tvm.relay.frontend.products import swap_last
@@ -19,7 +19,6 @@ from .nn import matrix_product
 from .open_shapes import broadcast, sizes_of
 from .registry import (
     Rows,
-    as_dtype,
     as_number,
     promoted,
     torch_op,
@@ -94,16 +93,6 @@ def _diagonal_scatter(
     return _op.reshape(flat, shape)
 
 
-@torch_op("diag")
-def _diag(x: RelayExpr, offset: int = 0) -> RelayExpr:
-    if len(infer_shape(x)) == 2:
-        return _diagonal(x, offset)
-    size = infer_shape(x)[0] + abs(offset)
-    width = (max(-offset, 0), max(offset, 0))
-    column = _op.expand_dims(_op.nn.pad(x, [width]), 1)
-    return column * constant(np.eye(size, k=offset), infer_dtype(x))
-
-
 @torch_op("unfold")
 def _unfold(x: RelayExpr, dim: int, size: int, step: int) -> RelayExpr:
     """Windows along an axis, their elements along a new last one."""
@@ -149,25 +138,6 @@ def _index_add(
 @torch_op("index_copy")
 def _index_copy(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:
     return scatter(x, dim, _whole_slices(x, dim, index, source), source)
-
-
-@torch_op("index_fill")
-def _index_fill(x: RelayExpr, dim: int, index: RelayExpr, value: Any) -> RelayExpr:
-    shape = list(infer_shape(x))
-    shape[dim] = infer_shape(index)[0]
-    filled = _op.broadcast_to(as_dtype(as_number(value), infer_dtype(x)), shape)
-    return _index_copy(x, dim, index, filled)
-
-
-@torch_op("cosine_similarity")
-def _cosine_similarity(a: RelayExpr, b: RelayExpr, dim: int = 1, eps: float = 1e-8) -> RelayExpr:
-    a, b = _broadcast_tensors(promoted(a, b))
-
-    def norm(x: RelayExpr) -> RelayExpr:
-        length = _op.sqrt(_op.sum(x * x, axis=dim, keepdims=True))
-        return x / _op.maximum(length, scalar_like(eps, x))
-
-    return _op.sum(norm(a) * norm(b), axis=dim)
 
 
 @torch_op("broadcast_tensors")

@@ -8,10 +8,10 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype
 
 from .nodes import tensors_in
-from .open_shapes import as_sizes, broadcast, filled, has_open, is_open, sizes_of
+from .open_shapes import as_sizes, broadcast, filled, has_open, sizes_of
 from .registry import (
     Converter,
     Rows,
@@ -108,8 +108,7 @@ def _checked(*_: Any) -> None:
 
 @torch_op("copy", "copy_")
 def _copy(x: RelayExpr, source: Any, *_: Any) -> RelayExpr:
-    value = as_dtype(source, infer_dtype(x))
-    return broadcast(value, sizes_of(x)) if is_open(x) else _op.broadcast_to(value, infer_shape(x))
+    return broadcast(as_dtype(source, infer_dtype(x)), sizes_of(x))
 
 
 def _filled(shape: Any, value: Any, dtype: int | None, like: RelayExpr | None = None) -> RelayExpr:
@@ -154,22 +153,6 @@ def _linspace(start: Any, end: Any, steps: Any, dtype: Any = None, *_: Any) -> R
         return as_dtype(_op.reshape(begin, (1,)), element)
     points = constant(np.linspace(0, 1, count), "float64")
     return as_dtype(begin + points * (finish - begin), element)
-
-
-@torch_op("logspace")
-def _logspace(
-    start: Any, end: Any, steps: Any, base: Any = 10.0, dtype: Any = None, *_: Any
-) -> RelayExpr:
-    exponents = _linspace(start, end, steps, 7)
-    return as_dtype(_op.power(constant(float(as_number(base)), "float64"), exponents),
-                    torch_dtype(dtype))  # fmt: skip
-
-
-@torch_op("eye")
-def _eye(rows: Any, *args: Any) -> RelayExpr:
-    square = len(args) == 4
-    columns = as_number(rows) if square else as_number(args[0])
-    return constant(np.eye(as_number(rows), columns), torch_dtype(args[0 if square else 1]))
 
 
 torch_ops({

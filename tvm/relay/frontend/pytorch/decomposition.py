@@ -14,6 +14,7 @@ from tvm.relay.frontend.common import ExprFolder, infer_dtype, infer_shape
 from .complexes import has_complex
 from .fx import FxRunner, as_constant, find_converter, writes
 from .registry import Converter, as_number, is_tensor, torch_dtype
+from .structure import mapped
 from .torch_values import kind_of
 
 
@@ -137,16 +138,10 @@ def _argument(argument: Any, value: Any) -> Any:
     if value is None:
         return None
     if "Tensor" not in kind:
-        value = _numbers(value)
+        value = mapped(value, as_number)
     if argument.name == "dtype" and isinstance(value, int):
         return _torch_type(value)
     return value
-
-
-def _numbers(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_numbers(item) for item in value]
-    return as_number(value)
 
 
 def _torch_type(number: int) -> Any:

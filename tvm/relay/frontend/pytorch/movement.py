@@ -89,25 +89,18 @@ def _flatten(x: RelayExpr, start: int = 0, end: int = -1) -> RelayExpr:
     if not shape:
         return _op.reshape(x, (1,))
     first, last = start % len(shape), end % len(shape)
-    joined = shape[first : last + 1]
-    if is_open(x):
-        sizes = sizes_of(x)
-        known = all(isinstance(dim, int) for dim in joined)
-        middle = math.prod(joined) if known else -1
-        return reshaped(x, [*sizes[:first], middle, *sizes[last + 1 :]])
-    middle = math.prod(joined)
-    return _op.reshape(x, (*shape[:first], middle, *shape[last + 1 :]))
+    joined, sizes = shape[first : last + 1], sizes_of(x)
+    middle = math.prod(joined) if all(isinstance(dim, int) for dim in joined) else -1
+    return reshaped(x, [*sizes[:first], middle, *sizes[last + 1 :]])
 
 
 @torch_op("unflatten")
 def _unflatten(x: RelayExpr, dim: int, sizes: Any) -> RelayExpr:
     shape = infer_shape(x)
     axis = dim % len(shape)
-    if is_open(x):
-        own = sizes_of(x)
-        return reshaped(x, [*own[:axis], *as_sizes(sizes), *own[axis + 1 :]])
-    parts = _resolved((shape[axis],), as_ints(sizes))
-    return _op.reshape(x, (*shape[:axis], *parts, *shape[axis + 1 :]))
+    own, parts = sizes_of(x), as_sizes(sizes)
+    parts = parts if is_open(x) else _resolved((shape[axis],), parts)
+    return reshaped(x, [*own[:axis], *parts, *own[axis + 1 :]])
 
 
 @torch_op("permute")

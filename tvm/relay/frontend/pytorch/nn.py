@@ -12,6 +12,7 @@ from tvm.relay.frontend.common import infer_shape, scalar_like
 from tvm.relay.frontend.open_resize import resize_to_open_extents
 from tvm.relay.frontend.products import matmul
 from tvm.relay.frontend.resize import Resizing, is_exact, resize_axes, resize_images
+from tvm.relay.frontend.windows import conv_transpose, convolution
 
 from .open_shapes import as_sizes, has_open, is_open, reshaped, size_of, sizes_of
 from .registry import (
@@ -89,8 +90,7 @@ def _convolution(
     x: RelayExpr, weight: RelayExpr, bias: Any, strides: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int, *_: Any,
 ) -> RelayExpr:  # fmt: skip
-    shape = infer_shape(weight)
-    rank = len(shape) - 2
+    rank = len(infer_shape(weight)) - 2
     steps, pads, spacing = [spread(v, rank) for v in (strides, padding, dilation)]
     if len(infer_shape(x)) == rank + 1:
         alone = _convolution(
@@ -100,17 +100,9 @@ def _convolution(
         return _op.squeeze(alone, [0])
     if transposed:
         extra = spread(output_padding, rank)
-        turned = (_op.nn.conv1d_transpose, _op.nn.conv2d_transpose, _op.nn.conv3d_transpose)
-        result = turned[rank - 1](
-            x, weight, strides=steps, padding=pads, dilation=spacing, groups=groups,
-            channels=shape[1] * groups, kernel_size=tuple(shape[2:]), output_padding=extra,
-        )  # fmt: skip
+        result = conv_transpose(x, weight, steps, pads, spacing, groups, extra)
     else:
-        apply = {1: _op.nn.conv1d, 2: _op.nn.conv2d, 3: _op.nn.conv3d}[rank]
-        result = apply(
-            x, weight, strides=steps, padding=pads, dilation=spacing, groups=groups,
-            channels=shape[0], kernel_size=tuple(shape[2:]),
-        )  # fmt: skip
+        result = convolution(x, weight, steps, pads, spacing, groups)
     return result if bias is None else _op.nn.bias_add(result, bias)
 
 

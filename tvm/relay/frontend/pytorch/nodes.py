@@ -16,6 +16,7 @@ from tvm.relay.frontend.common import Unsupported, constant, infer_shape, infer_
 from .complexes import Complex
 from .graph_types import SCALAR_TYPES, traced_shape, type_text
 from .registry import is_tensor
+from .structure import leaves
 
 
 def all_nodes(block: Any) -> Iterator[Any]:
@@ -112,10 +113,8 @@ def has_traced_shapes(node: Any, args: Sequence[Any]) -> bool:
 
 def tensors_in(values: Any) -> Iterator[RelayExpr]:
     """The expressions among nested values."""
-    if isinstance(values, (list, tuple)):
-        for value in values:
-            yield from tensors_in(value)
-    elif isinstance(values, Complex):
-        yield from values.parts
-    elif is_tensor(values):
-        yield values
+    for leaf in leaves(values):
+        if isinstance(leaf, Complex):
+            yield from leaf.parts
+        elif is_tensor(leaf):
+            yield leaf

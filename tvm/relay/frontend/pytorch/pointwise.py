@@ -132,7 +132,6 @@ _ARITHMETIC: Rows = {
     "sign sgn": lambda x: x if infer_dtype(x) == "bool" else _op.sign(x),
     "square": lambda x: x * x if infer_dtype(x) != "bool" else _op.cast(x, "int64"),
     "frac": lambda x: x - _op.trunc(x),
-    "allclose": lambda *args: _op.all(_isclose(*args)),
     "addcmul": lambda x, a, b, value=1: add(x, a * b, value),
     "addcdiv": lambda x, a, b, value=1: add(x, a / b, value),
     "lerp": lambda a, b, weight: add(a, _op.multiply(*promoted(b - a, weight))),
@@ -169,15 +168,6 @@ def _pow(base: Any, exponent: Any) -> Any:
     return _op.power(as_dtype(base, dtype), as_dtype(exponent, dtype))
 
 
-@torch_op("logaddexp")
-def _logaddexp(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    left, right = promoted(a, b)
-    same = _op.equal(left, right)  # also two infinities, whose difference is no number
-    gap = _op.where(same, _op.zeros_like(left - right), left - right)
-    spread = _op.exp(_op.negative(_op.abs(gap)))
-    return _op.maximum(left, right) + composites.log1p_of_small(spread)
-
-
 @torch_op("logit")
 def _logit(x: RelayExpr, eps: Any = None) -> RelayExpr:
     value = as_float(x)
@@ -196,18 +186,6 @@ def _nan_to_num(x: RelayExpr, nan: Any = None, high: Any = None, low: Any = None
     result = _op.where(_op.equal(x, scalar_like(math.inf, x)), scalar_like(top, x), result)
     bottom = float(limits.min) if low is None else low
     return _op.where(_op.equal(x, scalar_like(-math.inf, x)), scalar_like(bottom, x), result)
-
-
-@torch_op("isclose")
-def _isclose(
-    a: RelayExpr, b: RelayExpr, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> RelayExpr:
-    left, right = promoted_floats(a, b)
-    bound = scalar_like(atol, right) + scalar_like(rtol, right) * _op.abs(right)
-    close = _op.logical_or(_op.equal(left, right), _op.less_equal(_op.abs(left - right), bound))
-    if not equal_nan:
-        return close
-    return _op.logical_or(close, _op.logical_and(_op.isnan(left), _op.isnan(right)))
 
 
 # ---- logic
@@ -289,18 +267,6 @@ def _softplus(x: RelayExpr, beta: Any = 1, threshold: Any = 20) -> RelayExpr:
     scale = scalar_like(float(beta), x)
     smooth = composites.softplus(x * scale) / scale
     return _op.where(_op.greater(x * scale, scalar_like(float(threshold), x)), x, smooth)
-
-
-@torch_op("softshrink")
-def _softshrink(x: RelayExpr, limit: Any = 0.5) -> RelayExpr:
-    bound = scalar_like(as_number(limit), x)
-    return _op.nn.relu(x - bound) - _op.nn.relu(_op.negative(x) - bound)
-
-
-@torch_op("hardshrink")
-def _hardshrink(x: RelayExpr, limit: Any = 0.5) -> RelayExpr:
-    inside = _op.less_equal(_op.abs(x), scalar_like(as_number(limit), x))
-    return _op.where(inside, scalar_like(0.0, x), x)
 
 
 @torch_op("glu")

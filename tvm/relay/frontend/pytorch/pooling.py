@@ -11,12 +11,10 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.onnx.nn import within_data
+from tvm.relay.frontend.windows import pool
 
 from .registry import as_ints, as_number, spread, torch_op
 
-_MAX = (_op.nn.max_pool1d, _op.nn.max_pool2d, _op.nn.max_pool3d)
-_AVG = (_op.nn.avg_pool1d, _op.nn.avg_pool2d, _op.nn.avg_pool3d)
 _ADAPTIVE_AVG = (
     _op.nn.adaptive_avg_pool1d, _op.nn.adaptive_avg_pool2d, _op.nn.adaptive_avg_pool3d,
 )  # fmt: skip
@@ -49,10 +47,8 @@ def _max_pool(
     rank = _window_rank(x, kernel)
     size = spread(kernel, rank)
     steps, pads = spread(strides, rank, size), spread(padding, rank)
-    return batched(x, rank, lambda data: within_data(data, _MAX[rank - 1](
-        data, pool_size=size, strides=steps, padding=pads, dilation=spread(dilation, rank),
-        ceil_mode=bool(ceil_mode),
-    ), steps, pads))  # fmt: skip
+    gaps, options = spread(dilation, rank), {"ceil_mode": bool(ceil_mode)}
+    return batched(x, rank, lambda data: pool("max", data, size, steps, pads, gaps, **options))
 
 
 @torch_op("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -66,10 +62,8 @@ def _avg_pool(
     if divisor is not None:
         return batched(x, rank, lambda data: _sums(data, size, steps, pads, ceil_mode) / scalar_like(
             float(as_number(divisor)), data))  # fmt: skip
-    return batched(x, rank, lambda data: within_data(data, _AVG[rank - 1](
-        data, pool_size=size, strides=steps, padding=pads,
-        ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
-    ), steps, pads))  # fmt: skip
+    options = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
+    return batched(x, rank, lambda data: pool("avg", data, size, steps, pads, **options))
 
 
 def _sums(
@@ -191,17 +185,3 @@ def _adaptive_size(x: RelayExpr, size: Any) -> tuple[int, ...]:
     return tuple([
         dim if item is None else as_ints(item)[0] for dim, item in zip(spatial, items, strict=True)
     ])  # fmt: skip
-
-
-@torch_op("max_unpool2d", "max_unpool3d")
-def _max_unpool(x: RelayExpr, places: RelayExpr, size: Any, *_: Any) -> RelayExpr:
-    """Zeros with the elements at their places."""
-    wanted = as_ints(size)
-    shape = infer_shape(x)
-    leading = shape[: -len(wanted)]
-    zeros = constant(np.zeros((*leading, math.prod(wanted))), infer_dtype(x))
-    flat = (*leading, math.prod(shape[-len(wanted) :]))
-    filled = _op.scatter_elements(
-        zeros, _op.reshape(places, flat), _op.reshape(x, flat), len(leading), "update"
-    )
-    return _op.reshape(filled, (*leading, *wanted))

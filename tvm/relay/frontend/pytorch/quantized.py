@@ -15,6 +15,7 @@ from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_dtype
 
 from .registry import CONVERTERS, Converter, Rows, as_number, torch_dtype, torch_op, torch_ops
+from .structure import leaves, mapped
 
 _QUANTIZED_TYPES = {12: "int8", 13: "uint8", 14: "int32"}
 
@@ -92,20 +93,20 @@ _SAME_SCALE = {
 
 def on_quantized(kind: str, convert: Converter, args: Sequence[Any]) -> Any:
     """The results of an operator that knows real numbers only, for quantised tensors."""
-    first = next(arg for arg in _leaves(args) if isinstance(arg, Quantized))
+    first = next(arg for arg in leaves(args) if isinstance(arg, Quantized))
     name = kind.removeprefix("aten::").rstrip("_")
     if name == "relu":
         return _wrapped(_op.maximum(first.data, const(first.zero_point, first.dtype)), first)
     if name in _SAME_SCALE and all(
-        [_has_steps_of(arg, first) for arg in _leaves(args) if isinstance(arg, Quantized)]
+        [_has_steps_of(arg, first) for arg in leaves(args) if isinstance(arg, Quantized)]
     ):
-        return _wrapped(convert(*_mapped(args, lambda q: q.data)), first)
+        return _wrapped(convert(*_unwrapped(args, lambda q: q.data)), first)
     if name in _LINEAR and not isinstance(first.scale, RelayExpr):
         zero_point = 0 if name in _OF_INTEGERS else first.zero_point
         steps = replace(first, scale=1.0, zero_point=zero_point)
         found = _requantized(convert(steps.real(), *args[1:]), steps)
         return replace(found, scale=first.scale, zero_point=first.zero_point)
-    real = convert(*_mapped(args, Quantized.real))
+    real = convert(*_unwrapped(args, Quantized.real))
     if isinstance(real, RelayExpr) and name in _OWN_STEPS:
         scale, zeros = _OWN_STEPS[name]
         return quantized(real, scale, zeros[first.dtype], first.dtype)
@@ -121,41 +122,32 @@ def _has_steps_of(a: Quantized, b: Quantized) -> bool:
 
 
 def _requantized(result: Any, like: Quantized) -> Any:
-    """Tensors of real numbers, in results that may hold lists and numbers, in known steps."""
-    if isinstance(result, (list, tuple)):
-        return [_requantized(item, like) for item in result]
-    if not isinstance(result, RelayExpr) or not infer_dtype(result).startswith("float"):
-        return result
-    return quantized(result, like.scale, like.zero_point, like.dtype)
+    """Tensors of real numbers in known steps; other results as they are."""
 
+    def of_leaf(leaf: Any) -> Any:
+        if not isinstance(leaf, RelayExpr) or not infer_dtype(leaf).startswith("float"):
+            return leaf
+        return quantized(leaf, like.scale, like.zero_point, like.dtype)
 
-def _leaves(values: Sequence[Any]) -> list[Any]:
-    return [
-        leaf
-        for value in values
-        for leaf in (_leaves(value) if isinstance(value, (list, tuple)) else [value])
-    ]
+    return mapped(result, of_leaf)
 
 
 def has_quantized(args: Sequence[Any]) -> bool:
     """Whether tensors among arguments are quantised."""
-    return any(isinstance(leaf, Quantized) for leaf in _leaves(args))
+    return any(isinstance(leaf, Quantized) for leaf in leaves(args))
 
 
-def _mapped(values: Sequence[Any], apply: Callable[[Quantized], RelayExpr]) -> list[Any]:
-    return [
-        apply(v) if isinstance(v, Quantized)
-        else _mapped(v, apply) if isinstance(v, (list, tuple)) else v
-        for v in values
-    ]  # fmt: skip
+def _unwrapped(values: Sequence[Any], apply: Callable[[Quantized], RelayExpr]) -> list[Any]:
+    return mapped(values, lambda leaf: apply(leaf) if isinstance(leaf, Quantized) else leaf)
 
 
 def _wrapped(result: Any, like: Quantized) -> Any:
-    if isinstance(result, (list, tuple)):
-        return [_wrapped(item, like) for item in result]
-    if not isinstance(result, RelayExpr) or infer_dtype(result) != like.dtype:
-        return result  # indices, as of a greatest element
-    return Quantized(result, like.scale, like.zero_point, like.dtype)
+    def of_leaf(leaf: Any) -> Any:
+        if not isinstance(leaf, RelayExpr) or infer_dtype(leaf) != like.dtype:
+            return leaf  # indices, as of a greatest element
+        return Quantized(leaf, like.scale, like.zero_point, like.dtype)
+
+    return mapped(result, of_leaf)
 
 
 @torch_op("quantize_per_tensor")

@@ -190,9 +190,6 @@ def dropout(x: RelayExpr, p: Any = 0.5, train: Any = False, shape: Any = None) -
 
 _DROPOUTS: Rows = {
     "feature_dropout": lambda x, p=0.5, train=False: dropout(x, p, train, _by_channel(x)),
-    "feature_alpha_dropout": lambda x, p=0.5, train=False: _alpha_dropout(
-        x, p, train, _by_channel(x)
-    ),
 }
 torch_ops(_DROPOUTS)
 
@@ -205,21 +202,6 @@ def _native_dropout(x: RelayExpr, p: Any, train: Any) -> list[RelayExpr]:
     kept = keep_some(x, rate)
     factor = 1 / (1 - rate) if rate < 1 else 0.0
     return [x * kept * constant(factor, infer_dtype(x)), as_dtype(kept, "bool")]
-
-
-@torch_op("alpha_dropout")
-def _alpha_dropout(x: RelayExpr, p: Any = 0.5, train: Any = False, shape: Any = None) -> RelayExpr:
-    """Dropout to the lower limit of SELU that keeps mean and variance."""
-    if _is_plain(p, train):
-        return x
-    rate, kind = float(as_number(p)), infer_dtype(x)
-    if rate == 1:
-        return _op.zeros_like(x)
-    low = -1.7580993408473766
-    factor = 1 / math.sqrt((low * low * rate + 1) * (1 - rate))
-    kept = keep_some(x, rate, shape)
-    other = (constant(1, kind) - kept) * constant(low, kind)
-    return (x * kept + other) * constant(factor, kind) - constant(low * rate * factor, kind)
 
 
 @torch_op("rrelu")

@@ -6,10 +6,10 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from tvm.relay import op as _op
-from tvm.relay.expr import TupleWrapper
 from tvm.relay.frontend.common import infer_shape
 
 from .registry import Converter, is_tensor
+from .structure import mapped
 
 # operators by the argument whose lack of axes the results share
 _AXIS_OPERATORS = {
@@ -56,10 +56,9 @@ def _is_raised(position: int, wide: bool, leading: int) -> bool:
 
 
 def _lowered(result: Any) -> Any:
-    if isinstance(result, TupleWrapper):
-        result = [result[i] for i in range(result.size)]
-    if isinstance(result, (list, tuple)):
-        return [_lowered(item) for item in result]
-    if is_tensor(result) and infer_shape(result) == (1,):
-        return _op.reshape(result, ())
-    return result
+    return mapped(
+        result,
+        lambda leaf: (
+            _op.reshape(leaf, ()) if is_tensor(leaf) and infer_shape(leaf) == (1,) else leaf
+        ),
+    )

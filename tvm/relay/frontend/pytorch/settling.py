@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
-from tvm.relay.expr import TupleWrapper
 from tvm.relay.frontend.common import ExprFolder, infer_type
 
 from .complexes import Complex
 from .quantized import Quantized
 from .registry import is_tensor
+from .structure import mapped
 
 
 def settled(result: Any, folder: ExprFolder) -> Any:
@@ -32,14 +32,11 @@ def settled(result: Any, folder: ExprFolder) -> Any:
 
 
 def _mapped(value: Any, apply: Callable[[RelayExpr], RelayExpr]) -> Any:
-    if is_tensor(value):
-        return apply(value)
-    if isinstance(value, TupleWrapper):
-        return [apply(value[i]) for i in range(value.size)]
-    if isinstance(value, (list, tuple)):
-        return [_mapped(item, apply) for item in value]
-    if isinstance(value, Complex):
-        return value.map(apply)
-    if isinstance(value, Quantized):
-        return replace(value, data=apply(value.data))
-    return value
+    def of_leaf(leaf: Any) -> Any:
+        if isinstance(leaf, Complex):
+            return leaf.map(apply)
+        if isinstance(leaf, Quantized):
+            return replace(leaf, data=apply(leaf.data))
+        return apply(leaf) if is_tensor(leaf) else leaf
+
+    return mapped(value, of_leaf)
