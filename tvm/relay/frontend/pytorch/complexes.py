@@ -312,7 +312,7 @@ _BY_PARTS = {
     "split_with_sizes", "chunk", "unbind", "tensor_split", "flip", "roll", "clone", "contiguous",
     "detach", "alias", "lift_fresh_copy", "resolve_conj", "resolve_neg", "cpu", "neg", "sum",
     "mean", "cumsum", "tril", "triu", "diagonal", "zeros_like", "pad", "constant_pad_nd",
-    "broadcast_to", "as_strided", "positive", "fft_fftshift", "fft_ifftshift", "T", "mT",
+    "broadcast_to", "as_strided", "positive", "T", "mT",
 }  # fmt: skip
 # sums: what is real has an imaginary part of zeros
 _LINEAR = {

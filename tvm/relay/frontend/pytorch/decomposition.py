@@ -11,7 +11,7 @@ from tvm.error import OpNotImplemented, TVMError
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import ExprFolder, infer_dtype, infer_shape
 
-from .complexes import has_complex
+from .complexes import Complex
 from .fx import FxRunner, as_constant, find_converter, writes
 from .registry import Converter, as_number, is_tensor, torch_dtype
 from .structure import mapped
@@ -46,7 +46,7 @@ class Decomposer:
     def apply(self, overload: Any, arguments: Sequence[Any]) -> Any:
         """The results of an operator on expressions and numbers."""
         name = str(overload)
-        if name in self._open or not self.knows(overload) or has_complex(arguments):
+        if name in self._open or not self.knows(overload):
             raise OpNotImplemented(
                 f"the PyTorch importer requires operators it knows, got {kind_of(overload)}",
                 hint="pass custom_convert_map={name: function(inputs, types) -> expr}",
@@ -68,7 +68,9 @@ class Decomposer:
         from torch.utils import _pytree
 
         leaves, spec = _pytree.tree_flatten(_as_torch_takes(overload, arguments))
-        places = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+        places = [
+            i for i, leaf in enumerate(leaves) if is_tensor(leaf) or isinstance(leaf, Complex)
+        ]
 
         def call(*tensors: Any) -> Any:
             filled = list(leaves)
@@ -153,6 +155,8 @@ def _torch_type(number: int) -> Any:
 def _fake(mode: Any, tensor: Any) -> Any:
     import torch
 
+    if isinstance(tensor, Complex):
+        return torch.complex(*[_fake(mode, part) for part in tensor.parts])
     dtype = infer_dtype(tensor)
     if isinstance(tensor, Constant) and dtype == "float64" and not infer_shape(tensor):
         dtype = "float32"  # tracing writes numbers so

@@ -77,11 +77,6 @@ def _linalg_lu_solve(
     return lu_solve(factors, pivots, values, adjoint)
 
 
-@torch_op("lu_solve")
-def _lu_solve(values: RelayExpr, factors: RelayExpr, pivots: RelayExpr) -> RelayExpr:
-    return _linalg_lu_solve(factors, pivots, values)
-
-
 @torch_op("_linalg_solve_ex")
 def _solve_ex(
     matrix: RelayExpr, values: RelayExpr, left: bool = True, check: bool = False
@@ -316,8 +311,3 @@ def _pinv(x: RelayExpr, atol: Any = None, rtol: Any = None, hermitian: bool = Fa
     left, sizes, right = _svd(x)
     inverses = _inverses(sizes, sizes, atol, rtol, max(rows, columns))
     return matmul(swap_last(right) * _op.expand_dims(inverses, -2), swap_last(left))
-
-
-@torch_op("linalg_pinv", "pinverse")
-def _pinverse(x: RelayExpr, cutoff: Any = 1e-15, hermitian: bool = False) -> RelayExpr:
-    return _pinv(x, 0.0, cutoff, hermitian)

@@ -6,19 +6,17 @@ The numbers are those of this generator, not PyTorch's, and the same in each run
 from __future__ import annotations
 
 import itertools
-import math
 import warnings
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.composites import drawn, prelu
 
 from .registry import (
     Rows,
     as_dtype,
-    as_float,
     as_ints,
     as_number,
     dtype_or,
@@ -79,20 +77,6 @@ def _open_uniform(x: RelayExpr) -> RelayExpr:
     return _op.clip(_uniform(infer_shape(x), infer_dtype(x)), tiny, 1 - tiny)
 
 
-@torch_op("cauchy")
-def _cauchy(x: RelayExpr, median: Any = 0.0, scale: Any = 1.0, *_: Any) -> RelayExpr:
-    kind = infer_dtype(x)
-    angle = (_open_uniform(x) - constant(0.5, kind)) * constant(math.pi, kind)
-    return as_dtype(as_number(median), kind) + as_dtype(as_number(scale), kind) * _op.tan(angle)
-
-
-@torch_op("geometric")
-def _geometric(x: RelayExpr, p: Any, *_: Any) -> RelayExpr:
-    real = as_float(x)
-    rate = scalar_like(math.log1p(-float(as_number(p))), real)
-    return as_dtype(_op.ceil(_op.log(_open_uniform(real)) / rate), infer_dtype(x))
-
-
 @torch_op("multinomial")
 def _multinomial(
     probabilities: RelayExpr, count: Any, replacement: bool = False, *_: Any
@@ -141,12 +125,6 @@ _DRAWN: Rows = {
     "normal_": lambda x, mean=0.0, deviation=1.0, *_: _normal_like(
         infer_shape(x), mean, deviation, infer_dtype(x)
     ),
-    "log_normal": lambda x, mean=1.0, deviation=2.0, *_: _op.exp(
-        _normal_like(infer_shape(x), mean, deviation, infer_dtype(x))
-    ),
-    "exponential": lambda x, rate=1.0, *_: (
-        _op.negative(_op.log(_open_uniform(x))) / as_dtype(as_number(rate), infer_dtype(x))
-    ),
     "randperm": lambda count, dtype=None, *_: as_dtype(
         _op.argsort(_uniform((as_number(count),), "float32"), 0, True, "int64"),
         torch_dtype(dtype, "int64"),
@@ -188,12 +166,6 @@ def dropout(x: RelayExpr, p: Any = 0.5, train: Any = False, shape: Any = None) -
     return x * keep_some(x, rate, shape) * constant(1 / (1 - rate), infer_dtype(x))
 
 
-_DROPOUTS: Rows = {
-    "feature_dropout": lambda x, p=0.5, train=False: dropout(x, p, train, _by_channel(x)),
-}
-torch_ops(_DROPOUTS)
-
-
 @torch_op("native_dropout")
 def _native_dropout(x: RelayExpr, p: Any, train: Any) -> list[RelayExpr]:
     if _is_plain(p, train):
@@ -214,3 +186,6 @@ def _rrelu(
     if as_number(train):
         slope = _uniform(infer_shape(x), kind, low, high)
     return prelu(x, slope)
+
+
+torch_ops({"feature_dropout": lambda x, p=0.5, train=False: dropout(x, p, train, _by_channel(x))})

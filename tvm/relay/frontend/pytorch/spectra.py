@@ -18,85 +18,66 @@ from tvm.relay.op.signal import stft as sliding_transform
 from .complexes import Complex, as_complex, conjugate, from_pairs, scaled
 from .registry import (
     CONVERTERS,
-    Converter,
-    Rows,
     as_float,
     as_ints,
     as_number,
     axes_of,
     torch_op,
-    torch_ops,
 )
 
 
-def _transform(z: Complex, axis: int, inverse: bool, norm: Any) -> Complex:
-    """The transform along an axis; ``norm`` is torch's name for where to divide."""
-    rank = len(infer_shape(z.real))
+def _transform(z: Complex, axis: int, inverse: bool, division: int) -> Complex:
+    """The transform along an axis, over its extent to the power of 0, 1/2 or 1."""
+    rank, extent = len(infer_shape(z.real)), infer_shape(z.real)[axis]
     order = [i for i in range(rank) if i != axis] + [axis]
     moved = z.map(lambda part: _op.transpose(part, order))
     found = Complex(*[dft(moved.real, moved.imag, inverse)[i] for i in range(2)])
     back = np.argsort(order).tolist()
     found = found.map(lambda part: _op.transpose(part, back))
-    return scaled(found, _factor(infer_shape(z.real)[axis], inverse, norm))
+    # the inverse transform divides by the extent already
+    return scaled(found, float(extent ** (inverse - division / 2)))
 
 
-def _factor(extent: int, inverse: bool, norm: Any) -> float:
-    """What is missing: the inverse transform divides by the extent already."""
-    power = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}[norm]
-    return float(extent**power if inverse else extent**-power)
+def _each(z: Complex, axes: Sequence[int], inverse: bool, division: int) -> Complex:
+    for axis in axes:
+        z = _transform(z, axis, inverse, division)
+    return z
 
 
-def _fitted(x: RelayExpr, axis: int, extent: int) -> RelayExpr:
-    """Cut, or filled with zeros."""
-    have = infer_shape(x)[axis]
-    if have > extent:
-        return _op.strided_slice(x, [0], [extent], [1], [axis])
-    width = [(0, 0)] * len(infer_shape(x))
-    width[axis] = (0, extent - have)
-    return _op.nn.pad(x, width) if extent > have else x
+def _axes(z: Complex, dims: Any) -> list[int]:
+    return axes_of(as_ints(dims), len(infer_shape(z.real)))
 
 
-def _axis(x: Any, dim: Any) -> int:
-    return int(as_number(dim)) % len(infer_shape(as_complex(x).real))
+# the operators that torch's functions come down to; its numbers say what to divide by
 
 
-def _extent(x: Any, axis: int, wanted: Any) -> int:
-    return int(infer_shape(as_complex(x).real)[axis]) if wanted is None else int(as_number(wanted))
-
-
-def _whole(x: Any, extent: Any, dim: Any, norm: Any, inverse: bool) -> Complex:
-    axis = _axis(x, dim)
-    count = _extent(x, axis, extent)
-    z = as_complex(x).map(lambda part: _fitted(part, axis, count))
-    return _transform(z, axis, inverse, norm)
-
-
-def _fft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Complex:
-    return _whole(x, n, dim, norm, False)
-
-
-def _ifft(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> Complex:
-    return _whole(x, n, dim, norm, True)
-
-
-def _half(z: Complex, axis: int) -> Complex:
-    """What the other half mirrors."""
-    count = infer_shape(z.real)[axis] // 2 + 1
-    return z.map(lambda part: _op.strided_slice(part, [0], [count], [1], [axis]))
-
-
-def _rfft(x: RelayExpr, n: Any = None, dim: Any = -1, norm: Any = None) -> Complex:
-    return _half(_fft(x, n, dim, norm), _axis(x, dim))
-
-
-def _ihfft(x: RelayExpr, n: Any = None, dim: Any = -1, norm: Any = None) -> Complex:
-    return _half(_ifft(x, n, dim, norm), _axis(x, dim))
-
-
-def _mirrored(x: Any, n: Any, axis: int) -> Complex:
-    """The whole of what has conjugate halves; ``n`` elements, an even number by default."""
+@torch_op("_fft_r2c")
+def _fft_r2c(x: RelayExpr, dims: Any, division: int, onesided: bool) -> Complex:
     z = as_complex(x)
-    count = 2 * (infer_shape(z.real)[axis] - 1) if n is None else int(as_number(n))
+    axes = _axes(z, dims)
+    found = _each(z, axes, False, division)
+    if not onesided:
+        return found
+    count = infer_shape(x)[axes[-1]] // 2 + 1  # the other half mirrors it
+    return found.map(lambda part: _op.strided_slice(part, [0], [count], [1], axes[-1:]))
+
+
+@torch_op("_fft_c2c")
+def _fft_c2c(x: Any, dims: Any, division: int, forward: bool) -> Complex:
+    z = as_complex(x)
+    return _each(z, _axes(z, dims), not forward, division)
+
+
+@torch_op("_fft_c2r")
+def _fft_c2r(x: Any, dims: Any, division: int, last: Any) -> RelayExpr:
+    z = as_complex(x)
+    *others, axis = _axes(z, dims)
+    whole = _mirrored(_each(z, others, True, division), int(as_number(last)), axis)
+    return _transform(whole, axis, True, division).real
+
+
+def _mirrored(z: Complex, count: int, axis: int) -> Complex:
+    """All ``count`` elements of what has conjugate halves."""
     half = z.map(lambda part: _fitted(part, axis, count // 2 + 1))
     index = constant(np.arange((count - 1) // 2, 0, -1), "int64")
     rest = conjugate(half.map(lambda part: _op.take(part, index, axis)))
@@ -107,118 +88,14 @@ def _mirrored(x: Any, n: Any, axis: int) -> Complex:
     ])  # fmt: skip
 
 
-def _real(inverse: bool) -> Converter:
-    """The real signal of a spectrum with conjugate halves, or the spectrum of such a signal."""
-
-    def convert(x: Any, n: Any = None, dim: Any = -1, norm: Any = None) -> RelayExpr:
-        axis = _axis(x, dim)
-        return _transform(_mirrored(x, n, axis), axis, inverse, norm).real
-
-    return convert
-
-
-_irfft, _hfft = _real(inverse=True), _real(inverse=False)
-_ONE_AXIS: Rows = {
-    "fft_fft": _fft, "fft_ifft": _ifft, "fft_rfft": _rfft, "fft_ihfft": _ihfft,
-    "fft_irfft": _irfft, "fft_hfft": _hfft,
-}  # fmt: skip
-torch_ops(_ONE_AXIS)
-
-
-# ---- several axes
-
-
-def _axes(x: Any, sizes: Any, dims: Any) -> tuple[list[int], list[Any]]:
-    """Axes, and how long to make each; None leaves it."""
-    rank = len(infer_shape(as_complex(x).real))
-    wanted = None if sizes is None else as_ints(sizes)
-    if dims is None:
-        axes = list(range(0 if wanted is None else rank - len(wanted), rank))
-    else:
-        axes = axes_of(dims, rank)
-    return axes, [None if n == -1 else n for n in wanted or [-1] * len(axes)]
-
-
-def _each(x: Any, axes: Sequence[int], sizes: Sequence[Any], norm: Any, inverse: bool) -> Any:
-    for axis, size in zip(axes, sizes, strict=True):
-        x = _whole(x, size, axis, norm, inverse)
-    return x
-
-
-def _all_axes(inverse: bool, default: Any) -> Converter:
-    return lambda x, s=None, dim=default, norm=None: _each(
-        as_complex(x), *_axes(x, s, dim), norm, inverse
-    )
-
-
-def _last_first(last: Converter, inverse: bool, default: Any) -> Converter:
-    """A half transform of the last axis, then whole ones of the others."""
-
-    def convert(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
-        axes, sizes = _axes(x, s, dim)
-        return _each(last(x, sizes[-1], axes[-1], norm), axes[:-1], sizes[:-1], norm, inverse)
-
-    return convert
-
-
-def _last_behind(last: Converter, inverse: bool, default: Any) -> Converter:
-    def convert(x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
-        axes, sizes = _axes(x, s, dim)
-        rest = _each(as_complex(x), axes[:-1], sizes[:-1], norm, inverse)
-        return last(rest, sizes[-1], axes[-1], norm)
-
-    return convert
-
-
-for _suffix, _default in (("2", (-2, -1)), ("n", None)):
-    torch_ops({
-        f"fft_fft{_suffix}": _all_axes(False, _default),
-        f"fft_ifft{_suffix}": _all_axes(True, _default),
-        f"fft_rfft{_suffix}": _last_first(_rfft, False, _default),
-        f"fft_ihfft{_suffix}": _last_first(_ihfft, True, _default),
-        f"fft_irfft{_suffix}": _last_behind(_irfft, True, _default),
-        f"fft_hfft{_suffix}": _last_behind(_hfft, False, _default),
-    })  # fmt: skip
-
-
-# ---- what torch's functions come down to; the numbers name what to divide by
-
-_NORMS = {False: (None, "ortho", "forward"), True: ("forward", "ortho", None)}
-
-
-@torch_op("_fft_r2c")
-def _fft_r2c(x: RelayExpr, dims: Any, norm: int, onesided: bool) -> Complex:
-    axes, name = as_ints(dims), _NORMS[False][norm]
-    z = _each(as_complex(x), axes, [None] * len(axes), name, False)
-    return _half(z, _axis(x, axes[-1])) if onesided else z
-
-
-@torch_op("_fft_c2c")
-def _fft_c2c(x: Any, dims: Any, norm: int, forward: bool) -> Complex:
-    axes = as_ints(dims)
-    name = _NORMS[not forward][norm]
-    return _each(as_complex(x), axes, [None] * len(axes), name, not forward)
-
-
-@torch_op("_fft_c2r")
-def _fft_c2r(x: Any, dims: Any, norm: int, last: Any) -> RelayExpr:
-    axes, name = as_ints(dims), _NORMS[True][norm]
-    rest = _each(as_complex(x), axes[:-1], [None] * (len(axes) - 1), name, True)
-    return _irfft(rest, last, axes[-1], name)
-
-
-def _shift(x: RelayExpr, dims: Any, back: bool) -> RelayExpr:
-    shape = infer_shape(x)
-    axes = axes_of(dims, len(shape))
-    steps = [(shape[axis] + back) // 2 for axis in axes]
-    return CONVERTERS["aten::roll"](x, steps, axes)
-
-
-_SHIFTS: Rows = {
-    "fft_fftshift": lambda x, dims=None: _shift(x, dims, False),
-    "fft_ifftshift": lambda x, dims=None: _shift(x, dims, True),
-}
-torch_ops(_SHIFTS)
+def _fitted(x: RelayExpr, axis: int, extent: int) -> RelayExpr:
+    """Cut, or filled with zeros."""
+    have = infer_shape(x)[axis]
+    if have > extent:
+        return _op.strided_slice(x, [0], [extent], [1], [axis])
+    width = [(0, 0)] * len(infer_shape(x))
+    width[axis] = (0, extent - have)
+    return _op.nn.pad(x, width) if extent > have else x
 
 
 # ---- windows that slide along signals
@@ -273,13 +150,12 @@ def _istft(
     step = size // 4 if hop is None else int(as_number(hop))
     width = size if length is None else int(as_number(length))
     *batch, _, frames = infer_shape(spectrum.real)
-    norm = "ortho" if normalized else None
+    division, rank = 1 if normalized else 2, len(batch)
     if onesided is None or onesided:
-        rows = _irfft(spectrum, size, -2, norm)
+        rows = _fft_c2r(spectrum, [rank], division, size)
     else:
-        rows = _ifft(spectrum, size, -2, norm).real
+        rows = _transform(spectrum, rank, True, division).real
     weights = _window(window, width, size, infer_dtype(rows))
-    rank = len(batch)
     rows = _op.transpose(rows, [*range(rank), rank + 1, rank]) * weights
     whole = size + step * (frames - 1)
     count = math.prod(batch)
