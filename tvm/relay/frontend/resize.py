@@ -29,7 +29,7 @@ _ROUNDING = {
 class Resizing:
     """How an axis is resized."""
 
-    method: str  # nearest_neighbor, linear or cubic
+    method: str  # nearest_neighbor, linear, cubic or lanczos
     coordinates: str
     rounding: str = "floor"  # of the nearest neighbour
     alpha: float = -0.75  # the coefficient of cubic interpolation
@@ -139,15 +139,17 @@ def _interpolated(x: RelayExpr, axis: int, at: Array, factor: float, how: Resizi
 def _taps(at: Array, factor: float, how: Resizing) -> tuple[Array, Array]:
     """For each output the elements it is made of and their weights, (outputs, taps) both."""
     scale = min(factor, 1.0)
-    reach = 1 if how.method == "linear" else 2
+    reach = {"linear": 1, "cubic": 2, "lanczos": 3}[how.method]
     start = int(np.floor(-reach / scale)) + 1
-    offsets = np.arange(start, 2 - start if how.method == "cubic" or scale < 1 else 2)
+    offsets = np.arange(start, 2 - start if how.method != "linear" or scale < 1 else 2)
     low = np.floor(at)
     distance = np.abs(offsets - (at - low)[:, None]) * scale
     if how.method == "linear":
         weights = np.clip(1 - distance, 0, 1)
-    else:
+    elif how.method == "cubic":
         weights = _cubic(distance, how.alpha)
+    else:
+        weights = np.where(distance < 3, np.sinc(distance) * np.sinc(distance / 3), 0)
     if scale < 1:
         weights = weights / weights.sum(1, keepdims=True)
     return low[:, None] + offsets, weights

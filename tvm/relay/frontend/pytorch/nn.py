@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from .open_shapes import as_sizes, has_open, is_open, reshaped, size_of, sizes_o
 from .registry import (
     Converter,
     Rows,
+    as_ints,
     as_number,
     is_tensor,
     promoted,
@@ -175,10 +177,39 @@ def _resize(x: RelayExpr, size: Any, scales: Sequence[Any], how: Resizing) -> Re
     return resize_images(x, wanted, how)
 
 
+def _antialiased(method: str) -> Converter:
+    """Resizing with filters as wide as the pixels that they make."""
+    how = Resizing(method, "half_pixel", alpha=-0.5, antialias=True, exclude_outside=True)
+
+    def convert(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
+        spatial, given = infer_shape(x)[2:], scales[0] if size is None else [*scales, None, None]
+        factors = [None if f is None else float(as_number(f)) for f in given]
+        wanted = (
+            [int(dim * f) for dim, f in zip(spatial, factors, strict=True) if f]
+            if size is None else as_ints(size)
+        )  # fmt: skip
+        apart = [
+            _ratio(*pair, align, f) for *pair, f in zip(spatial, wanted, factors, strict=False)
+        ]
+        return resize_axes(x, range(2, 2 + len(wanted)), wanted, apart, how)
+
+    return convert
+
+
+def _ratio(have: int, want: int, align: bool, factor: float | None) -> float:
+    """New pixels for each old one."""
+    if align:
+        return (want - 1) / (have - 1) if min(have, want) > 1 else math.inf
+    return factor or want / have
+
+
 _UPSAMPLING: Rows = {
     "upsample_nearest1d upsample_nearest2d": _nearest("asymmetric", "floor"),
     "_upsample_nearest_exact2d": _nearest("half_pixel", "round_prefer_ceil"),
     "upsample_linear1d upsample_bilinear2d": _interpolated("linear"),
     "upsample_bicubic2d": _interpolated("cubic"),
+    "_upsample_bilinear2d_aa": _antialiased("linear"),
+    "_upsample_bicubic2d_aa": _antialiased("cubic"),
+    "_upsample_lanczos2d_aa": _antialiased("lanczos"),
 }
 torch_ops(_UPSAMPLING)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -347,74 +346,6 @@ def _grid_sampler(x: RelayExpr, grid: RelayExpr, mode: int, padding: int, align:
         layout=("NCHW", "NCDHW")[rank - 2],
         padding_mode=("zeros", "border", "reflection")[padding], align_corners=bool(align),
     )  # fmt: skip
-
-
-@torch_op("_upsample_bilinear2d_aa")
-def _upsample_smoothed(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
-    return _smoothed(x, size, align, scales, 1, lambda at: np.maximum(0, 1 - np.abs(at)))
-
-
-@torch_op("_upsample_bicubic2d_aa")
-def _upsample_cubic_smoothed(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
-    return _smoothed(x, size, align, scales, 2, _cubic)
-
-
-@torch_op("_upsample_lanczos2d_aa")
-def _upsample_lanczos_smoothed(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
-    def lanczos(at: Array) -> Array:
-        return np.where(np.abs(at) < 3, np.sinc(at) * np.sinc(at / 3), 0)
-
-    return _smoothed(x, size, align, scales, 3, lanczos)
-
-
-def _cubic(at: Array) -> Array:
-    """Cubic convolution with the coefficient -0.5."""
-    far = np.abs(at)
-    near = (1.5 * far - 2.5) * far**2 + 1
-    tail = ((-0.5 * far + 2.5) * far - 4) * far + 2
-    return np.where(far < 1, near, np.where(far < 2, tail, 0))
-
-
-def _smoothed(
-    x: RelayExpr, size: Any, align: bool, scales: Any, reach: int, filter_: Callable[[Array], Array]
-) -> RelayExpr:
-    """Resizing with filters as wide as the pixels they make: two products with weights."""
-    if size is None:
-        factors = scales[0]
-        wanted = [int(d * f) for d, f in zip(infer_shape(x)[2:], factors, strict=True)]
-    else:
-        wanted, factors = as_ints(size), scales
-    for axis, extent in enumerate(wanted):
-        have = infer_shape(x)[2 + axis]
-        given = as_number(factors[axis]) if len(factors) > axis else None
-        step = _step(have, extent, align, given)
-        weights = constant(_smoothing(have, extent, step, reach, filter_), infer_dtype(x))
-        moved = _op.transpose(x, (0, 1, 3, 2)) if axis == 0 else x
-        moved = matrix_product(moved, _op.transpose(weights))
-        x = _op.transpose(moved, (0, 1, 3, 2)) if axis == 0 else moved
-    return x
-
-
-def _step(have: int, want: int, align: bool, factor: Any) -> float:
-    """How far new pixels are apart."""
-    if align:
-        return (have - 1) / (want - 1) if want > 1 else 0.0
-    return 1 / factor if factor else have / want
-
-
-def _smoothing(
-    have: int, want: int, step: float, reach: int, filter_: Callable[[Array], Array]
-) -> Array:
-    """(want, have) filters around the centres of new pixels."""
-    width = max(step, 1.0)
-    weights = np.zeros((want, have))
-    for i in range(want):
-        centre = step * (i + 0.5)
-        first = max(int(centre - reach * width + 0.5), 0)
-        last = min(int(centre + reach * width + 0.5), have)
-        row = filter_((np.arange(first, last) - centre + 0.5) / width)
-        weights[i, first:last] = row / row.sum()
-    return weights
 
 
 @torch_op("_add_relu")
