@@ -47,12 +47,18 @@ def summed_products(x):
     return torch.view_as_real(torch.einsum("ij,kj,j->ik", z, z.conj() * 1j, x[0]))
 
 
+def decomposed(x):
+    z = torch.complex(x, x.flip(1))
+    return torch.view_as_real(torch.kron(z, z[:1])), torch.cross(z, z.conj(), dim=1).imag
+
+
 FUNCTIONS: dict[str, tuple[Callable, torch.Tensor]] = {
     "rotary": (rotary, torch.randn(2, 3, 4)),
     "spectrogram": (spectrogram, torch.randn(2, 64)),
     "there_and_back": (there_and_back, torch.randn(2, 64)),
     "mixing": (mixing, torch.randn(2, 6, 8)),
     "summed_products": (summed_products, torch.randn(2, 5)),
+    "decomposed": (decomposed, torch.randn(2, 3)),
     "fourier_unit": (fourier_unit, torch.randn(1, 2, 8, 10)),
 }
 

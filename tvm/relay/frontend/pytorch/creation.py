@@ -155,6 +155,15 @@ def _linspace(start: Any, end: Any, steps: Any, dtype: Any = None, *_: Any) -> R
     return as_dtype(begin + points * (finish - begin), element)
 
 
+@torch_op("logspace")
+def _logspace(
+    start: Any, end: Any, steps: Any, base: Any = 10.0, dtype: Any = None, *_: Any
+) -> RelayExpr:
+    exponents = _linspace(start, end, steps, 7)
+    return as_dtype(_op.power(constant(float(as_number(base)), "float64"), exponents),
+                    torch_dtype(dtype))  # fmt: skip
+
+
 torch_ops({
     "tril": lambda x, diagonal=0: _op.trilu(x, constant(as_number(diagonal), "int64"), False),
     "triu": lambda x, diagonal=0: _op.trilu(x, constant(as_number(diagonal), "int64"), True),

@@ -28,6 +28,15 @@ def _gcd(a: Any, b: Any) -> RelayExpr:
     return left
 
 
+@torch_op("lcm")
+def _lcm(a: Any, b: Any) -> RelayExpr:
+    left, right = promoted(a, b)
+    divisor = _gcd(left, right)
+    is_zero = _op.equal(divisor, scalar_like(0, divisor))
+    safe = _op.where(is_zero, scalar_like(1, divisor), divisor)
+    return _op.abs(_op.divide(left, safe) * right)
+
+
 @torch_op("_int_mm")
 def _int_mm(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     return _op.nn.matmul(a, b, out_dtype="int32")
