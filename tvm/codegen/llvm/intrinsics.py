@@ -339,9 +339,12 @@ def _lane_mask(w: FunctionWriter, call: Call) -> str:
     base, limit = call.args
     text = TYPES[base.dtype].text
     mask = mask_type(call.dtype.lanes)
-    return w.code.pure(
-        f"call {mask} @llvm.get.active.lane.mask({text} {w.visit(base)}, {text} {w.visit(limit)})"
-    )
+    start, end = w.visit(base), w.visit(limit)
+    if base.dtype.is_int:
+        # LLVM compares without signs
+        rest = end if start == "0" else w.code.pure(f"sub nsw {text} {end}, {start}")
+        start, end = "0", w.code.pure(f"call {text} @llvm.smax({text} {rest}, {text} 0)")
+    return w.code.pure(f"call {mask} @llvm.get.active.lane.mask({text} {start}, {text} {end})")
 
 
 # ---- memory
