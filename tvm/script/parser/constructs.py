@@ -242,7 +242,7 @@ def store(
     if element.dtype.lanes == 1 and lanes > 1:
         element = op.cast(element, element.dtype.with_lanes(lanes))
     wanted = target.dtype.with_lanes(lanes)
-    if element.dtype != wanted and _is_same_kind(element.dtype, wanted):
+    if element.dtype != wanted and _converts(element.dtype, wanted):
         element = op.cast(element, wanted)
     if element.dtype != wanted:
         raise TypeError(
@@ -251,10 +251,11 @@ def store(
     return s.BufferStore(target, element, positions, predicate)
 
 
-def _is_same_kind(a: DType, b: DType) -> bool:
-    """Whether both are integers or both floats, of as many lanes: a store converts between these."""
-    are_integers = (a.is_int or a.is_uint) and (b.is_int or b.is_uint)
-    return a.lanes == b.lanes and (are_integers or (a.is_float and b.is_float))
+def _converts(source: DType, wanted: DType) -> bool:
+    """Whether a store converts: between integers, between floats, and integers to floats."""
+    are_integers = (source.is_int or source.is_uint) and (wanted.is_int or wanted.is_uint)
+    becomes_float = wanted.is_float and not source.is_handle
+    return source.lanes == wanted.lanes and (are_integers or becomes_float)
 
 
 def _store_index(index: Any, target: Buffer) -> PrimExpr:
