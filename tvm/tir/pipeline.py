@@ -33,11 +33,8 @@ register_pass_config(
 )
 register_pass_config("tir.instrument_lwp", bool)  # mark loops for the light-weight profiler
 register_pass_config("tir.vtcm_capacity", int)  # bytes of fast memory that functions may allocate
-register_pass_config(
-    "tir.enable_buffer_level_predication",
-    bool,
-    "predicated vectors are for targets of scalable vectors, masks are written as conditions here",
-)
+# True: bounds of vectorized loops become get_active_lane_mask; False: such loops stay loops
+register_pass_config("tir.enable_buffer_level_predication", bool)
 register_pass_config("tir.is_entry_func", bool, "the entry is the only function, or main")
 for _key in ("detect_global_barrier", "use_async_copy", "ptx_ldg32"):
     register_pass_config(f"tir.{_key}", bool, "it is for the CUDA back end, which is not built in")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
+from tvm.tir.builtin import get_active_lane_mask
 from tvm.tir.expr import (
     GE,
     GT,
@@ -23,13 +25,23 @@ from tvm.tir.expr import (
     Mod,
     Ramp,
     Var,
+    as_lanes,
 )
-from tvm.tir.stmt import Stmt
-from tvm.tir.transform.common import contains, variables_of
+from tvm.tir.scalable import vscale_factor
+from tvm.tir.stmt import For, Stmt
+from tvm.tir.transform.common import constant_extent, contains, is_const, variables_of
 
 
 class NoVectorForm(Exception):
     """A statement cannot be vectorized as it stands."""
+
+
+class Masking(Enum):
+    """What becomes of a condition that differs between lanes."""
+
+    NONE = 0  # the loop stays a loop
+    CONDITION = 1  # the mask of loads and stores, whatever it is
+    ACTIVE_LANES = 2  # that mask, if the condition is an upper bound of the index
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,18 @@ class Mask:
 
     lanes: PrimExpr
     some: bool  # whether it certainly holds for one of them
+
+
+def is_vector(node: object) -> bool:
+    """Whether it is an expression of more than one lane."""
+    return isinstance(node, PrimExpr) and node.dtype.lanes > 1
+
+
+def lanes_of(loop: For) -> int | None:
+    """As many lanes as the loop has turns, if they are a constant or a multiple of vscale."""
+    if vscale_factor(loop.extent) is not None:
+        return as_lanes(loop.extent)
+    return constant_extent(loop)
 
 
 def broadcast_to(e: PrimExpr, lanes: int) -> PrimExpr:
@@ -78,6 +102,16 @@ def weakest_lane(condition: Any, lanes: int) -> int | None:
     if is_rising(large) and type(small) is Broadcast:
         return lanes - 1
     return None
+
+
+def active_lanes(condition: PrimExpr) -> PrimExpr | None:
+    """``i + 0, i + 1, ... < n`` as a call of ``get_active_lane_mask``; None for other conditions."""
+    if type(condition) is not LT or type(condition.a) is not Ramp:
+        return None
+    ramp, limit = condition.a, condition.b
+    if not is_const(ramp.stride, 1) or type(limit) is not Broadcast:
+        return None
+    return get_active_lane_mask(condition.dtype, ramp.base, limit.value)
 
 
 COMPARISONS = (LT, LE, GT, GE)

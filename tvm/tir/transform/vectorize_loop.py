@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.pass_context import PassContext
 from tvm.ir.visitor import Rewriter
+from tvm.support.dtype import ScalableLanes
+from tvm.tir import op
 from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
@@ -35,6 +38,7 @@ from tvm.tir.expr import (
     Shuffle,
     Sub,
     Var,
+    as_expr,
     const,
 )
 from tvm.tir.function import PrimFunc
@@ -58,7 +62,7 @@ from tvm.tir.stmt_functor import post_order_visit, substitute
 from tvm.tir.transform.common import (
     IF_THEN_ELSE,
     LIKELY,
-    constant_extent,
+    contains,
     fresh,
     is_const,
     prim_func_pass,
@@ -66,14 +70,19 @@ from tvm.tir.transform.common import (
 )
 from tvm.tir.transform.lanes import (
     Mask,
+    Masking,
     NoVectorForm,
+    active_lanes,
     broadcast_to,
+    is_vector,
+    lanes_of,
     may_trap,
     names_of,
     reads,
     weakest_lane,
 )
 
+LLVM_INTRINSICS = ("tir.call_llvm_intrin", "tir.call_llvm_pure_intrin")
 S = TypeVar("S", bound=Stmt)
 N = TypeVar("N", PrimExpr, Stmt)
 
@@ -93,8 +102,8 @@ class LanesMeet(Exception):
 class LoopVectorizer(Rewriter):
     """Finds the marked loops, inner ones first."""
 
-    def __init__(self, masked: bool) -> None:
-        self.masked = masked
+    def __init__(self, masking: Masking) -> None:
+        self.masking = masking
 
     def visit_for(self, loop: For) -> Stmt:
         # lanes of two loops do not meet in one vector: the outer loop stays a loop
@@ -104,12 +113,18 @@ class LoopVectorizer(Rewriter):
             return loop.replace(kind=ForKind.SERIAL)
         if loop.kind is not ForKind.VECTORIZED:
             return loop
-        lanes = constant_extent(loop)
+        lanes = lanes_of(loop)
         if lanes is None:
             raise schedule_error(
                 f"vectorize needs a constant extent, got {loop.extent}",
                 at=loop,
                 hint="split the axis first and vectorize the inner part",
+            )
+        if isinstance(lanes, ScalableLanes) and contains(loop.body, is_vector):
+            raise schedule_error(
+                "Creating scalable vectors from existing vectors is not supported.",
+                at=loop,
+                hint="vectorize one loop, of scalars",
             )
         if lanes <= 1:
             return substitute(loop.body, {loop.loop_var: loop.min}) if lanes else seq([])
@@ -119,7 +134,10 @@ class LoopVectorizer(Rewriter):
             return loop.replace(kind=ForKind.SERIAL)
 
     def _vectorized(self, loop: For, lanes: int) -> Stmt:
-        body: Stmt = StmtVectorizer(loop, lanes, self.masked).visit(loop.body)
+        masking = self.masking
+        if isinstance(lanes, ScalableLanes) and masking is Masking.CONDITION:
+            masking = Masking.ACTIVE_LANES
+        body: Stmt = StmtVectorizer(loop, lanes, masking).visit(loop.body)
         return body
 
     def visit_buffer_store(self, store: BufferStore) -> Stmt:
@@ -149,10 +167,10 @@ class StmtVectorizer(Rewriter):
     An expression that does not depend on the loop variable stays a scalar; vectors appear where needed.
     """
 
-    def __init__(self, loop: For, lanes: int, masked: bool) -> None:
+    def __init__(self, loop: For, lanes: int, masking: Masking) -> None:
         self.loop = loop
         self.lanes = lanes
-        self.masked = masked
+        self.masking = masking
         self.mask: Mask | None = None
         self.iterations = Ramp(loop.min, const(1, loop.loop_var.dtype), lanes)
         self.vectors: dict[Var, PrimExpr] = {loop.loop_var: self.iterations}
@@ -272,7 +290,10 @@ class StmtVectorizer(Rewriter):
         lanes = max([arg.dtype.lanes for arg in args])
         if e.dtype.lanes not in (1, lanes):
             raise NoVectorForm
-        return Call(e.dtype.with_lanes(lanes), e.op, [broadcast_to(arg, lanes) for arg in args])
+        # of an intrinsic of LLVM the name and the number of types are one for all lanes
+        fixed = 2 if getattr(e.op, "name", "") in LLVM_INTRINSICS else 0
+        wide = [broadcast_to(arg, lanes) for arg in args[fixed:]]
+        return Call(e.dtype.with_lanes(lanes), e.op, [*args[:fixed], *wide])
 
     def visit_buffer_load(self, e: BufferLoad) -> PrimExpr:
         indices = self._indices(e.buffer, e.indices)
@@ -303,6 +324,8 @@ class StmtVectorizer(Rewriter):
 
     def _choose(self, condition: PrimExpr, yes: PrimExpr, no: PrimExpr) -> PrimExpr:
         """A choice lane by lane; what is read for a lane is read under its condition."""
+        if self.masking is Masking.ACTIVE_LANES:
+            raise NoVectorForm
         lanes = condition.dtype.lanes
         values = [
             self.visit(e) if is_safe_anywhere(e) else self._under(Mask(mask, False), e)
@@ -312,7 +335,7 @@ class StmtVectorizer(Rewriter):
 
     def _under(self, mask: Mask, node: N) -> N:
         """What a node becomes where the mask holds."""
-        if not self.masked:
+        if self.masking is Masking.NONE:
             raise NoVectorForm
         outer = self.mask
         if outer is not None:
@@ -352,7 +375,7 @@ class StmtVectorizer(Rewriter):
             return Ramp(index * self.lanes, one, self.lanes)
         if index.dtype.lanes != self.lanes:
             raise NoVectorForm
-        return index * broadcast_to(const(self.lanes, zero.dtype), self.lanes) + lane
+        return index * broadcast_to(op.cast(as_expr(self.lanes), zero.dtype), self.lanes) + lane
 
     def _pair(self, e: BinaryOpExpr | CmpExpr | And | Or) -> PrimExpr:
         if self.mask is not None and may_trap(e):
@@ -459,6 +482,8 @@ class StmtVectorizer(Rewriter):
 
     def _masked_if(self, stmt: IfThenElse, condition: PrimExpr) -> Stmt:
         """The first lane (or last one) decides whether there is anything to do, a mask for which lanes."""
+        if self.masking is Masking.ACTIVE_LANES:
+            return self._predicated_if(stmt, condition)
         lane = weakest_lane(condition, self.lanes)
         if lane is None or stmt.else_case is not None or self.mask is not None:
             raise NoVectorForm
@@ -467,6 +492,14 @@ class StmtVectorizer(Rewriter):
         if names_of(guard, self.vectors):
             raise NoVectorForm
         return IfThenElse(guard, self._under(Mask(condition, True), stmt.then_case))
+
+    def _predicated_if(self, stmt: IfThenElse, condition: PrimExpr) -> Stmt:
+        """A bound of the index as the predicate that processors with scalable vectors make of it."""
+        mask = active_lanes(condition)
+        if mask is None or stmt.else_case is not None or self.mask is not None:
+            raise NoVectorForm
+        body: Stmt = self._under(Mask(mask, False), stmt.then_case)
+        return body
 
     def _for(self, loop: For) -> Stmt:
         start, extent = self._scalar(loop.min), self._scalar(loop.extent)
@@ -536,8 +569,17 @@ class StmtVectorizer(Rewriter):
 @prim_func_pass("tir.VectorizeLoop", VectorizeLoopConfig)
 def vectorize_loop(func: PrimFunc, config: VectorizeLoopConfig) -> PrimFunc:
     """Do what marked loops do in one step for all iterations."""
-    rewriter = LoopVectorizer(config.masked) if config.enable_vectorize else LoopSerializer()
-    return func.with_body(rewriter.visit(func.body))
+    if not config.enable_vectorize:
+        return func.with_body(LoopSerializer().visit(func.body))
+    return func.with_body(LoopVectorizer(_masking(config)).visit(func.body))
+
+
+def _masking(config: VectorizeLoopConfig) -> Masking:
+    none: bool | None = None
+    predicated = PassContext.current().get("tir.enable_buffer_level_predication", none)
+    if predicated is None:
+        return Masking.CONDITION if config.masked else Masking.NONE
+    return Masking.ACTIVE_LANES if predicated else Masking.NONE
 
 
 class LoopSerializer(Rewriter):
