@@ -8,6 +8,7 @@ import tvm.ir.instrument as instrument
 from tvm import knobs, tir
 from tvm.error import TVMError
 from tvm.ir import IRModule
+from tvm.ir.pass_context import known_passes
 from tvm.ir.transform import (
     ApplyPassToFunction,
     PassContext,
@@ -199,3 +200,9 @@ def test_options_without_effect_are_refused_unless_default() -> None:
     PassContext(config={"tir.UnrollLoop": {"unroll_local_access": False}})
     with pytest.raises(TVMError, match=r"(?s)unroll_local_access of tir.UnrollLoop.*hint"):
         PassContext(config={"tir.UnrollLoop": {"unroll_local_access": True}})
+
+
+def test_declared_passes_have_names_before_they_are_made() -> None:
+    known = known_passes()
+    assert {"tir.Simplify", "tir.SplitHostDevice", "tir.Filter", "tir.ThreadSync"} <= known
+    assert "tir.Simplified" not in known

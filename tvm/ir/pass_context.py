@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tvm.error import TVMError, suggest
 from tvm.support import Scoped
 
-from .pass_names import RELAY_PASSES, TIR_PASSES
+from .pass_names import PARAMETRISED_TIR_PASSES, RELAY_PASSES
 
 T = TypeVar("T")
 
@@ -49,6 +49,10 @@ class OptionsTypeError(PassConfigError, TypeError):
     """The options of a pass are no dictionary."""
 
 
+# names of the passes that have been declared, users' among them
+_DECLARED: set[str] = set()
+
+
 @dataclass(frozen=True)
 class PassInfo:
     """What a context needs to know of a pass."""
@@ -58,19 +62,13 @@ class PassInfo:
     required: tuple[str, ...] = ()
     traceable: bool = False
 
-
-# names of passes of users and of extensions, beside those in the tables
-_OTHER_PASSES: set[str] = set()
-
-
-def register_pass_name(name: str) -> None:
-    """Allow a name in ``required_pass`` and ``disabled_pass``."""
-    _OTHER_PASSES.add(name)
+    def __post_init__(self) -> None:
+        _DECLARED.add(self.name)
 
 
 def known_passes() -> frozenset[str]:
     """The names that ``required_pass`` and ``disabled_pass`` may have."""
-    return RELAY_PASSES | TIR_PASSES | _OTHER_PASSES
+    return RELAY_PASSES | PARAMETRISED_TIR_PASSES | _DECLARED
 
 
 class PassContext:

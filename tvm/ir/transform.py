@@ -19,7 +19,7 @@ from tvm.support import deep
 
 from .instrument import environment_instruments
 from .module import IRModule
-from .pass_context import PassContext, PassInfo, register_pass_config, register_pass_name
+from .pass_context import PassContext, PassInfo, register_pass_config
 
 __all__ = [
     "ApplyPassToFunction", "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo",
@@ -33,7 +33,6 @@ class Pass:
     def __init__(self, info: PassInfo) -> None:
         self.info = info
         PASSES.setdefault(info.name, self)
-        register_pass_name(info.name)
 
     @deep
     def __call__(self, mod: IRModule) -> IRModule:

@@ -45,6 +45,7 @@ class DeclaredPass:
     def __init__(self, function: Callable[..., PrimFunc], name: str, options: Any) -> None:
         self.function = function
         self.name = name
+        self.info = PassInfo(0, name)
         self.options = options
         self.__doc__ = function.__doc__
 
@@ -66,7 +67,7 @@ class DeclaredPass:
             config = context.options(self.name, self.options)
             return self.function(func, replace(config, **given) if given else config)
 
-        return PrimFuncPass(run, PassInfo(0, self.name))
+        return PrimFuncPass(run, self.info)
 
     def _given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         names = [] if self.options is None else [field.name for field in fields(self.options)]

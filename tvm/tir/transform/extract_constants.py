@@ -54,6 +54,9 @@ def extract_constants(mod: IRModule, _: PassContext) -> IRModule:
     return result.with_attr("constants", extractor.constants)
 
 
+_EXTRACT_PRIM_FUNC_CONSTANTS = PassInfo(0, "tir.ExtractPrimFuncConstants")
+
+
 def ExtractPrimFuncConstants() -> ModulePass:
     """The pass."""
-    return ModulePass(extract_constants, PassInfo(0, "tir.ExtractPrimFuncConstants"))
+    return ModulePass(extract_constants, _EXTRACT_PRIM_FUNC_CONSTANTS)

@@ -11,6 +11,8 @@ from tvm.ir.transform import ModulePass, PassInfo
 from tvm.tir.function import PrimFunc
 from tvm.tir.transform.common import PrimFuncPass
 
+_APPLY = PassInfo(0, "tir.Apply")
+
 
 def Apply(ftransform: Callable[[PrimFunc], PrimFunc | None]) -> PrimFuncPass:
     """Rewrite each function by ``ftransform``; None removes it."""
@@ -18,7 +20,10 @@ def Apply(ftransform: Callable[[PrimFunc], PrimFunc | None]) -> PrimFuncPass:
     def run(func: PrimFunc, mod: IRModule, context: PassContext) -> PrimFunc | None:
         return ftransform(func)
 
-    return PrimFuncPass(run, PassInfo(0, "tir.Apply"))
+    return PrimFuncPass(run, _APPLY)
+
+
+_FILTER = PassInfo(0, "tir.Filter")
 
 
 def Filter(fcond: Callable[[PrimFunc], bool]) -> PrimFuncPass:
@@ -27,7 +32,10 @@ def Filter(fcond: Callable[[PrimFunc], bool]) -> PrimFuncPass:
     def run(func: PrimFunc, mod: IRModule, context: PassContext) -> PrimFunc | None:
         return func if fcond(func) else None
 
-    return PrimFuncPass(run, PassInfo(0, "tir.Filter"))
+    return PrimFuncPass(run, _FILTER)
+
+
+_BIND_TARGET = PassInfo(0, "tir.BindTarget")
 
 
 def BindTarget(target: Any) -> PrimFuncPass:
@@ -40,7 +48,10 @@ def BindTarget(target: Any) -> PrimFuncPass:
         is_host = bool(func.get_attr("tir.is_host_func", False)) and host is not None
         return func.with_attr("target", host if is_host else target)
 
-    return PrimFuncPass(run, PassInfo(0, "tir.BindTarget"))
+    return PrimFuncPass(run, _BIND_TARGET)
+
+
+_ANNOTATE_ENTRY_FUNC = PassInfo(0, "tir.AnnotateEntryFunc")
 
 
 def AnnotateEntryFunc() -> ModulePass:
@@ -54,4 +65,4 @@ def AnnotateEntryFunc() -> ModulePass:
         entry = functions[entries[0]].with_attr("tir.is_entry_func", True)
         return mod.with_functions({**mod.functions, entries[0]: entry})
 
-    return ModulePass(run, PassInfo(0, "tir.AnnotateEntryFunc"))
+    return ModulePass(run, _ANNOTATE_ENTRY_FUNC)

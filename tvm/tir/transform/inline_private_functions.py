@@ -107,6 +107,9 @@ def is_recursive(start: GlobalVar, functions: dict[GlobalVar, PrimFunc]) -> bool
     return False
 
 
+_INLINE_PRIVATE_FUNCTIONS = PassInfo(0, "tir.InlinePrivateFunctions")
+
+
 def InlinePrivateFunctions() -> ModulePass:
     """The pass."""
-    return ModulePass(inline_private_functions, PassInfo(0, "tir.InlinePrivateFunctions"))
+    return ModulePass(inline_private_functions, _INLINE_PRIVATE_FUNCTIONS)

@@ -129,6 +129,9 @@ def instrument_profile(mod: IRModule, context: PassContext) -> IRModule:
     return mod.with_functions(functions)
 
 
+_INSTRUMENT_PROFILE_INTRINSICS = PassInfo(0, "tir.InstrumentProfileIntrinsics")
+
+
 def InstrumentProfileIntrinsics() -> ModulePass:
     """The pass."""
-    return ModulePass(instrument_profile, PassInfo(0, "tir.InstrumentProfileIntrinsics"))
+    return ModulePass(instrument_profile, _INSTRUMENT_PROFILE_INTRINSICS)

@@ -176,6 +176,9 @@ def is_called(mod: IRModule, gvar: GlobalVar) -> bool:
     return search.found
 
 
+_LOWER_DEVICE_KERNEL_LAUNCH = PassInfo(0, "tir.LowerDeviceKernelLaunch")
+
+
 def LowerDeviceKernelLaunch() -> ModulePass:
     """The pass."""
-    return ModulePass(lower_device_kernel_launch, PassInfo(0, "tir.LowerDeviceKernelLaunch"))
+    return ModulePass(lower_device_kernel_launch, _LOWER_DEVICE_KERNEL_LAUNCH)

@@ -100,6 +100,9 @@ def split_host_device(mod: IRModule, _: PassContext) -> IRModule:
 AnnotateDeviceRegions = annotate_device_regions.factory
 
 
+_SPLIT_HOST_DEVICE = PassInfo(0, "tir.SplitHostDevice")
+
+
 def SplitHostDevice() -> ModulePass:
     """The pass."""
-    return ModulePass(split_host_device, PassInfo(0, "tir.SplitHostDevice"))
+    return ModulePass(split_host_device, _SPLIT_HOST_DEVICE)
