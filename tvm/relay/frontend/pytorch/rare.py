@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .nn import matrix_product
 from .pointwise import add
 from .registry import (
     CONVERTERS,
+    Converter,
     as_dtype,
     as_float,
     as_ints,
@@ -29,6 +31,7 @@ from .registry import (
     promoted_floats,
     torch_dtype,
     torch_op,
+    torch_ops,
 )
 
 Array = np.ndarray
@@ -56,18 +59,21 @@ def _copysign(a: Any, b: Any) -> RelayExpr:
     return _op.where(_signbit(sign), _op.negative(size), size)
 
 
-@torch_op("fmax", "prims::fmax")
-def _fmax(a: Any, b: Any) -> RelayExpr:
-    left, right = promoted(a, b)
-    chosen = _op.where(_op.isnan(left), right, _op.maximum(left, right))
-    return _op.where(_op.isnan(right), left, chosen)
+def _of_numbers(choose: Callable[..., RelayExpr]) -> Converter:
+    """The choice among two; of NaN and a number the number."""
+
+    def convert(a: Any, b: Any) -> RelayExpr:
+        left, right = promoted(a, b)
+        chosen = _op.where(_op.isnan(left), right, choose(left, right))
+        return _op.where(_op.isnan(right), left, chosen)
+
+    return convert
 
 
-@torch_op("fmin", "prims::fmin")
-def _fmin(a: Any, b: Any) -> RelayExpr:
-    left, right = promoted(a, b)
-    chosen = _op.where(_op.isnan(left), right, _op.minimum(left, right))
-    return _op.where(_op.isnan(right), left, chosen)
+torch_ops({
+    "fmax prims::fmax": _of_numbers(_op.maximum),
+    "fmin prims::fmin": _of_numbers(_op.minimum),
+})  # fmt: skip
 
 
 @torch_op("atan2", "arctan2", "prims::atan2")
