@@ -369,6 +369,10 @@ def test_vscale_is_at_least_one() -> None:
     analyzer = Analyzer()
     assert analyzer.simplify(tir.min(x, x + lanes)) is x
     assert analyzer.can_prove(lanes >= 4)
+    assert analyzer.can_prove(tir.floormod(64, tir.vscale()) <= tir.vscale())
+    assert analyzer.can_prove(tir.floordiv(lanes + 114, lanes) * lanes >= 115)
+    assert not analyzer.can_prove(lanes >= 8)
+    assert not analyzer.can_prove(tir.floormod(x, tir.vscale()) == 0)
     with analyzer.constraint_scope(tir.all(x >= 0, x < lanes)):
         assert_same(analyzer.simplify(tir.floordiv(x, lanes)), tir.const(0))
 

@@ -27,6 +27,7 @@ from .extensions import (
     ProductComparer,
     and_of_ors,
     holds_by_symbolic_bounds,
+    holds_for_each_vscale,
 )
 from .facts import Facts, reads_memory
 from .interning import Interner
@@ -196,6 +197,8 @@ class Analyzer:
         if self._holds(self.canonical.visit(result)):
             return True
         if self._extensions and self._holds(self._extended(result)):
+            return True
+        if self.rewriter.has_vscale and holds_for_each_vscale(self, result):
             return True
         tries_harder = ProofStrength(strength) is ProofStrength.SYMBOLIC_BOUND
         return tries_harder and holds_by_symbolic_bounds(self, result, self._ranges)

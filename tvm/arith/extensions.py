@@ -16,8 +16,9 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.tir import expr as tir
 from tvm.tir import op
+from tvm.tir.scalable import is_vscale
 
-from .const_int_bound import NEG_INF, POS_INF, ConstIntBound
+from .const_int_bound import MOST_VSCALE, NEG_INF, POS_INF, ConstIntBound
 from .interval import IntervalSet, evaluate_set
 
 if TYPE_CHECKING:
@@ -137,6 +138,32 @@ def _clauses(condition: PrimExpr) -> list[list[PrimExpr]] | None:
 
 def _is_true(e: PrimExpr) -> bool:
     return isinstance(e, tir.IntImm) and bool(e.value)
+
+
+# ---- scalable vectors
+
+
+class _VscaleReplacer(Rewriter):
+    """Puts a number in the place of ``vscale()``."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def visit_call(self, call: tir.Call) -> PrimExpr:
+        if is_vscale(call):
+            return tir.const(self.value, call.dtype)
+        return self.rewrite_children(call)
+
+
+def holds_for_each_vscale(analyzer: Analyzer, condition: PrimExpr) -> bool:
+    """Whether a condition holds for each power of two that ``vscale()`` may be."""
+    value = 1
+    while value <= MOST_VSCALE:
+        case = _VscaleReplacer(value).visit(condition)
+        if case is condition or not analyzer.can_prove(case):
+            return False
+        value *= 2
+    return True
 
 
 # ---- symbolic bounds

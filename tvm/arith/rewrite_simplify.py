@@ -84,6 +84,7 @@ class RewriteSimplifier:
         self._kinds: dict[DType, int] = {}
         self._chain = 0
         self.broken_chains = 0  # the tests demand that it stays 0
+        self.has_vscale = False  # whether any expression so far depends on it
         self._rebuilders: dict[type, Callable[[Any, Visit], Any]] = {
             **dict.fromkeys(_FOLD, self._rebuild_binary),
             tir.Not: lambda e, visit: self.logical_not(visit(e.a)),
@@ -385,6 +386,8 @@ class RewriteSimplifier:
                 return visit(expr.args[1 if condition.value else 2])
             yes, no = self._branches(condition, expr.args[1], expr.args[2], visit)
             return self._if_then_else(expr, condition, yes, no)
+        if name == "tir.vscale":
+            self.has_vscale = True
         args = tuple([visit(arg) for arg in expr.args])
         if name == "tir.likely" and args[0].__class__ is tir.IntImm:
             return args[0]
