@@ -24,12 +24,14 @@ from tvm.autotvm.measure.interface import MeasureErrorNo, MeasureInput, MeasureR
 from tvm.autotvm.task.space import ConfigEntity, ConfigSpace
 from tvm.autotvm.task.task import Task
 from tvm.support.files import write_text
+from tvm.support.later import names_from_above
 from tvm.target import Target
 
 AUTOTVM_LOG_VERSION = 0.2
 _PAST_OPTIONS = ("link-params", "runtime", "system-lib")
 
 logger = logging.getLogger("autotvm")
+__getattr__ = names_from_above(__name__)
 
 
 class _TornLineError(ValueError):

@@ -55,6 +55,7 @@ CLASSIC = {
 # package -> names that it had, and the layers above it define: (name, module or module:attribute)
 FROM_ABOVE = {
     "tvm.autotvm": {"graph_tuner": "tvm.autotvm.graph_tuner"},
+    "tvm.autotvm.record": {"ApplyHistoryBest": "tvm.autotvm.task:ApplyHistoryBest"},
     "tvm.autotvm.task": {
         "extract_from_multiple_program": "tvm.autotvm.task.relay_integration:extract_from_multiple_program",
         "extract_from_program": "tvm.autotvm.task.relay_integration:extract_from_program",

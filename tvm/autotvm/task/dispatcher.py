@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from io import TextIOBase
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,8 @@ def records_of(source: Any) -> list[Record]:
     """The records of a file, its name, an open file, records, or a list of any of these."""
     if source is None:
         return []
-    if isinstance(source, (str, Path)):
-        return list(logs.load_from_file(str(source)))
+    if isinstance(source, (str, PathLike)):
+        return list(logs.load_from_file(fspath(source)))
     if isinstance(source, TextIOBase):
         return list(logs.load_from_buffer(source))
     if isinstance(source, tuple) and len(source) == 2 and isinstance(source[0], MeasureInput):

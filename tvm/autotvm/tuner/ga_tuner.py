@@ -36,7 +36,7 @@ class GATuner(Tuner):
         self.pop_size = min(pop_size, len(self.space))
         self.elite_num = min(elite_num, self.pop_size)
         self.mutation_prob = mutation_prob
-        self.visited: dict[int, None] = {}
+        self.visited: set[int] = set()
         self.genes: list[int] = []
         self.scores: list[float] = []
         self.elites: list[tuple[float, int]] = []
@@ -65,7 +65,7 @@ class GATuner(Tuner):
 
     def take_over(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         # the records are a generation that has been measured
-        self.visited = {}
+        self.visited = set()
         self._enlist([inp.config.index for inp in inputs])
         self.update(inputs, results)
         if fresh := [index for index in self.starts() if index not in self.visited]:
@@ -74,7 +74,7 @@ class GATuner(Tuner):
     def _enlist(self, indices: Sequence[int]) -> None:
         """Make these points the generation."""
         self.genes = list(indices)
-        self.visited.update(dict.fromkeys(indices))
+        self.visited.update(indices)
         self.scores = []
         self.trial_pt = 0
 
@@ -91,7 +91,7 @@ class GATuner(Tuner):
             mother, father = np.random.choice(len(knobs), size=2, p=shares)
             child = self._mutated(self._crossed(knobs[mother], knobs[father]))
             if child in self.visited or child in children or not self.space.is_index_valid(child):
-                child = self.space.get_rand_index(to_exclude={**self.visited, **children})
+                child = self.space.get_rand_index(to_exclude=self.visited | children.keys())
             children[child] = None
         self._enlist(list(children))
 

@@ -29,7 +29,7 @@ class IndexBaseTuner(Tuner):
             raise ValueError(f"range_idx must be within 0 and {last}, got {range_idx}")
         self.begin_idx, self.end_idx = first, final + 1
         self.range_length = self.end_idx - self.begin_idx
-        self.visited: dict[int, None] = {}
+        self.visited: set[int] = set()
         self.visited_max: int = self.space.subrange_length(self.begin_idx, self.end_idx)
 
     def has_next(self) -> bool:
@@ -40,12 +40,10 @@ class IndexBaseTuner(Tuner):
 
     def take_over(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         indices = [inp.config.index for inp in inputs]
-        self.visited.update(
-            dict.fromkeys([i for i in indices if self.begin_idx <= i < self.end_idx])
-        )
+        self.visited.update([i for i in indices if self.begin_idx <= i < self.end_idx])
 
     def _visit(self, index: int) -> Any:
-        self.visited[index] = None
+        self.visited.add(index)
         return self.space.get(index)
 
 
@@ -63,10 +61,15 @@ class GridSearchTuner(IndexBaseTuner):
     def next_batch(self, batch_size: int) -> list[Any]:
         configs: list[Any] = []
         while len(configs) < batch_size and self.has_next():
-            after = range(self._last + 1, self.end_idx)
-            self._last = next(index for index in after if self._is_fresh(index))
+            self._last = self.index
             configs.append(self._visit(self._last))
         return configs
+
+    @property
+    def index(self) -> int:
+        """The point that is tried next; the end of the range if there is none."""
+        after = range(self._last + 1, self.end_idx)
+        return next((index for index in after if self._is_fresh(index)), self.end_idx)
 
     def _is_fresh(self, index: int) -> bool:
         return index not in self.visited and self.space.is_index_valid(index)

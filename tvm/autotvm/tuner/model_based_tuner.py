@@ -164,7 +164,7 @@ class ModelBasedTuner(Tuner):
         self.diversity_filter_ratio = diversity_filter_ratio
         self.trials: list[int] = self.starts()
         self.trial_pt = 0
-        self.visited: dict[int, None] = {}
+        self.visited: set[int] = set()
         self.xs: list[int] = []
         self.ys: list[float] = []
         self.flops_max = 0.0
@@ -177,7 +177,7 @@ class ModelBasedTuner(Tuner):
         configs: list[Any] = []
         while len(configs) < batch_size and self.has_next():
             index = self._next_index()
-            self.visited[index] = None
+            self.visited.add(index)
             configs.append(self.space.get(index))
         return configs
 
@@ -197,7 +197,7 @@ class ModelBasedTuner(Tuner):
             self.ys.append(inp.task.flop / np.mean(res.costs) if is_good else 0.0)
             self.flops_max = max(self.flops_max, self.ys[-1])
             # records of an earlier run continue it
-            self.visited[inp.config.index] = None
+            self.visited.add(inp.config.index)
         if len(self.xs) >= self.plan_size * (self.train_ct + 1) and self.flops_max > 1e-6:
             self.cost_model.fit(self.xs, self.ys, self.plan_size)
             self._plan(self.cost_model)
