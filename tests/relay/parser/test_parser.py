@@ -141,3 +141,8 @@ def test_comments_lie_in_comments() -> None:
     assert expr.op.name == "add"
     with pytest.raises(tvm.error.DiagnosticError, match="requires an end of the comment"):
         relay.parse_expr("1 /* /* */")
+
+
+def test_types_without_a_width_have_the_usual_one() -> None:
+    func = relay.parse("def @main(%x: Tensor[(2,), float], %n: int) { (%x, %n) }")["main"]
+    assert [p.type_annotation.dtype for p in func.params] == ["float32", "int32"]

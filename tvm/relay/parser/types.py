@@ -23,7 +23,7 @@ from tvm.tir.expr import Var as DimVar
 from .lexer import Token
 from .words import WordReader
 
-_DTYPE = re.compile(r"(u?int|float|bfloat)\d+(x\d+)?|bool|float8_\w+|custom\[.*")
+_DTYPE = re.compile(r"(u?int|float|bfloat)\d+(x\d+)?|u?int|float|bool|float8_\w+|custom\[.*")
 
 
 class TypeReader(WordReader):
