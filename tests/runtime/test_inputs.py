@@ -42,3 +42,11 @@ def test_parameters_are_converted_to_the_type_of_theirs() -> None:
     with pytest.raises(ValueError, match="parameter x must be float32 of shape"):
         given = tvm.nd.array(np.array([1.0, 2.0, 0.5]))
         relay.build_module.bind_params_by_name(relay.Function([x], x), {"x": given})
+
+
+def test_python_tuples_of_numbers_are_arguments() -> None:
+    scalar = relay.TensorType((), "int64")
+    x = relay.var("x", relay.TupleType([scalar, scalar]))
+    run = relay.create_executor("debug", tvm.IRModule.from_expr(relay.Function([x], x)))
+    found = run.evaluate()((10, 8))
+    assert [int(v.numpy()) for v in found] == [10, 8] and found[0].dtype == "int64"

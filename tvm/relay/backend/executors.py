@@ -85,17 +85,19 @@ def _by_name(call: Callable[..., Any], func: Function) -> Callable[..., Any]:
         if len(args) > len(names):
             raise ValueError(f"the function takes {len(names)} arguments, got {len(args)}")
         values = [*args, *[kwargs[n] for n in rest]]
-        return call(*[_of_type(value, p) for value, p in zip(values, func.params, strict=True)])
+        params = zip(values, func.params, strict=True)
+        return call(*[_of_type(value, p.type_annotation) for value, p in params])
 
     return wrapper
 
 
-def _of_type(value: Any, param: Var) -> Any:
+def _of_type(value: Any, ty: Type | None) -> Any:
     """Numbers in the width that a parameter has, where the program says it."""
-    ty = param.type_annotation
+    if isinstance(ty, TupleType) and isinstance(value, (tuple, list)):
+        return [_of_type(v, field) for v, field in zip(value, ty.fields, strict=True)]
     if not isinstance(ty, TensorType) or not isinstance(value, _NUMBERS):
         return value
-    return as_number(np.asarray(value), ty.dtype.numpy)
+    return nd.array(as_number(np.asarray(value), ty.dtype.numpy))
 
 
 def as_array(value: Any) -> nd.NDArray:
