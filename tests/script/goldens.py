@@ -14,7 +14,7 @@ def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"),
             T.reads(A[vi, vk], B[vk, vj])
             T.writes(C[vi, vj])
             with T.init():
-                C[vi, vj] = T.float32(0)
+                C[vi, vj] = T.float32(0.0)
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 """,
     "tiled blocks": """
@@ -30,7 +30,7 @@ def main(A: T.Buffer((130,), "float32"), C: T.Buffer((130,), "float32")):
                 T.reads(A[v])
                 T.writes(B[v])
                 T.block_attr({"pragma_x": 1, "name": "B"})
-                B[v] = A[v] * T.float32(2)
+                B[v] = A[v] * T.float32(2.0)
         for i_1 in range(2, 6):
             with T.block("C"):
                 v = T.axis.remap("S", [i_1])
@@ -49,7 +49,7 @@ def main(A: T.Buffer((16, 16), "float32")):
             T.writes(A[vi * 4:vi * 4 + 4, vj * 4:vj * 4 + 4])
             B = T.match_buffer(A[vi * 4:vi * 4 + 4, vj * 4:vj * 4 + 4], (4, 4), offset_factor=1)
             for x, y in T.grid(4, 4):
-                B[x, y] = T.float32(1)
+                B[x, y] = T.float32(1.0)
 """,
     "symbolic shapes": """
 @T.prim_func
@@ -70,7 +70,7 @@ def main(A: T.Buffer((64,), "float32")):
     C = T.decl_buffer((16,), "float32x4", data=p)
     for i in T.unroll(16):
         C[i] = T.Broadcast(A[i], 4)
-        B[i * 4:i * 4 + 4] = C[i] + T.Broadcast(T.float32(1), 4)
+        B[i * 4:i * 4 + 4] = C[i] + T.Broadcast(T.float32(1.0), 4)
         B[i:i + 8:2] = C[i]
     D = T.allocate_const([1, 2, 3], "int32", [3])
     E = T.Buffer((3,), "int32", data=D)
@@ -83,15 +83,15 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32):
         B = T.Buffer((n,), data=p)
         B[0] = A[0]
     with T.LetStmt(n * 2) as x:
-        A[x] = T.float32(0)
+        A[x] = T.float32(0.0)
     with T.attr(A.data, "pragma", 1):
-        A[1] = T.float32(1)
+        A[1] = T.float32(1.0)
     with T.Assert(n < 4, "n is too large"):
-        A[2] = T.float32(2)
+        A[2] = T.float32(2.0)
     with T.launch_thread("threadIdx.x", 32) as threadIdx_x:
-        A[threadIdx_x] = T.float32(3)
+        A[threadIdx_x] = T.float32(3.0)
     with T.decl_buffer((64,), data=A.data) as V:
-        V[3] = T.float32(4)
+        V[3] = T.float32(4.0)
     T.evaluate(n)
 """,
     "scopes to the end": """
@@ -127,9 +127,9 @@ def main(A: T.Buffer((64,), "int32"), n: T.int32) -> T.int32:
 def main(A: T.Buffer((64,), "float32")):
     threadIdx_x = T.env_thread("threadIdx.x")
     with T.launch_thread(threadIdx_x, 32):
-        A[threadIdx_x] = T.float32(1)
+        A[threadIdx_x] = T.float32(1.0)
     T.launch_thread(threadIdx_x, 16)
-    A[threadIdx_x] = T.float32(2)
+    A[threadIdx_x] = T.float32(2.0)
 """,
     "expressions": """
 @T.prim_func
@@ -141,7 +141,7 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32, w: T.int64, b: T.bool):
     A[T.Cast("int32", w + T.int64(1))] = T.if_then_else(b, T.exp(A[0]), T.float32("nan"))
     A[T.bitwise_and(n, T.shift_left(1, n))] = T.float32(-1.5)
     A[T.Let(x + 1, where={x: n * 2})] = T.float32(0.10000000149011612)
-    A[T.Add(1, 2)] = T.Mul(A[0], T.float32(1))
+    A[T.Add(1, 2)] = T.Mul(A[0], T.float32(1.0))
     A[T.Shuffle([T.Ramp(n, 2, 4)], [1])] = T.reinterpret("float32", n)
     A[0] = T.call_extern("float32", "sinf", A[1], T.address_of(A[0]))
     A[1] = T.call_intrin("float32", "tir.pow", A[0], n)
@@ -154,7 +154,7 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32, w: T.int64, b: T.bool):
     "no dimensions": """
 @T.prim_func
 def main(A: T.Buffer((), "float32"), B: T.Buffer((0, 4), "float64"), C: T.Buffer((T.int64(4294967296),), "int8")):
-    A[()] = A[()] + T.float32(1)
+    A[()] = A[()] + T.float32(1.0)
     for i in range(T.int64(4294967296)):
         C[i] = T.int8(0)
 """,
@@ -162,12 +162,12 @@ def main(A: T.Buffer((), "float32"), B: T.Buffer((0, 4), "float64"), C: T.Buffer
 @T.prim_func
 def main(A: T.Buffer((64,), "float32"), n: T.int32):
     A.vstore([T.Ramp(n, 1, 4)], A.vload([T.Ramp(0, 1, 4)], predicate=T.Ramp(n, 1, 4) < T.Broadcast(64, 4)), predicate=T.Ramp(n, 1, 4) < T.Broadcast(64, 4))
-    A[T.Ramp(n, -1, 4)] = T.Broadcast(T.float32(0), 4)
+    A[T.Ramp(n, -1, 4)] = T.Broadcast(T.float32(0.0), 4)
 """,
     "reductions": """
 @T.prim_func(private=True)
 def main(A: T.Buffer((64,), "float32")):
     k = T.int32()
-    T.evaluate(T.Reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), [A[k]], [T.iter_var(k, T.Range(0, 64), "CommReduce", "")], T.bool(True), 0, []))
+    T.evaluate(T.Reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0.0)]), [A[k]], [T.iter_var(k, T.Range(0, 64), "CommReduce", "")], T.bool(True), 0, []))
 """,
 }

@@ -27,7 +27,7 @@ def test_options() -> None:
         'def other(A: tir.Buffer((4,), "float32")):',
         '  tir.func_attr({"global_symbol": "program"})',
         "  for i in range(4):",
-        "    A[i] = tir.float32(1)",
+        "    A[i] = tir.float32(1.0)",
     ]
     assert program.script(print_line_numbers=True).splitlines()[3] == (
         '4 def program(A: T.Buffer((4,), "float32")):'

@@ -166,8 +166,6 @@ class ExprPrinter(Visitor):
     def visit_float_imm(self, imm: e.FloatImm) -> None:
         value = imm.value
         text = f"{value!r}" if math.isfinite(value) else f'"{value}"'
-        if text.endswith(".0") and abs(value) < 2**53 and str(value)[0] != "-":
-            text = text[:-2]
         bare = imm.dtype == self.config.float_dtype
         self.out.append(text if bare else f"{self.T}.{imm.dtype}({text})")
 
