@@ -142,9 +142,10 @@ def recording() -> Iterator[Texts]:
     texts: Texts = {}
     generate: Callable[..., Any] = GENERATORS["llvm"]
 
-    def recorded(mod: Any, target: Any) -> Any:
-        module = generate(mod, target)
-        for var, func in mod.functions.items():
+    def recorded(mod: Any, target: Any, versions: Any = (), lower: Any = None) -> Any:
+        # a commit from before functions came unlowered knows no further arguments
+        module = generate(mod, target, *([versions, lower] if versions or lower else []))
+        for var, func in (lower(mod, target) if lower else mod).functions.items():
             keep(texts, f"{var.name_hint}.tir", tvm.IRModule({var: func}).script())
         for name, text in functions_of(module.get_source("ll")).items():
             keep(texts, f"{name}.ll", text)

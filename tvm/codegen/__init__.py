@@ -15,6 +15,7 @@ from .c import build_c
 from .llvm import blob as _blob
 from .llvm.build import build_llvm
 from .llvm.load import load_llvm
+from .llvm.parts import Lowering
 
 
 def build_stackvm(mod: IRModule, target: Target) -> Module:
@@ -23,7 +24,7 @@ def build_stackvm(mod: IRModule, target: Target) -> Module:
     return build_llvm(mod, Target("llvm"))
 
 
-GENERATORS: dict[str, Callable[[IRModule, Target], Module]] = {
+GENERATORS: dict[str, Callable[..., Module]] = {
     "llvm": build_llvm,
     "c": build_c,
     "stackvm": build_stackvm,
@@ -31,7 +32,10 @@ GENERATORS: dict[str, Callable[[IRModule, Target], Module]] = {
 
 
 def build_module(
-    mod: IRModule, target: Target, versions: Sequence[tuple[Target, IRModule]] = ()
+    mod: IRModule,
+    target: Target,
+    versions: Sequence[tuple[Target, IRModule]] = (),
+    lower: Lowering | None = None,
 ) -> Module:
     """Generate code for the functions of a lowered module.
 
@@ -39,13 +43,15 @@ def build_module(
     ----------
     versions : sequence of (Target, IRModule)
         The same functions lowered for better processors, for targets with ``-versions``.
+    lower : callable, optional
+        What brings functions for LLVM to the convention of the target's host; they have it otherwise.
     """
-    if versions:
-        return build_llvm(mod, target, versions)
+    if versions or lower is not None:
+        return GENERATORS["llvm"](mod, target, versions, lower)
     return find_generator(target)(mod, target)
 
 
-def find_generator(target: Target) -> Callable[[IRModule, Target], Module]:
+def find_generator(target: Target) -> Callable[..., Module]:
     """The code generator of a target: one of ours, or one that was registered for its kind."""
     found = GENERATORS.get(target.kind.name) or get_global_func(
         f"target.build.{target.kind}", allow_missing=True

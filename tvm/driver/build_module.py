@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tvm.codegen import build_module, find_generator
-from tvm.codegen.llvm.build import build_llvm
 from tvm.codegen.llvm.parts import INDEPENDENT_FUNCTIONS
 from tvm.error import TVMError
 from tvm.ir.function import CallingConv
@@ -279,7 +278,7 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
         find_generator(target)  # before its rules are asked for
     versions = version_targets(target)
     if mod.get_attr(INDEPENDENT_FUNCTIONS) and target.kind.name == "llvm" and not versions:
-        return build_llvm(mod, target, lower=lower_for_host)
+        return build_module(mod, target, lower=lower_for_host)
     lowered = lower_for_host(mod, target)
     kernels = {
         gvar: func
