@@ -9,11 +9,11 @@ from typing import Any
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.type import TensorType
+from tvm.relay.analysis.source_names import source_names
 from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorInfo, TensorRef
 from tvm.relay.backend.kernels import PLACE
 from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.shared_arrays import SharedArrays
-from tvm.relay.backend.source_names import source_names
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
@@ -174,7 +174,7 @@ class GraphCodegen:
             node = GraphNode(self._names.fresh("reshape_nop"), outputs, NOP, inputs)
         else:
             kernel = self.lower(func)
-            attrs = {"hash": f"{kernel.digest:016x}", **_sources(func)}
+            attrs = {"hash": f"{kernel.digest:016x}", **_sources(call, func)}
             node = GraphNode(self._names.fresh(kernel.name), outputs, kernel.name, inputs, attrs)
         node.device = func.attrs.get(PLACE)
         index = self.result.graph.add(node)
@@ -195,7 +195,7 @@ class GraphCodegen:
         inputs = [ref for a in call.args for ref in self._refs[id(a)]]
         outputs = [tensor_info(ty) for ty in flat_types(call.checked_type)]
         name = str(func.attrs["global_symbol"])
-        attrs = {"Compiler": str(func.attrs["Compiler"]), **_sources(func)}
+        attrs = {"Compiler": str(func.attrs["Compiler"]), **_sources(call, func)}
         node = GraphNode(self._names.fresh(name), outputs, name, inputs, attrs)
         index = self.result.graph.add(node)
         return [TensorRef(index, i) for i in range(len(outputs))]
@@ -208,8 +208,8 @@ def _returned(body: RelayExpr) -> list[RelayExpr]:
     return [e for field in body.fields for e in _returned(field)]
 
 
-def _sources(func: Function) -> dict[str, str]:
-    names = source_names(func)
+def _sources(call: Call, func: Function) -> dict[str, str]:
+    names = source_names(call, func)
     return {"sources": names} if names else {}
 
 

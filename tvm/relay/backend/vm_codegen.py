@@ -14,7 +14,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
-from tvm.relay.backend.source_names import source_names
+from tvm.relay.analysis.source_names import source_names
 from tvm.relay.expr import (
     Call,
     Constant,
@@ -318,7 +318,7 @@ class FunctionCompiler:
             assert isinstance(func, Function)
             name = self.tables.kernel_name(func)
         result = self._packed(name, inputs, outputs)
-        if sources := source_names(func):
+        if sources := source_names(call, func):
             self.sources[len(self.code) - 1] = sources
         return result
 

@@ -12,6 +12,7 @@ bytes. The program must be in A-normal form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -103,7 +104,7 @@ class _Manifester:
             return reshape_tensor(inputs[0], shape, types[0].shape)
         place = self._place(call)
         outputs = [self._static_tensor(ty, place, out) for ty in types]
-        out.push(invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs)), name="done")
+        out.push(_invoked(call, inputs, outputs), name="done")
         return to_tuple_type(call.checked_type, outputs)
 
     def _place(self, call: Call) -> VirtualDevice:
@@ -143,7 +144,7 @@ class _Manifester:
                 outputs.append(
                     out.push(alloc_tensor(storage, numbers(0), shape, ty.dtype), name="out")
                 )
-        out.push(invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs)), name="done")
+        out.push(_invoked(call, inputs, outputs), name="done")
         return to_tuple_type(call.checked_type, outputs)
 
     def _shapes(
@@ -175,6 +176,12 @@ class _Manifester:
 
     def _index_tensor(self, shape: tuple[int, ...], out: LetList) -> RelayExpr:
         return self._static_tensor(TensorType(shape, "int64"), HOST, out)
+
+
+def _invoked(call: Call, inputs: Sequence[RelayExpr], outputs: Sequence[RelayExpr]) -> Call:
+    """A call of a kernel that writes into tensors given to it."""
+    invoked = invoke_tvm_op(call.op, Tuple(inputs), Tuple(outputs))
+    return invoked.replace(span=call.span)
 
 
 def bytes_of_element(ty: TensorType) -> int:

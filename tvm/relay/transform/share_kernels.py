@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
+from tvm.ir.span import SequentialSpan
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
+from tvm.relay.analysis.source_names import computed_spans
 from tvm.relay.expr import Call, Constant, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
@@ -85,9 +87,11 @@ def share_kernels(func: Function, mod: IRModule, context: PassContext) -> Functi
         return func
 
     def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if isinstance(new, Call) and id(new.op) in shared:
+        if isinstance(new, Call) and isinstance(new.op, Function) and id(new.op) in shared:
             kernel, numbers = shared[id(new.op)]
-            return Call(kernel, (*new.args, *numbers))
+            # the kernel's own places are those of the first call alone
+            span = SequentialSpan(tuple(computed_spans(new, new.op)))
+            return Call(kernel, (*new.args, *numbers)).replace(span=span)
         return new
 
     return rewrite_function(func, rewrite, is_primitive)
