@@ -135,6 +135,14 @@ def test_depth_is_limited_by_the_context() -> None:
         assert [len(k) for k in kernels(function(body))] == [5, 5, 5, 5]
 
 
+def test_chains_without_shared_values_are_as_long_as_the_context_says() -> None:
+    body: relay.Expr = image()
+    for _ in range(300):
+        body = relay.exp(body)
+    with tvm.transform.PassContext(config={"relay.FuseOps.max_depth": 1000}):
+        assert [len(k) for k in kernels(function(body))] == [300]
+
+
 def test_function_is_marked_and_typed() -> None:
     x = image()
     fused = run(function(relay.exp(x)), FuseOps(2))

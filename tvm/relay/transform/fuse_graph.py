@@ -163,8 +163,8 @@ class Partitioner:
         count = sum([len(group.members) for group in groups])
         if count > self.max_depth:
             return
-        most = count * math.prod([group.most_paths for group in groups])
-        if most > MAX_EXPANDED and _expanded(groups) > MAX_EXPANDED:
+        paths = math.prod([group.most_paths for group in groups])
+        if paths > 1 and count * paths > MAX_EXPANDED and _expanded(groups) > MAX_EXPANDED:
             return
         target = self.groups[sink.index]
         for member in (node, *passed):
