@@ -75,3 +75,13 @@ def test_a_built_model_has_one_kernel_for_all_layers() -> None:
     module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
     module.run(x=np.zeros((4, 8), "float32"))
     assert module.get_output(0).shape == (4, 8)
+
+
+def test_kernels_of_dynamic_shapes_keep_their_own_size_variables() -> None:
+    x, y = [relay.var(name, shape=(relay.Any(), 6), dtype="float32") for name in "xy"]
+    sums = [relay.sqrt(relay.sum(v * v, axis=1)) for v in (x, y)]
+    mod = tvm.IRModule.from_expr(relay.Function([x, y], relay.Tuple(sums)))
+    call = relay.create_executor("vm", mod=mod, target="llvm").evaluate()
+    arrays = [np.full((rows, 6), rows, "float32") for rows in (2, 3)]
+    for found, array in zip(call(*arrays), arrays, strict=True):
+        np.testing.assert_allclose(found.numpy(), np.linalg.norm(array, axis=1), rtol=1e-6)

@@ -5,7 +5,8 @@
 %0(%x); %1(%y)                                                   %0(%y, 0.3f)
 
 The layers of a quantised network each have their own scales: without this each would have its own kernels.
-Equal kernels become one function, which later passes then see once.
+Equal kernels become one function, which later passes then see once. Those of dynamic shapes stay: each has
+the size variables of its own arguments in its type.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.source_names import computed_spans
+from tvm.relay.analysis.symbolic import is_dynamic_kernel
 from tvm.relay.expr import Call, Constant, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
@@ -80,7 +82,7 @@ def share_kernels(func: Function, mod: IRModule, context: PassContext) -> Functi
     kernels = {
         id(node.op): node.op
         for node in post_order(func, is_whole=is_primitive)
-        if isinstance(node, Call) and is_primitive(node.op)
+        if isinstance(node, Call) and is_primitive(node.op) and not is_dynamic_kernel(node.op)
     }
     shared = _shared(kernels.values())
     if not shared:
