@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
-
-import numpy as np
 
 from tvm.error import OpNotImplemented, TVMError
 from tvm.relay.expr import Constant
@@ -15,6 +14,7 @@ from .complexes import Complex
 from .fx import FxRunner, as_constant, find_converter, writes
 from .registry import Converter, as_number, is_tensor, torch_dtype
 from .structure import mapped
+from .symbolic_sizes import SymbolicSizes, traced_for_sizes
 from .torch_values import kind_of
 
 
@@ -62,9 +62,6 @@ class Decomposer:
 
     def _traced(self, overload: Any, arguments: Sequence[Any]) -> tuple[Any, list[Any]]:
         """The decomposition as a graph of the tensors among the arguments."""
-        import torch
-        from torch._subclasses.fake_tensor import FakeTensorMode
-        from torch.fx.experimental.proxy_tensor import make_fx
         from torch.utils import _pytree
 
         leaves, spec = _pytree.tree_flatten(_as_torch_takes(overload, arguments))
@@ -80,12 +77,7 @@ class Decomposer:
 
         tensors = [leaves[i] for i in places]
         try:
-            with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
-                fakes = [_fake(mode, tensor) for tensor in tensors]
-                module = make_fx(call, decomposition_table=self.rules())(*fakes)
-                if writes(module):
-                    pure = torch.func.functionalize(lambda *values: module.forward(*values))
-                    module = make_fx(pure, decomposition_table=self.rules())(*fakes)
+            module = traced_for_sizes(lambda mode, sizes: self._graph(call, mode, tensors, sizes))
         except TVMError:
             raise
         except Exception as error:
@@ -95,6 +87,23 @@ class Decomposer:
                 f"operators here: {type(error).__name__}: {text}"
             ) from error
         return module, tensors
+
+    def _graph(self, call: Any, mode: Any, tensors: Sequence[Any], sizes: SymbolicSizes) -> Any:
+        """The graph of a function without writes to tensors."""
+        import torch
+        from torch._dispatch.python import enable_python_dispatcher
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        with torch.no_grad(), mode:
+            fakes = [_fake(tensor, sizes) for tensor in tensors]
+        # kernels in C++ take sizes as numbers, their equals in Python also symbols
+        symbolic = enable_python_dispatcher() if sizes.count else nullcontext()
+        with torch.no_grad(), mode, symbolic:
+            module = make_fx(call, decomposition_table=self.rules())(*fakes)
+            if writes(module):
+                pure = torch.func.functionalize(lambda *values: module.forward(*values))
+                module = make_fx(pure, decomposition_table=self.rules())(*fakes)
+        return module
 
 
 def _makes_constants(overload: Any) -> bool:
@@ -152,15 +161,13 @@ def _torch_type(number: int) -> Any:
     return getattr(torch, torch_dtype(number))
 
 
-def _fake(mode: Any, tensor: Any) -> Any:
+def _fake(tensor: Any, sizes: SymbolicSizes) -> Any:
     import torch
 
     if isinstance(tensor, Complex):
-        return torch.complex(*[_fake(mode, part) for part in tensor.parts])
+        part = _fake(tensor.real, sizes)
+        return torch.empty(part.shape, dtype=part.dtype.to_complex())
     dtype = infer_dtype(tensor)
     if isinstance(tensor, Constant) and dtype == "float64" and not infer_shape(tensor):
         dtype = "float32"  # tracing writes numbers so
-    shape = infer_shape(tensor)
-    if any(not isinstance(dim, (int, np.integer)) for dim in shape):
-        raise TVMError(f"a static shape is required to decompose an operator, got {shape}")
-    return torch.empty(shape, dtype=getattr(torch, dtype))
+    return torch.empty(sizes.of(infer_shape(tensor)), dtype=getattr(torch, dtype))

@@ -271,6 +271,21 @@ def _gather(x: RelayExpr, dim: int, index: RelayExpr, *_: Any) -> RelayExpr:
     return _op.gather(x, dim, index)
 
 
+@torch_op("take_along_dim")
+def _take_along_dim(x: RelayExpr, index: RelayExpr, dim: int | None = None) -> RelayExpr:
+    """Torch's decomposition requires static shapes, as it broadcasts in C++."""
+    if dim is None:
+        return _op.take(_op.reshape(x, (-1,)), _op.reshape(index, (-1,)), 0)
+    axis = dim % len(infer_shape(x))
+    data, places = sizes_of(x), sizes_of(index)
+    together = [
+        b if isinstance(a, int) and a == 1 else a for a, b in zip(data, places, strict=True)
+    ]
+    data = [*together[:axis], data[axis], *together[axis + 1 :]]
+    places = [*together[:axis], places[axis], *together[axis + 1 :]]
+    return _op.gather(broadcast(x, data), axis, broadcast(index, places))
+
+
 @torch_op("index")
 def index_by(x: RelayExpr, indices: list[Any]) -> RelayExpr:
     """Advanced indexing: index tensors broadcast; axes without one are kept."""
