@@ -174,7 +174,7 @@ def test_parallel_library_uses_the_loading_process_threads(tmp_path: Path) -> No
         (lambda s, a: tvm.build({}), ValueError, "at least one module"),
         (lambda s, a: tvm.build(s, a[1:], "llvm"), Exception, "A"),
         (lambda s, a: tvm.lower(s, ["A"]), Exception, "tensors, buffers and variables"),
-        (lambda s, a: tvm.build(s, a, "stackvm"), Exception, "no code generator"),
+        (lambda s, a: tvm.build(s, a, "vulkan"), Exception, "no code generator"),
     ],
 )
 def test_wrong_input_is_refused(call: object, kind: type[Exception], message: str) -> None:

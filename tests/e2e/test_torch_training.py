@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from tvm.contrib import torch_backend
 from tvm.error import TVMError
+from tvm.torch_compile import backend
 from tvm.torch_compile.backend import pytvm
 from tvm.torch_compile.options import TRIALS, Options
 from tvm.torch_compile.program import Program
@@ -173,7 +173,7 @@ def test_weights_are_constants_until_they_are_trained(monkeypatch: pytest.Monkey
         made.append(Program(*args))
         return made[-1]
 
-    monkeypatch.setattr(torch_backend, "Program", noted)
+    monkeypatch.setattr(backend, "Program", noted)
     model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout()).eval()
     compiled, x = torch.compile(model, backend=pytvm), torch.randn(2, 4)
     compiled(x)  # gradients are possible, nobody asks for them

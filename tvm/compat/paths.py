@@ -17,7 +17,7 @@ from tvm.support.later import provide
 
 # package -> the modules that it had
 CLASSIC = {
-    "tvm.ir": "base tensor_type type_relation",
+    "tvm.ir": "tensor_type type_relation",
     "tvm.relay": "type_relation",
     "tvm.relay.analysis": "analysis",
     "tvm.relay.quantize": "_annotate _calibrate _partition _partition_conversions",

@@ -35,7 +35,11 @@ NAMED = [
 
 
 def _flat(value: Any) -> list[Array]:
-    return [a for v in value for a in _flat(v)] if isinstance(value, list) else [value.numpy()]
+    return (
+        [a for v in value for a in _flat(v)]
+        if not isinstance(value, tvm.nd.NDArray)
+        else [value.numpy()]
+    )
 
 
 def _weighted_sum(build: Any, arrays: list[Array], rng: np.random.Generator) -> Any:

@@ -113,7 +113,11 @@ def _evaluate(params: list[relay.Var], body: relay.Expr, inputs: list[Array]) ->
 
 
 def _flat(value: Any) -> list[Array]:
-    return [a for v in value for a in _flat(v)] if isinstance(value, list) else [value.numpy()]
+    return (
+        [a for v in value for a in _flat(v)]
+        if not isinstance(value, tvm.nd.NDArray)
+        else [value.numpy()]
+    )
 
 
 def _as_expression(grads: list[relay.Var], call: relay.Call) -> relay.Expr:
