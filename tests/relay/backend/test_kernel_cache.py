@@ -188,6 +188,20 @@ def test_code_is_known_under_the_options_it_was_made_with(
         relay.build(chain(), "llvm -mattr=-fma")
 
 
+def test_code_is_known_under_the_options_of_code_generation(
+    unchecked: None, tmp_path: Path
+) -> None:
+    codes = []
+    for config in ({}, {"tir.disable_assert": True}):
+        compiler = relay.vm.VMCompiler()
+        compiler.lower(chain(), "llvm")
+        with tvm.transform.PassContext(config=config):
+            compiler.codegen()
+        compiler.get_exec().lib.save(str(tmp_path / "code.o"))
+        codes.append((tmp_path / "code.o").read_bytes())
+    assert len(codes[0]) > len(codes[1])  # which checks nothing
+
+
 def test_code_that_went_is_compiled_again(unchecked: None, folder: Path) -> None:
     first = relay.build(chain(), "llvm")
     for path in folder.rglob("*.o"):

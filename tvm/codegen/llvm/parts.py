@@ -26,6 +26,7 @@ from tvm.codegen.model_metadata import model_metadata
 from tvm.elf.merge import merge_objects
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
+from tvm.ir.pass_context import PassContext
 from tvm.support.workers import share_out, usual_processes
 from tvm.target import Target
 from tvm.target.triple import runs_here
@@ -202,10 +203,12 @@ def _part_key(mod: IRModule) -> str | None:
     """What the code of functions is kept under, None if not all of them have keys."""
     keys = mod.get_attr(FUNCTION_KEYS) or {}
     names = [var.name_hint for var in mod.functions]
-    if any([name not in keys for name in names]):
+    context = PassContext.current()  # it may be another one than that of lowering
+    if context.instruments or any([name not in keys for name in names]):
         return None
-    settings = sorted([(key, str(value)) for key, value in mod.attrs.items() if value is not keys])
-    return cache_key(llvm_version(), repr(settings), *[keys[name] for name in names])
+    attrs = sorted([(key, str(value)) for key, value in mod.attrs.items() if value is not keys])
+    settings = llvm_version(), context.settings(), repr(attrs)
+    return cache_key(*settings, *[keys[name] for name in names])
 
 
 def _has_parts(mod: IRModule, options: CodegenOptions) -> bool:

@@ -102,14 +102,13 @@ def _key(func: Function, name: str, target: Target) -> str | None:
     if len(operators) != len(calls) or len(operators) > _MOST_OPERATORS:
         return None
     context, cpu = PassContext.current(), cpu_info(target)
-    config = sorted([(key, repr(value)) for key, value in context.config.items()])
     return cache_key(
         f"{structural_hash(func):x}",
         name,
         " ".join([f"{op.name}:{op.fuse}" for op in operators]),
         str(target),
         repr((replace(cpu, features=frozenset()), sorted(cpu.features))),
-        repr((context.opt_level, context.required_pass, context.disabled_pass, config)),
+        context.settings(),
         _version_of_package(),
     )
 
