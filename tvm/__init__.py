@@ -14,6 +14,13 @@ from ._ffi.runtime_ctypes import DataTypeCode
 from .compat.paths import install as _install_classic_paths
 from .driver import build, lower
 from .ir import IRModule, instrument, transform
+from .ir.memory_pools import (
+    ConstantMemoryPools,
+    ConstantPoolInfo,
+    PoolInfoProperties,
+    WorkspaceMemoryPools,
+    WorkspacePoolInfo,
+)
 from .runtime import container, object_generic
 from .runtime import ndarray as nd
 from .runtime.device import (
