@@ -53,9 +53,8 @@ def conv2d_NCHWc_int8(
     """
     n, ic_chunk, height, width, ic_block = dims(data.shape)
     oc_chunk, kernel_ic, kh, kw, words, oc_block, size = dims(kernel.shape)
-    fits = kernel_ic * groups == ic_chunk and words * size == ic_block and size == n_elems
-    fits = fits and oc_chunk % groups == 0
-    if not fits or block_size(out_layout) not in (0, oc_block):
+    given = (kernel_ic * groups, words * size, size, oc_chunk % groups)
+    if given != (ic_chunk, ic_block, n_elems, 0) or block_size(out_layout) not in (0, oc_block):
         raise RuntimeValueError(
             f"conv2d_NCHWc_int8: kernel {dims(kernel.shape)} does not fit {layout}"
         )

@@ -188,16 +188,8 @@ def conv2d_NCHWc_winograd(
         ceil_div(extent, tile_size * step) * step
         for extent, step in zip((oh, ow), grid_step, strict=True)
     ]
-    source = pad(
-        data,
-        [0, 0, top, left, 0],
-        [
-            0, 0,
-            rows * tile_size + 2 - top - height, columns * tile_size + 2 - left - width,
-            0,
-        ],
-        name="data_pad",
-    )  # fmt: skip
+    below, beside = rows * tile_size + 2 - top - height, columns * tile_size + 2 - left - width
+    source = pad(data, [0, 0, top, left, 0], [0, 0, below, beside, 0], name="data_pad")
     grid: Grid = Rectangle(rows, columns)
     if is_dynamic_shape((oh, ow)):
         count = rows * columns
