@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from tvm import relay, tir  # noqa: E402
-from tvm.error import OpNotImplemented  # noqa: E402
-from tvm.relay.frontend.pytorch import from_exported_program  # noqa: E402
-from tvm.relay.frontend.pytorch.symbolic_sizes import SymbolicSizes, traced_for_sizes  # noqa: E402
+from tvm import relay, tir
+from tvm.error import OpNotImplemented
+from tvm.relay.frontend.pytorch import from_exported_program
+from tvm.relay.frontend.pytorch.symbolic_sizes import SymbolicSizes, traced_for_sizes
 
 F = torch.nn.functional
 ROWS = (6,)

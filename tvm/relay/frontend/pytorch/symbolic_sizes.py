@@ -78,7 +78,10 @@ def traced_for_sizes(trace: Callable[[Any, SymbolicSizes], Any]) -> Any:
     sizes = SymbolicSizes(alike=False)
     try:
         return _traced(trace, sizes)
-    except Exception:
+    except (
+        RuntimeError,
+        ValueError,
+    ):  # what torch raises of sizes that do not fit, and what check does
         if sizes.count < 2:
             raise
         return _traced(trace, SymbolicSizes(alike=True))
