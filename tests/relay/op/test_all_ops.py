@@ -44,7 +44,7 @@ CASES = [
 
 # reached through others: the blocked forms through AlterOpLayout
 THROUGH_OTHERS = {
-    "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_dense_pack",
+    "nn.contrib_conv2d_NCHWc", "nn.contrib_conv2d_NCHWc_small_weights", "nn.contrib_depthwise_conv2d_NCHWc", "nn.contrib_dense_pack",
     "nn.contrib_conv2d_winograd_without_weight_transform",
     "nn.contrib_conv2d_winograd_weight_transform",
     "nn.contrib_attention",  # through FuseAttention

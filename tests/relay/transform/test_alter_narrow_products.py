@@ -157,3 +157,44 @@ def test_processors_without_vnni_multiply_pairs() -> None:
     lib = relay.build(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body)),
                       old)  # fmt: skip
     assert "vpmaddwd" in lib.get_lib().get_source("asm")
+
+
+def small_conv(data: str, limit: int, channels: tuple[int, int]) -> relay.Expr:
+    """Filters whose neighbouring weights add up to twice a limit."""
+    filters = RNG.choice([-limit, limit], (channels[1], channels[0], 3, 3)).astype("int8")
+    x = relay.var("x", shape=(1, channels[0], 9, 9), dtype=data)
+    return relay.nn.conv2d(
+        x, relay.const(filters), kernel_size=(3, 3), padding=(0, 1, 1, 0), out_dtype="int32"
+    )
+
+
+@pytest.mark.parametrize("channels", [(1, 16), (8, 4), (17, 29)])
+@pytest.mark.parametrize("data", ["uint8", "int8"])
+@pytest.mark.parametrize("limit", [64, 65, 127])
+@pytest.mark.parametrize("target", ["llvm -mcpu=nehalem", "llvm -mcpu=core-avx2"])
+def test_products_of_extreme_bytes_are_exact(
+    channels: tuple[int, int], data: str, limit: int, target: str
+) -> None:
+    body = small_conv(data, limit, channels)
+    limits = np.iinfo(data)
+    x = RNG.choice([limits.min, limits.max], (1, channels[0], 9, 9)).astype(data)
+    np.testing.assert_array_equal(value(body, x, 3, target), value(body, x, 0))
+
+
+@pytest.mark.parametrize("data", ["uint8", "int8"])
+@pytest.mark.parametrize("target", ["nehalem", "core-avx2", "skylake-avx512"])
+def test_bytes_are_multiplied_in_pairs_where_int16_holds_two_products(
+    data: str, target: str
+) -> None:
+    def has_byte_pairs(limit: int) -> bool:
+        body = small_conv(data, limit, (16, 32))
+        with tvm.transform.PassContext(opt_level=3):
+            lib = relay.build(tvm.IRModule.from_expr(body), f"llvm -mcpu={target}")
+        return "pmaddubs" in lib.lib.get_source("asm")
+
+    assert has_byte_pairs(64) and not has_byte_pairs(65)
+
+
+def test_signed_data_is_raised_for_instructions_that_take_unsigned_bytes() -> None:
+    body = small_conv("int8", 127, (16, 32))
+    assert kernel_layouts(body, "llvm -mcpu=cascadelake") == ["OIHW4i16o4i"]

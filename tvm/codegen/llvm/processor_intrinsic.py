@@ -37,6 +37,7 @@ _ARCHITECTURES = {
 }
 # what the beginning of a name asks of the processor; the longest that fits counts
 _FEATURES = {
+    "llvm.x86.ssse3.": "ssse3",
     "llvm.x86.sse41.": "sse4.1",
     "llvm.x86.sse42.": "sse4.2",
     "llvm.x86.avx.": "avx",

@@ -349,3 +349,10 @@ def converted(x: RelayExpr, dtype: str) -> RelayExpr:
     result = empty(x.data.shape, dtype)
     np.copyto(np.from_dlpack(result), values, casting="unsafe")
     return const(result)
+
+
+def raised_bytes(x: RelayExpr) -> RelayExpr:
+    """int8 values as uint8, each 128 higher; constants at once."""
+    if isinstance(x, Constant):
+        return const((x.data.numpy().astype("int16") + 128).astype("uint8"))
+    return ops.cast(ops.add(ops.cast(x, dtype="int16"), const(128, "int16")), dtype="uint8")

@@ -20,6 +20,7 @@ from tvm.relay.expr import Call, Constant, Tuple, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.op.types import shape_of_type
+from tvm.relay.op.unary import raised_bytes
 from tvm.relay.qnn.op.common import constant_array
 from tvm.relay.qnn.op.convolutions import PLAIN_CONVOLUTIONS
 from tvm.relay.transform.common import relay_pass
@@ -116,9 +117,7 @@ class UnsignedRewriter:
         found = self._twins.get(id(expr))
         if found is not None:
             return found
-        if isinstance(expr, Constant):
-            return const((expr.data.numpy().astype("int16") + 128).astype("uint8"))
-        return ops.cast(ops.add(ops.cast(expr, dtype="int16"), const(128, "int16")), dtype="uint8")
+        return raised_bytes(expr)
 
     def _from_twin(self, twin: Call) -> RelayExpr:
         """The int8 tensor of a twin."""

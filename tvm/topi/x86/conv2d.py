@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from ..nn.conv2d.dot_x86 import dot_blocks, dot_group, narrow_dtypes, schedule_conv2d_NCHWc_int8
+from ..nn.conv2d.dot_x86 import (
+    byte_pair_blocks,
+    dot_blocks,
+    dot_group,
+    has_byte_pairs,
+    narrow_dtypes,
+    schedule_conv2d_NCHWc_int8,
+)
 from ..nn.conv2d.library import (
     conv2d_nchw_dnnl,
     conv2d_nhwc_dnnl,
@@ -41,6 +48,7 @@ __all__ = [
     "Conv2dShape",
     "WinogradConfig",
     "WinogradShape",
+    "byte_pair_blocks",
     "channel_blocks",
     "choose_conv2d",
     "choose_winograd",
@@ -54,6 +62,7 @@ __all__ = [
     "fills_vectors",
     "full_block",
     "groups_together",
+    "has_byte_pairs",
     "nominal_extent",
     "pixel_tile",
     "plan_conv2d",

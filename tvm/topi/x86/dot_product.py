@@ -30,6 +30,13 @@ PAIRS = {
     8: "llvm.x86.avx2.pmadd.wd",
     4: "llvm.x86.sse2.pmadd.wd",
 }
+# sums of two products of bytes, held within int16, that PAIRS then adds by twos
+BYTE_PAIRS = {
+    16: "llvm.x86.avx512.pmaddubs.w.512",
+    8: "llvm.x86.avx2.pmadd.ub.sw",
+    4: "llvm.x86.ssse3.pmadd.ub.sw.128",
+}
+_BYTE_PAIRS_OF = {16: "avx512bw", 8: "avx2", 4: "ssse3"}
 _SMALL = ("int8", "uint8", "int16")  # what int16 holds exactly
 
 
@@ -84,6 +91,34 @@ def _pair_product(columns: int, info: CpuInfo) -> DotProduct | None:
     return DotProduct("int16", "int16", "int32", 2, lanes, PAIRS[lanes], adds=False)
 
 
+def find_byte_pairs(columns: int, target: Target | None = None) -> DotProduct | None:
+    """Pairs of uint8 and int8, where the target has nothing better.
+
+    Sums of two products are held within int16: exact only if the absolute values of neighbouring
+    weights add up to 128 at most, which their constants tell.
+    """
+    target = target or Target.current(allow_none=True)
+    info = processor(target)
+    is_llvm = target is None or target.kind.name == "llvm"
+    if not is_llvm or info.arch != "x86_64" or info.has_vnni:
+        return None
+    fitting = (
+        lanes
+        for lanes, feature in _BYTE_PAIRS_OF.items()
+        if lanes * 32 <= info.vector_bits and feature in info.features and columns % lanes == 0
+    )
+    lanes = next(fitting, 0)
+    if not lanes:
+        return None
+    return byte_pairs(lanes)
+
+
+def byte_pairs(lanes: int) -> DotProduct:
+    """Two instructions for sums of 4 products of uint8 and int8, two of which are held in int16."""
+    names = {"name": PAIRS[lanes], "pairs": BYTE_PAIRS[lanes]}
+    return DotProduct("uint8", "int8", "int32", 4, lanes, adds=False, **names)
+
+
 def dot_dtypes(
     data: str, weight: str, sums: str, target: Target | None = None
 ) -> tuple[str, str] | None:
@@ -99,7 +134,10 @@ def instruction_of(product: te.tensor.Operation) -> DotProduct | None:
     """The instruction for a product whose weight ends in lanes and groups, if there is one."""
     data, weight = product.input_tensors
     *_, block, group = dims(weight.shape)
-    dot = find_dot_product(data.dtype, weight.dtype, block)
+    if product.attrs.get("has_small_weights"):
+        dot = find_byte_pairs(block)
+    else:
+        dot = find_dot_product(data.dtype, weight.dtype, block)
     if dot is None or dot.group != group:
         return None
     return dot if dot.sums == product.output(0).dtype else None

@@ -8,9 +8,8 @@ from tvm import te, tir
 from tvm.target import Target
 
 from .common import processor
-from .dot_product import PAIRS, VNNI, DotProduct, dot_product_intrin
+from .dot_product import BYTE_PAIRS, VNNI, DotProduct, byte_pairs, dot_product_intrin
 
-BYTE_PAIRS = "llvm.x86.avx512.pmaddubs.w.512"
 _WORDS = 32  # sums of int16 in a register
 _REGISTERS = 4  # of sums in one step
 
@@ -34,10 +33,7 @@ def dot_16x1x16_uint8_int8_int32_skylake() -> te.tensor_intrin.TensorIntrin:
 
     The sum of two products is held within int16, so large numbers lose their excess.
     """
-    dot = DotProduct(
-        "uint8", "int8", "int32", 4, 16, PAIRS[16], adds=False, pairs=BYTE_PAIRS
-    )  # fmt: skip
-    return dot_product_intrin(dot, scope="global")
+    return dot_product_intrin(byte_pairs(16), scope="global")
 
 
 def dot_16x1x16_uint8_int8_int16() -> te.tensor_intrin.TensorIntrin:
@@ -74,7 +70,9 @@ def _word_sums(
             found = tir.const(0, vector)
             if is_product:
                 w = ins[1].vload([first, 0], factors)
-                found = tir.call_llvm_pure_intrin(vector, BYTE_PAIRS, tir.const(2, "uint32"), x, w)
+                found = tir.call_llvm_pure_intrin(
+                    vector, BYTE_PAIRS[16], tir.const(2, "uint32"), x, w
+                )
             if is_update:
                 found = outs[0].vload([first], vector) + found
             ib.emit(outs[0].vstore([first], found))

@@ -40,7 +40,14 @@ from ..types import (
 from .argument_types import of_convolution
 from .conv_gradient import conv2d_gradient
 from .conv_plan import by_winograd, recorded_plan, winograd_tile
-from .narrow_conv import in_words, with_channels, word_blocks
+from .narrow_conv import (
+    find_narrow_products,
+    in_words,
+    with_channels,
+    with_raised_data,
+    without_raise,
+    word_blocks,
+)
 from .plain_rows import in_plain_rows, keeps_channels_apart, wants_plain_rows
 
 
@@ -299,23 +306,25 @@ def _by_dot_products(
 ) -> RelayExpr | None:
     """A convolution of narrow numbers, with channels in the groups of the processor's instruction."""
     own = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
-    sums = call.attrs.out_dtype or own[0]
-    dtypes = topi.x86.conv2d.narrow_dtypes(*own, sums, target)
-    if dtypes is None:
+    products = find_narrow_products(call, own, call.attrs.out_dtype or own[0], target)
+    if products is None:
         return None
-    attrs, (data, weight) = call.attrs, call.args
     out_channels, channels = shape_of_type(arg_types[1])[:2]
-    group = topi.x86.conv2d.dot_group(*dtypes, target)
-    missing = -channels % group
-    data, weight = with_channels(call.args, own, missing)
-    blocks = topi.x86.conv2d.dot_blocks(channels + missing, out_channels, *dtypes, target)  # type: ignore[arg-type]
+    missing = -channels % products.group(target)
+    blocks = products.blocks(channels + missing, out_channels, target)  # type: ignore[arg-type]
     if blocks is None:
         wide = topi.utils.rounded_up(out_channels, 8 if out_channels < 16 else 16)
         is_more = wide > out_channels
         return _of_more_filters(call, arg_types, out_type, wide, target) if is_more else None
-    return in_words(
-        ops.nn.contrib_conv2d_NCHWc, Call(call.op, (data, weight), attrs), own, dtypes, blocks
-    )
+    weight = call.args[1]
+    if products.is_raised:
+        call, own = with_raised_data(call), products.dtypes
+    factors = with_channels(call.args, own, missing)
+    op = ops.nn.contrib_conv2d_NCHWc
+    if products.has_small_weights:
+        op = ops.nn.contrib_conv2d_NCHWc_small_weights
+    altered = in_words(op, call.replace(args=factors), own, products.dtypes, blocks)
+    return without_raise(altered, weight, blocks[1]) if products.is_raised else altered
 
 
 def _own_layouts(
@@ -388,10 +397,15 @@ def _has_groups(attrs: Any) -> bool:
     return attrs.kernel_layout.count("i") == 2
 
 
-def _blocked_conv(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _blocked_conv(
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: Type, has_small_weights: bool = False
+) -> list[te.Tensor]:
     conv = topi.nn.conv2d_NCHWc
     if _has_groups(attrs):
-        conv = partial(topi.nn.conv2d_NCHWc_int8, n_elems=topi.utils.dims(inputs[1].shape)[-1])
+        words = topi.utils.dims(inputs[1].shape)[-1]
+        conv = partial(
+            topi.nn.conv2d_NCHWc_int8, n_elems=words, has_small_weights=has_small_weights
+        )
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     steps = (attrs.strides, attrs.padding, attrs.dilation)
     conv = partial(conv, *inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)  # type: ignore[attr-defined]
@@ -438,6 +452,36 @@ def contrib_conv2d_nchwc(
     out_dtype: OptionalStr = "",
 ) -> RelayExpr:
     """Convolution with channels in blocks; parameters as in `conv2d`."""
+
+
+@operator(
+    "nn.contrib_conv2d_NCHWc_small_weights",
+    conv2d,
+    infer_type=conv_type("nn.contrib_conv2d_NCHWc_small_weights", "HW"),
+    compute=partial(_blocked_conv, has_small_weights=True),
+    schedules={**default_schedules(), "cpu": _schedule_blocked_conv},
+    infer_layout=_own_layouts,
+    **CONVOLUTION,
+)
+def contrib_conv2d_nchwc_small_weights(
+    data: Expr,
+    kernel: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: OptionalSpatial2 = None,
+    data_layout: str = "NCHW8c",
+    kernel_layout: str = "OIHW",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
+) -> RelayExpr:
+    """Convolution with channels in blocks and in groups of four; parameters as in `conv2d`.
+
+    The absolute values of two neighbouring weights of a group add up to 128 at most: int16 holds
+    their sum of products with uint8 data.
+    """
 
 
 @operator(

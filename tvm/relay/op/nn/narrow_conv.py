@@ -6,17 +6,20 @@ nn.conv2d(%x, %w)    ->    nn.contrib_conv2d_NCHWc(%x in NCHW16c, %w in OIHW4i16
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, const
+from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
 from ..registry import ops
 from ..shaping import layout_transform
-from ..unary import converted
+from ..unary import converted, raised_bytes
 
 
 def word_blocks(
@@ -27,6 +30,74 @@ def word_blocks(
     dtypes = topi.x86.conv2d.narrow_dtypes(*own, call.attrs.out_dtype or own[0], target)
     blocks = dtypes and topi.x86.conv2d.dot_blocks(*channels, *dtypes, target)
     return (dtypes, blocks) if dtypes and blocks else None
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowProducts:
+    """How factors of narrow numbers are multiplied."""
+
+    dtypes: tuple[str, str]  # of the factors
+    is_raised: bool = False  # int8 data becomes uint8, each number 128 higher
+    has_small_weights: bool = False
+
+    def blocks(
+        self, channels: int, out_channels: int, target: Target
+    ) -> tuple[int, int, int] | None:
+        """The blocks of input and output channels, and the size of a group."""
+        if self.has_small_weights:
+            return topi.x86.conv2d.byte_pair_blocks(channels, out_channels, target)
+        return topi.x86.conv2d.dot_blocks(channels, out_channels, *self.dtypes, target)
+
+    def group(self, target: Target) -> int:
+        """Neighbouring channels that one instruction takes."""
+        if self.has_small_weights:
+            return 4
+        return topi.x86.conv2d.dot_group(*self.dtypes, target)
+
+
+def find_narrow_products(
+    call: Call, own: Sequence[str], sums: str, target: Target
+) -> NarrowProducts | None:
+    """Products of bytes by fours where the processor and the weights allow it, else of wider numbers."""
+    data, weight = own
+    dtypes = topi.x86.conv2d.narrow_dtypes(data, weight, sums, target)
+    is_known = isinstance(call.args[1], Constant) and sums == "int32"
+    if is_known and weight == "int8" and data in ("int8", "uint8"):
+        bytes_ = ("uint8", "int8")
+        if topi.x86.conv2d.dot_group(*bytes_, target) > 1:
+            return NarrowProducts(bytes_, data == "int8")
+        if topi.x86.conv2d.has_byte_pairs(target) and _are_small(call.args[1]):
+            return NarrowProducts(bytes_, data == "int8", has_small_weights=True)
+    return None if dtypes is None else NarrowProducts(dtypes)
+
+
+def _are_small(weight: Constant) -> bool:
+    """Whether int16 holds two products of uint8 data with neighbouring channels' weights."""
+    filters = weight.data.numpy().astype("int32")
+    filters = np.pad(filters, ((0, 0), (0, filters.shape[1] % 2), (0, 0), (0, 0)))
+    pairs = filters.reshape(filters.shape[0], -1, 2, *filters.shape[2:])
+    # 255 * 128 is within int16, and both neighbours of one sign add up
+    high, low = np.maximum(pairs, 0).sum(2), np.minimum(pairs, 0).sum(2)
+    return bool(high.max(initial=0) <= 128 and low.min(initial=0) >= -128)
+
+
+def with_raised_data(call: Call) -> Call:
+    """The call on data that is 128 higher, padding included."""
+    data, attrs = raised_bytes(call.args[0]), call.attrs
+    top, left, bottom, right = topi.nn.utils.get_pad_tuple_generic(attrs.padding, (1, 1))
+    if any((top, left, bottom, right)):
+        widths = ((0, 0), (0, 0), (top, bottom), (left, right))
+        data = ops.nn.pad(data, const(128, "uint8"), pad_width=widths)
+    return call.replace(args=(data, call.args[1]), attrs=attrs.replace(padding=(0, 0, 0, 0)))
+
+
+def without_raise(blocked: Call, weight: Constant, block: int) -> RelayExpr:
+    """The result less what data 128 higher adds to it, in blocks of channels."""
+    added = 128 * weight.data.numpy().astype("int64").sum((1, 2, 3))
+    # int32 wraps around in the sums as it does here
+    excess = const(added.astype("int32").reshape(1, -1, 1, 1, block), "int32")
+    sums = ops.subtract(blocked.args[0], excess)
+    return blocked.replace(args=(sums,))
 
 
 def with_channels(

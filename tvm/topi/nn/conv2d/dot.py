@@ -31,6 +31,7 @@ def conv2d_NCHWc_int8(
     n_elems: int = 4,
     groups: int = 1,
     padded_pixels: Callable[[Any], Any] | None = None,
+    has_small_weights: bool = False,
 ) -> te.Tensor:
     """Convolution with channels in blocks, and the kernel's in groups.
 
@@ -50,6 +51,9 @@ def conv2d_NCHWc_int8(
         Output channels of each group see the input channels of their own; whole blocks.
     padded_pixels : callable, optional
         Where height or width are open, rounds the number of output pixels up.
+    has_small_weights : bool
+        The absolute values of neighbouring int8 weights add up to 128 at most, so that int16 holds
+        the sum of two products with uint8 data.
     """
     n, ic_chunk, height, width, ic_block = dims(data.shape)
     oc_chunk, kernel_ic, kh, kw, words, oc_block, size = dims(kernel.shape)
@@ -89,7 +93,7 @@ def conv2d_NCHWc_int8(
             lambda b, oco, p, oci: element(b, oco, *pixels.place(p), oci),
             name="conv2d_pixels",
             tag=PIXELS_TAG,
-            attrs={"groups": groups},
+            attrs={"groups": groups, "has_small_weights": has_small_weights},
         )
         return pixels.image(sums)
     return te.compute(
@@ -97,5 +101,7 @@ def conv2d_NCHWc_int8(
         element,
         name="conv2d_NCHWc_int8",
         tag="conv2d_NCHWc_int8",
-        attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups} | asked,
+        attrs={"stride": (sh, sw), "dilation": (dh, dw), "groups": groups}
+        | {"has_small_weights": has_small_weights}
+        | asked,
     )

@@ -11,7 +11,7 @@ for n.oco.y in parallel(...):                    # a pair of channel blocks, one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tvm import te, tir
 from tvm.target import Target
@@ -25,6 +25,7 @@ from ...x86.dot_product import (
     DotProduct,
     dot_dtypes,
     dot_product_intrin,
+    find_byte_pairs,
     find_dot_product,
     instruction_of,
 )
@@ -49,14 +50,33 @@ def dot_blocks(
 
     None where the processor has no instruction for these dtypes, or the channels do not fill it.
     """
-    info = processor(target)
+    return _blocks_of(
+        lambda n: find_dot_product(data, weight, n, target),
+        channels,
+        out_channels,
+        processor(target),
+    )
+
+
+def byte_pair_blocks(
+    channels: int, out_channels: int, target: Target | None = None
+) -> tuple[int, int, int] | None:
+    """The block sizes of `dot_blocks` for weights that `find_byte_pairs` asks for."""
+    return _blocks_of(
+        lambda n: find_byte_pairs(n, target), channels, out_channels, processor(target)
+    )
+
+
+def _blocks_of(
+    find: Callable[[int], DotProduct | None], channels: int, out_channels: int, info: CpuInfo
+) -> tuple[int, int, int] | None:
     outer = channel_block(out_channels, info.vector_bits // 32)
-    dot = find_dot_product(data, weight, outer, target)
+    dot = find(outer)
     if dot is None:
         return None
     inner = channel_block(channels, info.vector_bits // 32)
     if inner % dot.group and channels % dot.group == 0:
-        words = channel_block(channels // dot.group, info.vector_bits // 32 // dot.group)
+        words = channel_block(channels // dot.group, max(info.vector_bits // 32 // dot.group, 1))
         inner = words * dot.group
     return (inner, outer, dot.group) if inner % dot.group == 0 else None
 
@@ -65,6 +85,11 @@ def dot_group(data: str, weight: str, target: Target | None = None) -> int:
     """Neighbouring channels that one instruction takes; 1 without one."""
     dot = find_dot_product(data, weight, 16, target)
     return 1 if dot is None else dot.group
+
+
+def has_byte_pairs(target: Target | None = None) -> bool:
+    """Whether the target multiplies bytes in pairs that int16 must hold, and has nothing better."""
+    return find_byte_pairs(16, target) is not None
 
 
 def narrow_dtypes(
