@@ -10,7 +10,7 @@ import numpy as np
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call
 from tvm.tir.interp_values import trunc_divide as divide_towards_zero
 
@@ -61,7 +61,7 @@ def binary(
 ) -> BinaryFunction:
     """One row; `gradient(a, b, y, g)` gives the gradients before they are summed to the shapes."""
 
-    def row(lhs: Expr, rhs: Expr) -> RelayExpr: ...  # type: ignore[empty-body]
+    def row(lhs: Expr, rhs: Expr) -> RelayExpr: ...
 
     row.__name__ = row.__qualname__ = name
     row.__doc__ = (
@@ -95,10 +95,10 @@ def integer_binary(
 def _broadcast_fold(
     function: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> Callable[[Attrs, Sequence[np.ndarray], Type], list[np.ndarray]]:
-    def fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+    def fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: TensorType) -> list[np.ndarray]:
         with np.errstate(all="ignore"):
             result = np.asarray(function(arrays[0], arrays[1]))
-        wanted = np.dtype(bool) if out_type.dtype == "bool" else arrays[0].dtype  # type: ignore[attr-defined]
+        wanted = np.dtype(bool) if out_type.dtype == "bool" else arrays[0].dtype
         return [result.astype(wanted, copy=False)]
 
     return fold

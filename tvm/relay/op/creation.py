@@ -11,7 +11,7 @@ import numpy as np
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Constant, const
 
 from .attributes import is_run_time
@@ -138,10 +138,10 @@ def _arange_type(attrs: ArangeAttrs, arg_types: Sequence[Type]) -> Type:
 
 
 def _arange_compute(
-    attrs: ArangeAttrs, inputs: Sequence[te.Tensor], out_type: Type
+    attrs: ArangeAttrs, inputs: Sequence[te.Tensor], out_type: TensorType
 ) -> list[te.Tensor]:
     start, _, step = [t() for t in inputs]
-    return [topi.creation.ramp(start, step, out_type.shape[0], attrs.dtype)]  # type: ignore[attr-defined]
+    return [topi.creation.ramp(start, step, out_type.shape[0], attrs.dtype)]
 
 
 def _arange_shape(
@@ -166,7 +166,8 @@ def _static_arange(call: Call) -> RelayExpr | None:
 def _number(value: RelayExpr) -> float | None:
     if not isinstance(value, Constant) or value.data.shape:
         return None
-    return value.data.numpy().item()  # type: ignore[no-any-return]
+    found: float | None = value.data.numpy().item()
+    return found
 
 
 def _arange_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:

@@ -202,10 +202,10 @@ def _gather_nd_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         "gather_nd requires index_rank where the indices' first dimension is unknown",
     )
     expect(
-        depth + attrs.batch_dims <= len(shape),  # type: ignore[operator]
+        depth + attrs.batch_dims <= len(shape),
         f"gather_nd requires at most {len(shape)} indices an element, got {depth}",
     )
-    return tensor(picked[1:] + shape[depth + attrs.batch_dims :], data.dtype)  # type: ignore[operator]
+    return tensor(picked[1:] + shape[depth + attrs.batch_dims :], data.dtype)
 
 
 def _fold_gather_nd(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm import te, tir, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
@@ -141,7 +141,7 @@ def reduction(
 
     def row(
         data: Expr, axis: OptionalInts = None, keepdims: bool = False, exclude: bool = False
-    ) -> RelayExpr: ...  # type: ignore[empty-body]
+    ) -> RelayExpr: ...
 
     row.__name__ = row.__qualname__ = name
     row.__doc__ = summary + _AXES
@@ -271,7 +271,7 @@ def _arg_reduction(
         keepdims: bool = False,
         exclude: bool = False,
         select_last_index: bool = False,
-    ) -> RelayExpr: ...  # type: ignore[empty-body]
+    ) -> RelayExpr: ...
 
     row.__name__ = row.__qualname__ = name
     row.__doc__ = (
@@ -315,7 +315,9 @@ def _variance_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return reduce_type("variance")(attrs, arg_types[:1])
 
 
-def _variance_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _variance_compute(
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
+) -> list[te.Tensor]:
     wide = topi.utils.mean_dtype(inputs[0].dtype)
     x, mean_of_x = [t if t.dtype == wide else topi.cast(t, wide) for t in inputs]
     axes = reduced_axes(attrs, len(x.shape))
@@ -323,7 +325,7 @@ def _variance_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -
     spread_out = topi.subtract(x, mean_of_x)
     total = topi.sum(topi.multiply(spread_out, spread_out), axes, attrs.keepdims)
     found = topi.divide(total, topi.utils.cast_scalar(count - int(attrs.unbiased), wide))
-    return [found if wide == out_type.dtype else topi.cast(found, out_type.dtype)]  # type: ignore[attr-defined]
+    return [found if wide == out_type.dtype else topi.cast(found, out_type.dtype)]
 
 
 def _variance_fold(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:

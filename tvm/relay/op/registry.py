@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 # the record of attributes that an operator has
 OwnAttrs = TypeVar("OwnAttrs", bound=Attrs)
-Compute: TypeAlias = Callable[[OwnAttrs, Sequence["te.Tensor"], Type], "list[te.Tensor]"]
+# facets say in their own signatures which types their operator has: a tensor's, mostly
+Compute: TypeAlias = Callable[[OwnAttrs, Sequence["te.Tensor"], Any], "list[te.Tensor]"]
 Schedule: TypeAlias = Callable[[OwnAttrs, Sequence["te.Tensor"], Target], "te.Schedule"]
-Fold: TypeAlias = Callable[[OwnAttrs, Sequence[np.ndarray], Type], "list[np.ndarray]"]
+Fold: TypeAlias = Callable[[OwnAttrs, Sequence[np.ndarray], Any], "list[np.ndarray]"]
 Gradient: TypeAlias = Callable[[Call, RelayExpr], "list[RelayExpr]"]
-Simplify: TypeAlias = Callable[[Call, Sequence[Type]], "RelayExpr | None"]
+Simplify: TypeAlias = Callable[[Call, Sequence[Any]], "RelayExpr | None"]
 # from shapes (vectors of int64) and values of the arguments to the shapes of the results
 ShapeFunc: TypeAlias = Callable[
     [OwnAttrs, Sequence["te.Tensor"], Sequence[object]], "list[te.Tensor]"
@@ -159,11 +160,11 @@ class Operators:
         if has_op(full):
             found: Any = Op.get(full)
         elif any([known.startswith(f"{full}.") for known in Op.list_op_names()]):
-            found = Operators(f"{full}.")
+            found: _Named = Operators(f"{full}.")
         else:
             raise AttributeError(f"no operator is declared as {full}, nor any {full}.*")
         setattr(self, name, found)
-        return found  # type: ignore[no-any-return]
+        return found
 
 
 if TYPE_CHECKING:

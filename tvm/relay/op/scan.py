@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm import te, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, const
 
 from .known_shapes import known_shape
@@ -35,8 +35,10 @@ def _scan(
         positive_axis(attrs.axis, len(shape), name)
         return tensor(shape, attrs.dtype or data.dtype)
 
-    def fold_scan(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
-        found = fold(arrays[0], axis=attrs.axis, dtype=numpy_dtype(out_type.dtype))  # type: ignore[attr-defined]
+    def fold_scan(
+        attrs: Any, arrays: Sequence[np.ndarray], out_type: TensorType
+    ) -> list[np.ndarray]:
+        found = fold(arrays[0], axis=attrs.axis, dtype=numpy_dtype(out_type.dtype))
         if not attrs.exclusive or found.size == 0:
             return [found]
         axis = attrs.axis or 0

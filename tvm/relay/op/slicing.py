@@ -10,7 +10,7 @@ import numpy as np
 from tvm import te, topi
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, const
 
 from .attributes import as_ints, is_run_time, run_time_vector
@@ -90,11 +90,11 @@ def _strided_slice_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _strided_slice_compute(
-    attrs: Any, inputs: Sequence[te.Tensor], out_type: Type
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
 ) -> list[te.Tensor]:
     ranges = slice_ranges(attrs, topi.utils.dims(inputs[0].shape))
     begins, strides = [r[0] for r in ranges], [r[2] for r in ranges]
-    return [topi.slicing.window(inputs[0], begins, strides, out_type.shape)]  # type: ignore[attr-defined]
+    return [topi.slicing.window(inputs[0], begins, strides, out_type.shape)]
 
 
 def _fold_strided_slice(

@@ -37,7 +37,8 @@ def as_dim(value: object) -> Dim:
 
 def shape_of_type(ty: Type) -> Shape:
     """The dimensions of a tensor type."""
-    return tuple([as_dim(d) for d in ty.shape])  # type: ignore[attr-defined]
+    assert isinstance(ty, TensorType), f"{ty} has no shape"
+    return tuple([as_dim(d) for d in ty.shape])
 
 
 def unknown() -> PrimExpr:
@@ -198,9 +199,9 @@ def expect_dim(value: Dim, wanted: Dim, who: str, what: str) -> None:
         raise TypeCheckError(f"{who} requires {what} to be {wanted}, got {value}")
 
 
-def expect_same_dtype(types: Sequence[Type], who: str) -> str:
+def expect_same_dtype(types: Sequence[TensorType], who: str) -> str:
     """The dtype that all arguments share."""
-    dtypes = [ty.dtype for ty in types]  # type: ignore[attr-defined]
+    dtypes = [ty.dtype for ty in types]
     if any(d != dtypes[0] for d in dtypes):
         raise TypeCheckError(
             f"{who} requires arguments of one dtype, got {' and '.join(dict.fromkeys(dtypes))}",

@@ -11,7 +11,7 @@ import numpy as np
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Constant, const
 from tvm.runtime.ndarray import empty
 from tvm.support.dtype import dtype as as_dtype
@@ -46,7 +46,7 @@ def unary(
 ) -> UnaryFunction:
     """One row of the table; `gradient(x, y, g)` is the gradient of the input, with y = f(x)."""
 
-    def row(data: Expr) -> RelayExpr: ...  # type: ignore[empty-body]
+    def row(data: Expr) -> RelayExpr: ...
 
     row.__name__ = row.__qualname__ = name.rpartition(".")[2]
     row.__doc__ = f"{summary}\n\nParameters\n----------\ndata : relay.Expr\n    The tensor."
@@ -74,8 +74,8 @@ def real_function(
 def _elementwise_fold(
     function: Callable[[np.ndarray], np.ndarray],
 ) -> Callable[[Attrs, Sequence[np.ndarray], Type], list[np.ndarray]]:
-    def fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
-        wanted = np.dtype(bool) if out_type.dtype == "bool" else arrays[0].dtype  # type: ignore[attr-defined]
+    def fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: TensorType) -> list[np.ndarray]:
+        wanted = np.dtype(bool) if out_type.dtype == "bool" else arrays[0].dtype
         return [np.asarray(function(arrays[0])).astype(wanted, copy=False)]
 
     return fold

@@ -269,7 +269,7 @@ def _holds_erf(expr: RelayExpr, depth: int = 4) -> bool:
     if calls(expr, ops.erf):
         return True
     known = depth > 0 and calls(expr, ops.add, ops.multiply)
-    return known and any([_holds_erf(a, depth - 1) for a in expr.args])  # type: ignore[attr-defined]
+    return known and any([_holds_erf(a, depth - 1) for a in expr.args])
 
 
 def _is_bias(end: Call, root: Call) -> bool:

@@ -21,7 +21,7 @@ from tvm.error import TVMError, install_hint
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import register_op
-from tvm.ir.type import TensorType, TupleType, Type
+from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call
 from tvm.runtime.device import cpu
 from tvm.runtime.ndarray import from_dlpack
@@ -94,13 +94,13 @@ def _type(attrs: TorchFunctionAttrs, arg_types: Sequence[Type]) -> Type:
 def _compute(
     attrs: TorchFunctionAttrs, inputs: Sequence[te.Tensor], out_type: Type
 ) -> list[te.Tensor]:
-    types = out_type.fields if isinstance(out_type, TupleType) else (out_type,)
-    assert all(isinstance(ty, TensorType) for ty in types)
+    results = out_type.fields if isinstance(out_type, TupleType) else (out_type,)
+    types = [expect_tensor(ty, "torch_op") for ty in results]
     made = te.extern(
-        [ty.shape for ty in types],  # type: ignore[attr-defined]
+        [ty.shape for ty in types],
         list(inputs),
         lambda ins, outs: tir.call_packed(RUN, attrs.serialized_function, *ins, *outs),
-        dtype=[str(ty.dtype) for ty in types],  # type: ignore[attr-defined]
+        dtype=[str(ty.dtype) for ty in types],
         name="torch_op",
     )
     return list(made) if isinstance(made, (list, tuple)) else [made]

@@ -11,7 +11,7 @@ from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call
 
 from ..layout_shapes import axis_of
@@ -33,7 +33,7 @@ def _pad_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(unknowns(len(data.shape)), data.dtype)
 
 
-def _pad_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _pad_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     data, widths, value = inputs
     modes = ("constant", "edge", "reflect")
 
@@ -48,7 +48,7 @@ def _pad_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> lis
         return tir.if_then_else(tir.all(*inside), data(*at), value().astype(data.dtype))
 
     expect(attrs.pad_mode in modes, f"dyn.nn.pad requires a mode of {', '.join(modes)}")
-    shape = list(out_type.shape)  # type: ignore[attr-defined]
+    shape = list(out_type.shape)
     return [te.compute(shape, element, name="PadInput", tag="injective,pad")]
 
 
@@ -106,8 +106,8 @@ def _with_unknown(who: str, spatial: str) -> TypeRelation:
     return relation
 
 
-def _sizes(attrs: Attrs, out_type: Type, spatial: str) -> list[PrimExpr]:
-    return [out_type.shape[axis_of(attrs.layout, letter)] for letter in spatial]  # type: ignore[attr-defined]
+def _sizes(attrs: Attrs, out_type: TensorType, spatial: str) -> list[PrimExpr]:
+    return [out_type.shape[axis_of(attrs.layout, letter)] for letter in spatial]
 
 
 def _resize_shape(
@@ -126,14 +126,16 @@ def _static_resize2d(call: Call, values: list[np.ndarray]) -> RelayExpr:
     return Call(ops.image.resize2d, call.args[:1], attrs)
 
 
-def _resize2d_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _resize2d_compute(
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
+) -> list[te.Tensor]:
     is_region = attrs.coordinate_transformation_mode == "tf_crop_and_resize"
     region = [inputs[2](i) for i in range(4)] if is_region else None
     return [
         topi.image.resize2d(
             inputs[0], region, _sizes(attrs, out_type, "HW"), attrs.layout, attrs.method,
             attrs.coordinate_transformation_mode, attrs.rounding_method, attrs.cubic_alpha,
-            attrs.cubic_exclude, attrs.extrapolation_value, out_type.dtype,  # type: ignore[attr-defined]
+            attrs.cubic_exclude, attrs.extrapolation_value, out_type.dtype,
         )
     ]  # fmt: skip
 

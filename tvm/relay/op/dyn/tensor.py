@@ -83,8 +83,9 @@ def _topk_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _topk_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-    first = out_type.fields[0] if isinstance(out_type, TupleType) else out_type
-    count = first.shape[attrs.axis % len(first.shape)]  # type: ignore[attr-defined]
+    results = out_type.fields if isinstance(out_type, TupleType) else (out_type,)
+    first = expect_tensor(results[0], "dyn.topk")
+    count = first.shape[attrs.axis % len(first.shape)]
     found = topi.topk(inputs[0], count, attrs.axis, attrs.ret_type, attrs.is_ascend, attrs.dtype)
     return found if isinstance(found, list) else [found]
 

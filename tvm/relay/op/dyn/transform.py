@@ -10,7 +10,7 @@ import numpy as np
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call
 
 from ..attributes import as_ints
@@ -44,8 +44,8 @@ def _of_rank(who: str, argument: str) -> Any:
     return relation
 
 
-def _reshaped(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-    return [topi.reshape(inputs[0], out_type.shape)]  # type: ignore[attr-defined]
+def _reshaped(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
+    return [topi.reshape(inputs[0], out_type.shape)]
 
 
 def _reshape_shape(
@@ -200,9 +200,9 @@ def _tile_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(unknowns(max(len(data.shape), count)), data.dtype)
 
 
-def _tile_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _tile_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     data = inputs[0]
-    shape = list(out_type.shape)  # type: ignore[attr-defined]
+    shape = list(out_type.shape)
     lead = len(shape) - len(data.shape)
 
     def element(*i: PrimExpr) -> PrimExpr:
@@ -283,7 +283,7 @@ def _strided_slice_shape(
 
 
 def _strided_slice_compute(
-    attrs: Any, inputs: Sequence[te.Tensor], out_type: Type
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
 ) -> list[te.Tensor]:
     data, count = inputs[0], int(inputs[1].shape[0])
 
@@ -295,7 +295,7 @@ def _strided_slice_compute(
             at[axis] = (first + i[axis].astype("int64") * stride).astype(i[axis].dtype)
         return data(*at)
 
-    shape = list(out_type.shape)  # type: ignore[attr-defined]
+    shape = list(out_type.shape)
     return [te.compute(shape, element, name="T_strided_slice", tag="injective")]
 
 
@@ -323,10 +323,12 @@ def _one_hot_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor((*shape[:axis], *unknowns(1), *shape[axis:]), attrs.dtype)
 
 
-def _one_hot_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _one_hot_compute(
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
+) -> list[te.Tensor]:
     indices, on, off, _ = inputs
     axis = len(indices.shape) if attrs.axis == -1 else attrs.axis
-    depth = out_type.shape[axis]  # type: ignore[attr-defined]
+    depth = out_type.shape[axis]
     return [topi.one_hot(indices, on(), off(), depth, attrs.axis, attrs.dtype)]
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, const
 from tvm.tir import IntImm
 from tvm.topi.image.resize import COORDINATE_MODES
@@ -73,13 +73,13 @@ _RESIZING = (
 def _resize(
     name: str, spatial: str, function: Callable[..., te.Tensor], **facets: Any
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
-    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
         return [
             function(
                 inputs[0], attrs.roi, attrs.size, attrs.layout, attrs.method,
                 attrs.coordinate_transformation_mode, attrs.rounding_method, attrs.cubic_alpha,
                 attrs.cubic_exclude, attrs.extrapolation_value,
-                out_type.dtype,  # type: ignore[attr-defined]
+                out_type.dtype,
             )
         ]  # fmt: skip
 

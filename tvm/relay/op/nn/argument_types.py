@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.ir.attrs import Attrs
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..types import Dim, apply, shape_of_type, tensor
@@ -23,19 +23,25 @@ def _with_kernel(attrs: Attrs, known: Sequence[Type | None], sizes: dict[str, Di
     window = [axis for axis in attrs["kernel_layout"] if axis.isupper() and axis not in "OI"]
     sizes = {**sizes, **dict(zip(window, attrs["kernel_size"], strict=True))}
     shape = shape_in_layout(sizes, attrs["kernel_layout"])
-    return [*known[:-1], tensor(shape, known[0].dtype)]  # type: ignore[union-attr]
+    return [*known[:-1], tensor(shape, _data(known).dtype)]
 
 
-def _channels_of_data(attrs: Attrs, data: Type | None) -> Dim:
+def _data(known: Sequence[Type | None]) -> TensorType:
+    """The first argument's type: operators are asked only where it is known."""
+    assert isinstance(known[0], TensorType)
+    return known[0]
+
+
+def _channels_of_data(attrs: Attrs, data: TensorType) -> Dim:
     layout = attrs["data_layout"]
-    return axes_extents(shape_of_type(data), layout, "a convolution")["C"]  # type: ignore[arg-type]
+    return axes_extents(shape_of_type(data), layout, "a convolution")["C"]
 
 
 def of_convolution(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     channels, groups = attrs["channels"], getattr(attrs, "groups", 1)
     if channels is None or attrs["kernel_size"] is None:
         return list(known)
-    inner = _channels_of_data(attrs, known[0])
+    inner = _channels_of_data(attrs, _data(known))
     sizes = {"O": channels, "I": apply(lambda c: c // groups, inner)}
     if groups > 1 and attrs["kernel_layout"] == "HWOI":  # the channel multiplier is in I
         sizes = {"O": inner, "I": apply(lambda c: channels // c, inner)}
@@ -45,21 +51,21 @@ def of_convolution(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | No
 def of_transposed_convolution(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     if attrs["channels"] is None or attrs["kernel_size"] is None:
         return list(known)
-    sizes = {"I": _channels_of_data(attrs, known[0]), "O": attrs["channels"] // attrs["groups"]}
+    sizes = {"I": _channels_of_data(attrs, _data(known)), "O": attrs["channels"] // attrs["groups"]}
     return _with_kernel(attrs, known, sizes)
 
 
 def of_dense(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
-    data = known[0]
+    data = _data(known)
     if attrs["units"] is None:
         return list(known)
-    return [data, tensor((attrs["units"], shape_of_type(data)[-1]), data.dtype)]  # type: ignore[arg-type, union-attr]
+    return [data, tensor((attrs["units"], shape_of_type(data)[-1]), data.dtype)]
 
 
 def of_matmul(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
-    data = known[0]
+    data = _data(known)
     if attrs["units"] is None:
         return list(known)
-    depth = shape_of_type(data)[-2 if attrs["transpose_a"] else -1]  # type: ignore[arg-type]
+    depth = shape_of_type(data)[-2 if attrs["transpose_a"] else -1]
     shape = (attrs["units"], depth) if attrs["transpose_b"] else (depth, attrs["units"])
-    return [data, tensor(shape, data.dtype)]  # type: ignore[union-attr]
+    return [data, tensor(shape, data.dtype)]

@@ -12,7 +12,7 @@ from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
@@ -131,20 +131,22 @@ def _check_kernel(
     )
 
 
-def conv_compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def conv_compute(
+    attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType
+) -> list[te.Tensor]:
     """A convolution of plain layouts; blocks are undone before it and made after it."""
     layouts = (attrs.data_layout, attrs.kernel_layout)
     plain = tuple([plain_layout(name) for name in layouts])
     data, weight = [moved(x, *names) for x, *names in zip(inputs, layouts, plain, strict=True)]
     out = topi.nn.conv(
         data, weight, attrs.strides, attrs.padding, attrs.dilation, attrs.groups,
-        *plain, out_type.dtype,  # type: ignore[attr-defined]
+        *plain, out_type.dtype,
     )  # fmt: skip
     return [moved(out, plain[0], attrs.out_layout or attrs.data_layout)]
 
 
 def _alter_conv2d(
-    attrs: Any, inputs: Sequence[RelayExpr], arg_types: Sequence[Type], out_type: Type
+    attrs: Any, inputs: Sequence[RelayExpr], arg_types: Sequence[TensorType], out_type: TensorType
 ) -> RelayExpr | None:
     """NCHW convolutions on x86 processors: channels in blocks of the vector width."""
     target = Target.current()
@@ -155,7 +157,7 @@ def _alter_conv2d(
         or attrs.out_layout not in ("", "NCHW")
     ):
         return None
-    if "dnnl" in target.libs and all(t.dtype == "float32" for t in arg_types):  # type: ignore[attr-defined]
+    if "dnnl" in target.libs and all(t.dtype == "float32" for t in arg_types):
         return None  # it has blocks of its own
     call = Call(ops.nn.conv2d, inputs, attrs)
     shapes = [shape_of_type(t) for t in arg_types]
@@ -169,7 +171,7 @@ def _alter_conv2d(
         if narrow is not None:
             return narrow
     # vectors are of sums: neighbours that compute in other types have the same blocks
-    blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, out_type.dtype, target)  # type: ignore[attr-defined]
+    blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, out_type.dtype, target)
     inner, outer = blocks
     if attrs.groups == 1:
         if (wider := _in_whole_vectors(call, arg_types, out_type, outer, target)) is not None:
@@ -199,11 +201,11 @@ _CHANGE_OF_BLOCKS = 640
 
 
 def _in_whole_vectors(
-    call: Call, arg_types: Sequence[Type], out_type: Type, block: int, target: Target
+    call: Call, arg_types: Sequence[Type], out_type: TensorType, block: int, target: Target
 ) -> RelayExpr | None:
     """Filters of zeros fill the vectors of channels, if less time is spent in spite of more work."""
     shape = shape_of_type(out_type)
-    full = topi.x86.conv2d.full_block(out_type.dtype, target)  # type: ignore[attr-defined]
+    full = topi.x86.conv2d.full_block(out_type.dtype, target)
     channels = shape[1]
     if block == full or channels <= 4:
         return None
@@ -222,7 +224,7 @@ def _in_whole_vectors(
 
 
 def _of_more_filters(
-    call: Call, arg_types: Sequence[Type], out_type: Type, wide: int, target: Target
+    call: Call, arg_types: Sequence[Type], out_type: TensorType, wide: int, target: Target
 ) -> RelayExpr | None:
     """The call with filters of zeros, whose results are cut off, if the weight is a constant."""
     weight, shape = call.args[1], shape_of_type(out_type)
@@ -232,7 +234,7 @@ def _of_more_filters(
     kernel = const(filters, weight.data.dtype)
     attrs = call.attrs.replace(channels=wide)
     types = [arg_types[0], tensor(filters.shape, weight.data.dtype)]
-    result = tensor((shape[0], wide, *shape[2:]), out_type.dtype)  # type: ignore[attr-defined]
+    result = tensor((shape[0], wide, *shape[2:]), out_type.dtype)
     altered = _alter_conv2d(attrs, (call.args[0], kernel), types, result)
     return None if altered is None else ops.strided_slice(altered, begin=(0,) * 4, end=shape)
 
@@ -251,14 +253,14 @@ def _in_groups(
     call: Call,
     channels: int,
     out_channels: int,
-    arg_types: Sequence[Type],
-    out_type: Type,
+    arg_types: Sequence[TensorType],
+    out_type: TensorType,
     target: Target,
 ) -> RelayExpr | None:
     """A grouped convolution; groups that fill less than a vector are joined by weights of zero."""
     groups = call.attrs.groups
     inner, outer = channels // groups, out_channels // groups
-    dtype = out_type.dtype  # type: ignore[attr-defined]
+    dtype = out_type.dtype
     together = 1
     if inner > 1 and isinstance(call.args[1], Constant):
         together = topi.x86.conv2d.groups_together(groups, max(inner, outer), dtype, target)
@@ -277,7 +279,7 @@ def _in_groups(
         weight = ops.reshape(joined_weight, newshape=shape)
     joined = Call(call.op, (call.args[0], weight), attrs)
     if narrow is not None:
-        return in_words(ops.nn.contrib_conv2d_NCHWc, joined, [t.dtype for t in arg_types], *narrow)  # type: ignore[attr-defined]
+        return in_words(ops.nn.contrib_conv2d_NCHWc, joined, [t.dtype for t in arg_types], *narrow)
     return _blocked(joined, ops.nn.contrib_conv2d_NCHWc, *blocks, f"OIHW{blocks[0]}i{blocks[1]}o")
 
 
@@ -286,11 +288,11 @@ _BFLOAT16_SPEED = 1.85
 
 
 def _of_narrow_numbers(
-    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+    call: Call, arg_types: Sequence[TensorType], out_type: Type, target: Target
 ) -> RelayExpr | None:
     """Dot products of narrow numbers; Winograd's convolution in float32 where that is faster."""
     data, weight = call.args
-    if isinstance(weight, Constant) and all(t.dtype == "bfloat16" for t in arg_types):  # type: ignore[attr-defined]
+    if isinstance(weight, Constant) and all(t.dtype == "bfloat16" for t in arg_types):
         out_channels, channels = shape_of_type(arg_types[1])[:2]
         blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, "float32", target)  # type: ignore[arg-type]
         speed = _BFLOAT16_SPEED if topi.x86.conv2d.dot_group(*["bfloat16"] * 2, target) > 1 else 1.0
@@ -302,10 +304,10 @@ def _of_narrow_numbers(
 
 
 def _by_dot_products(
-    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+    call: Call, arg_types: Sequence[TensorType], out_type: Type, target: Target
 ) -> RelayExpr | None:
     """A convolution of narrow numbers, with channels in the groups of the processor's instruction."""
-    own = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
+    own = [t.dtype for t in arg_types]
     products = find_narrow_products(call, own, call.attrs.out_dtype or own[0], target)
     if products is None:
         return None
@@ -398,7 +400,7 @@ def _has_groups(attrs: Any) -> bool:
 
 
 def _blocked_conv(
-    attrs: Any, inputs: Sequence[te.Tensor], out_type: Type, has_small_weights: bool = False
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType, has_small_weights: bool = False
 ) -> list[te.Tensor]:
     conv = topi.nn.conv2d_NCHWc
     if _has_groups(attrs):
@@ -408,9 +410,9 @@ def _blocked_conv(
         )
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     steps = (attrs.strides, attrs.padding, attrs.dilation)
-    conv = partial(conv, *inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)  # type: ignore[attr-defined]
-    if topi.utils.is_target("cpu") and topi.utils.is_dynamic_shape(out_type.shape[2:]):  # type: ignore[attr-defined]
-        tile = topi.x86.conv2d.pixel_tile(inputs[1], attrs.groups, out_type.dtype)  # type: ignore[attr-defined]
+    conv = partial(conv, *inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)
+    if topi.utils.is_target("cpu") and topi.utils.is_dynamic_shape(out_type.shape[2:]):
+        tile = topi.x86.conv2d.pixel_tile(inputs[1], attrs.groups, out_type.dtype)
         return [conv(padded_pixels=tile.padded)]
     out = conv()
     if _has_groups(attrs):

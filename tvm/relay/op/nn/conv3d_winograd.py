@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import te, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
 from ..operator import Expr, OptionalSpatial3, OptionalStr, Padding3, Spatial3, operator
@@ -84,9 +84,9 @@ def contrib_conv3d_winograd_weight_transform(weight: Expr, tile_size: int) -> Re
     """
 
 
-def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     steps = (attrs.strides, attrs.padding, attrs.dilation, attrs.tile_size)
-    dtype = out_type.dtype  # type: ignore[attr-defined]
+    dtype = out_type.dtype
     depth = None if attrs.kernel_size is None else attrs.kernel_size[0]
     return [topi.nn.conv3d_winograd_ncdhw_without_weight_transform(*inputs, *steps, dtype, depth)]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from tvm import te, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
@@ -30,20 +30,20 @@ def _type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     kernel = {
         "O": given["C"],
         "I": apply(lambda c: c // attrs.groups, have["C"]),
-        "H": attrs.kernel_size[0],  # type: ignore[index]
-        "W": attrs.kernel_size[1],  # type: ignore[index]
+        "H": attrs.kernel_size[0],
+        "W": attrs.kernel_size[1],
     }
     shape = shape_in_layout(kernel, attrs.out_layout or "OIHW")
     return tensor(shape, attrs.out_dtype or data.dtype)
 
 
-def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
     assert attrs.kernel_size is not None
     return [
         topi.nn.conv2d_backward_weight(
             *inputs, attrs.kernel_size, attrs.padding, attrs.strides, attrs.dilation, attrs.groups,
-            out_type.dtype, layouts,  # type: ignore[attr-defined]
+            out_type.dtype, layouts,
         )
     ]  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import te, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
@@ -53,11 +53,11 @@ def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor((batch, *out, attrs.channels), attrs.out_dtype or data.dtype)
 
 
-def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     assert attrs.channels is not None and attrs.kernel_size is not None
     steps = (attrs.strides, attrs.padding, attrs.dilation)
     sizes = (attrs.kernel_size, attrs.channels)
-    dtype = out_type.dtype  # type: ignore[attr-defined]
+    dtype = out_type.dtype
     return [topi.nn.conv2d_gemm_without_weight_transform(*inputs, *steps, *sizes, dtype)]
 
 

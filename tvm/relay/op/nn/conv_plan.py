@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tvm import tir, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType
 from tvm.relay.expr import Call, Constant
 from tvm.target import Target
 from tvm.tir.stmt_functor import free_vars, substitute
@@ -26,7 +26,7 @@ from .winograd import (
 
 
 def recorded_plan(
-    call: Call, arg_types: Sequence[Type], out_type: Type, target: Target
+    call: Call, arg_types: Sequence[TensorType], out_type: TensorType, target: Target
 ) -> topi.x86.conv2d.Conv2dPlan | None:
     """The algorithm and the blocks of channels that a record of tuning asks for."""
     attrs = call.attrs
@@ -35,14 +35,14 @@ def recorded_plan(
         return None
     shape = topi.x86.conv2d.Conv2dShape(
         data, weight, attrs.strides, padding_pairs(attrs.padding, 2), attrs.dilation,
-        arg_types[0].dtype, out_type.dtype,  # type: ignore[attr-defined]
+        arg_types[0].dtype, out_type.dtype,
     )  # fmt: skip
     return topi.x86.conv2d.plan_conv2d(shape, isinstance(call.args[1], Constant), target)
 
 
 def winograd_tile(
     call: Call,
-    arg_types: Sequence[Type],
+    arg_types: Sequence[TensorType],
     blocks: tuple[int, int],
     target: Target,
     plain_speed: float = 1.0,
@@ -51,7 +51,7 @@ def winograd_tile(
     attrs = call.attrs
     data, weight = [shape_of_type(t) for t in arg_types]
     fits = weight[2:] == (3, 3) and {*attrs.strides, *attrs.dilation} == {1}
-    fits = fits and arg_types[0].dtype in ("float32", "bfloat16")  # type: ignore[attr-defined]
+    fits = fits and arg_types[0].dtype in ("float32", "bfloat16")
     # a tile of 4 makes weights four times as large
     fits = fits and not is_for_size()
     # weights that are not known yet would be transformed in every run

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm import topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Tuple, const
 
 from ..attributes import padding_pairs
@@ -71,7 +71,7 @@ def _conv1d_on_planes(
 
 
 def _conv3d_on_planes(
-    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
 ) -> RelayExpr | None:
     """A convolution of planes, whose channels are those of all planes that a window sees."""
     out_layout = attrs.out_layout or attrs.data_layout
@@ -89,7 +89,7 @@ def _conv3d_on_planes(
     weight = in_order(inputs[1], attrs.kernel_layout, "OIDHW")
     out = conv3d_by_planes(
         data, weight, shape, kernel, attrs.strides, padding_pairs(attrs.padding, 3),
-        attrs.dilation, attrs.groups, attrs.out_dtype, types[0].dtype,  # type: ignore[attr-defined]
+        attrs.dilation, attrs.groups, attrs.out_dtype, types[0].dtype,
     )  # fmt: skip
     return in_order(out, "NCDHW", out_layout)
 

@@ -15,7 +15,7 @@ from typing import Any
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import const
 
 from ..attributes import padding_pairs
@@ -89,11 +89,11 @@ def conv_transpose_type(who: str, spatial: str) -> TypeRelation:
     return relation
 
 
-def _compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     out = topi.nn.conv_transpose(
         *inputs, attrs.strides, attrs.padding, attrs.dilation, attrs.output_padding,
         attrs.groups, attrs.data_layout, attrs.kernel_layout,
-        out_type.dtype,  # type: ignore[attr-defined]
+        out_type.dtype,
     )  # fmt: skip
     return [moved(out, attrs.data_layout, attrs.out_layout or attrs.data_layout)]
 
@@ -137,7 +137,7 @@ class _Axis:
 
 
 def _by_phases(
-    attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
 ) -> RelayExpr | None:
     """The convolution whose channels are the phases, interleaved."""
     rank = len(attrs.strides)
@@ -162,10 +162,10 @@ def _by_phases(
     if rank == 1:  # an image of one row
         axes = [_Axis(1, 1, 1, 0, 1), *axes]
         data, weight = ops.expand_dims(data, axis=2), ops.expand_dims(weight, axis=2)
-    dtype = types[1].dtype  # type: ignore[attr-defined]
+    dtype = types[1].dtype
     phases = _phases(weight, kernel[0], kernel[1], axes, attrs.groups, dtype)
     channels = kernel[1] * attrs.groups
-    out = _convolved(data, phases, shape[:2], channels, axes, attrs, types[0].dtype)  # type: ignore[attr-defined]
+    out = _convolved(data, phases, shape[:2], channels, axes, attrs, types[0].dtype)
     out = _interleaved(out, channels, axes)
     if rank == 1:
         out = ops.squeeze(out, axis=(2,))

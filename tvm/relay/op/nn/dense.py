@@ -10,7 +10,7 @@ import numpy as np
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
@@ -75,14 +75,16 @@ def _numpy_product(a: np.ndarray, b: np.ndarray, dtype: str) -> np.ndarray:
     return np.matmul(a.astype(wide), b.astype(wide)).astype(dtype)
 
 
-def _fold_matmul(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
+def _fold_matmul(
+    attrs: Any, arrays: Sequence[np.ndarray], out_type: TensorType
+) -> list[np.ndarray]:
     a = arrays[0].T if attrs.transpose_a else arrays[0]
     b = arrays[1].T if attrs.transpose_b else arrays[1]
-    return [_numpy_product(a, b, out_type.dtype)]  # type: ignore[attr-defined]
+    return [_numpy_product(a, b, out_type.dtype)]
 
 
 def _alter_dense(
-    attrs: Attrs, inputs: Sequence[RelayExpr], arg_types: Sequence[Type], out_type: Type
+    attrs: Attrs, inputs: Sequence[RelayExpr], arg_types: Sequence[TensorType], out_type: TensorType
 ) -> RelayExpr | None:
     """On processors: the weight in blocks of the micro-kernel's columns."""
     target = Target.current()
@@ -101,8 +103,8 @@ def _alter_dense(
         return None
     rows = data[-2] if isinstance(data[-2], int) else 128
     units, inner = shape
-    dtype = out_type.dtype  # type: ignore[attr-defined]
-    own = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
+    dtype = out_type.dtype
+    own = [t.dtype for t in arg_types]
     factors = topi.x86.conv2d.narrow_dtypes(*own, dtype, target) or own
     if topi.x86.conv2d.dot_group(*factors, target) > 1:
         call, inner = _in_groups(call, len(data), own, factors, inner, target)
@@ -180,13 +182,13 @@ def _packed(call: Call, weight: RelayExpr, layout: str, units: int | None) -> Re
     )
 
 
-def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     """On processors, large matrices are packed while the kernel runs."""
     matmul = topi.x86.matmul_pack if topi.utils.is_target("cpu") else topi.nn.matmul
     transpose_a, transpose_b = (
         (attrs.transpose_a, attrs.transpose_b) if "transpose_a" in attrs else (False, True)
     )
-    dtype = out_type.dtype  # type: ignore[attr-defined]
+    dtype = out_type.dtype
     return [matmul(*inputs, None, dtype, transpose_a, transpose_b)]
 
 
@@ -323,16 +325,18 @@ def _batch_matmul_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _fold_batch_matmul(
-    attrs: Any, arrays: Sequence[np.ndarray], out_type: Type
+    attrs: Any, arrays: Sequence[np.ndarray], out_type: TensorType
 ) -> list[np.ndarray]:
     a = arrays[0].swapaxes(1, 2) if attrs.transpose_a else arrays[0]
     b = arrays[1].swapaxes(1, 2) if attrs.transpose_b else arrays[1]
-    return [_numpy_product(a, b, out_type.dtype)]  # type: ignore[attr-defined]
+    return [_numpy_product(a, b, out_type.dtype)]
 
 
-def _batch_product(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _batch_product(
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
+) -> list[te.Tensor]:
     """Narrow numbers by the processor's dot products, where it has them."""
-    dtype = out_type.dtype  # type: ignore[attr-defined]
+    dtype = out_type.dtype
     flags = (attrs.transpose_a, attrs.transpose_b)
     dot = topi.x86.find_batch_dot(*inputs, dtype)
     if dot is not None:

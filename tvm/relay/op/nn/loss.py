@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, const
 
 from ..known_shapes import known_shape
@@ -37,7 +37,7 @@ def _cross_entropy(
             expect_dim(have, want, name, "the targets' extents")
         return tensor((), predictions.dtype)
 
-    def composed(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+    def composed(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr | None:
         """-sum(log(p) * t) / batch"""
         batch = shape_of_type(arg_types[0])[0]
         predictions, targets = call.args
@@ -47,7 +47,7 @@ def _cross_entropy(
                 ops.mean(ops.sum(ops.multiply(logs, targets), axis=(1,)), axis=None)
             )
         total = ops.sum(ops.multiply(logs, targets), axis=None)
-        dtype = arg_types[0].dtype  # type: ignore[attr-defined]
+        dtype = arg_types[0].dtype
         return ops.multiply(total, const(-1.0 / batch, dtype=dtype))
 
     def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -108,11 +108,11 @@ def _nll_loss_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(want if attrs.reduction == "none" else (), predictions.dtype)
 
 
-def _composed_nll_loss(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+def _composed_nll_loss(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr:
     """-weight[t] * prediction[t], for the targets that count."""
     predictions, targets, weights = call.args
     attrs = call.attrs
-    dtype, index_dtype = [ty.dtype for ty in arg_types[:2]]  # type: ignore[attr-defined]
+    dtype, index_dtype = [ty.dtype for ty in arg_types[:2]]
     ignored = ops.equal(targets, const(attrs.ignore_index, dtype=index_dtype))
     safe = ops.where(ignored, const(0, dtype=index_dtype), targets)
     picked = ops.gather(predictions, ops.expand_dims(safe, axis=1, num_newaxis=1), axis=1)

@@ -13,7 +13,7 @@ import numpy as np
 from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType
 from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
@@ -23,10 +23,10 @@ from ..unary import converted, raised_bytes
 
 
 def word_blocks(
-    call: Call, arg_types: Sequence[Type], channels: tuple[int, int], target: Target
+    call: Call, arg_types: Sequence[TensorType], channels: tuple[int, int], target: Target
 ) -> tuple[tuple[str, str], tuple[int, int, int]] | None:
     """The dtypes and the blocks of channels for dot products of a group's channels."""
-    own = [t.dtype for t in arg_types]  # type: ignore[attr-defined]
+    own = [t.dtype for t in arg_types]
     dtypes = topi.x86.conv2d.narrow_dtypes(*own, call.attrs.out_dtype or own[0], target)
     blocks = dtypes and topi.x86.conv2d.dot_blocks(*channels, *dtypes, target)
     return (dtypes, blocks) if dtypes and blocks else None

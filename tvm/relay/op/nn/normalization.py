@@ -40,9 +40,9 @@ def _check_vectors(
     return found
 
 
-def _check_factors(who: str, arg_types: Sequence[Type], channels: Dim) -> None:
+def _check_factors(who: str, arg_types: Sequence[TensorType], channels: Dim) -> None:
     """Factors and offsets of the data's type, so that the result is of it too."""
-    names, dtype = ("gamma", "beta"), arg_types[0].dtype  # type: ignore[attr-defined]
+    names, dtype = ("gamma", "beta"), arg_types[0].dtype
     vectors = _check_vectors(who, names, arg_types, channels)
     for name, vector in zip(names, vectors, strict=True):
         expect(
@@ -64,14 +64,14 @@ def _batch_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     )
 
 
-def _inference_batch_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+def _inference_batch_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr:
     """x * s + (beta - mean * s) with s = gamma / sqrt(var + epsilon)"""
     data, gamma, beta, mean, variance = call.args
     attrs = call.attrs
     ty = arg_types[0]
-    rank = len(ty.shape)  # type: ignore[attr-defined]
-    epsilon = const(attrs.epsilon, dtype=arg_types[4].dtype)  # type: ignore[attr-defined]
-    scale = const(1.0, dtype=arg_types[4].dtype) / ops.sqrt(ops.add(variance, epsilon))  # type: ignore[attr-defined]
+    rank = len(ty.shape)
+    epsilon = const(attrs.epsilon, dtype=arg_types[4].dtype)
+    scale = const(1.0, dtype=arg_types[4].dtype) / ops.sqrt(ops.add(variance, epsilon))
     if attrs.scale:
         scale = ops.multiply(scale, gamma)
     shift = ops.multiply(ops.negative(mean), scale)
@@ -150,14 +150,14 @@ def _scaled(
     return value
 
 
-def _composed_layer_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+def _composed_layer_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr | None:
     """Layer norm along the last axis has a kernel of its own; others are composed."""
     data, gamma, beta = call.args
     attrs, ty = call.attrs, arg_types[0]
-    rank = len(ty.shape)  # type: ignore[attr-defined]
+    rank = len(ty.shape)
     if attrs.axis % rank == rank - 1 and isinstance(shape_of_type(ty)[-1], int):
         return None
-    value = _normalised(data, (attrs.axis,), attrs.epsilon, ty.dtype)  # type: ignore[attr-defined]
+    value = _normalised(data, (attrs.axis,), attrs.epsilon, ty.dtype)
     return _scaled(attrs, value, gamma, beta, attrs.axis, rank)
 
 
@@ -236,12 +236,12 @@ def _instance_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return data
 
 
-def _composed_instance_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+def _composed_instance_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr:
     data, gamma, beta = call.args
     attrs, ty = call.attrs, arg_types[0]
-    rank = len(ty.shape)  # type: ignore[attr-defined]
+    rank = len(ty.shape)
     axes = tuple([i for i in range(1, rank) if i != attrs.axis % rank])
-    value = _normalised(data, axes, attrs.epsilon, ty.dtype)  # type: ignore[attr-defined]
+    value = _normalised(data, axes, attrs.epsilon, ty.dtype)
     return _scaled(attrs, value, gamma, beta, attrs.axis, rank)
 
 
@@ -278,7 +278,7 @@ def _group_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return data
 
 
-def _composed_group_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+def _composed_group_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr:
     """Reshape the channels to (groups, channels of a group), normalise, reshape back."""
     data, gamma, beta = call.args
     attrs, ty = call.attrs, arg_types[0]
@@ -288,7 +288,7 @@ def _composed_group_norm(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     of_group = channels // attrs.num_groups if isinstance(channels, int) else -1
     newshape = (*[0] * axis, -4, attrs.num_groups, of_group, *[-2] * (axis + 1 < rank))
     axes = tuple([i for i in range(1, rank + 1) if i != axis])
-    value = _normalised(ops.reshape(data, newshape=newshape), axes, attrs.epsilon, ty.dtype)  # type: ignore[attr-defined]
+    value = _normalised(ops.reshape(data, newshape=newshape), axes, attrs.epsilon, ty.dtype)
     back = ops.reshape(value, newshape=(*[0] * axis, -3, *[-2] * (axis + 1 < rank)))
     return _scaled(attrs, back, gamma, beta, axis, rank)
 
@@ -318,10 +318,10 @@ def group_norm(
     """
 
 
-def _composed_l2_normalize(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+def _composed_l2_normalize(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr:
     data, attrs = call.args[0], call.attrs
     total = ops.sum(ops.multiply(data, data), axis=attrs.axis, keepdims=True)
-    smallest = const(attrs.eps, dtype=arg_types[0].dtype)  # type: ignore[attr-defined]
+    smallest = const(attrs.eps, dtype=arg_types[0].dtype)
     return data / ops.sqrt(ops.maximum(total, smallest))
 
 

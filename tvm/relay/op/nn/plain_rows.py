@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tvm import topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call
 from tvm.target import Target
 
@@ -21,14 +21,16 @@ from ..types import is_known, product, shape_of_type
 _TRANSFORM = 80
 
 
-def wants_plain_rows(call: Call, arg_types: Sequence[Type], out_type: Type, target: Target) -> bool:
+def wants_plain_rows(
+    call: Call, arg_types: Sequence[TensorType], out_type: TensorType, target: Target
+) -> bool:
     """Whether the convolution is faster in vectors along the rows of plain data."""
     attrs, shape = call.attrs, shape_of_type(out_type)
     if target.kind.name != "llvm" or attrs.groups != 1 or attrs.strides[1] != 1:
         return False
     if not is_known(*shape) or shape[3] < 8:
         return False
-    if any([ty.dtype != "float32" for ty in (*arg_types, out_type)]):  # type: ignore[attr-defined]
+    if any([ty.dtype != "float32" for ty in (*arg_types, out_type)]):
         return False
     lanes = topi.x86.conv2d.full_block("float32", target)
     if 2 * shape[1] > lanes:
@@ -42,7 +44,7 @@ def wants_plain_rows(call: Call, arg_types: Sequence[Type], out_type: Type, targ
     return in_rows < in_blocks
 
 
-def keeps_channels_apart(call: Call, arg_types: Sequence[Type], out_type: Type) -> bool:
+def keeps_channels_apart(call: Call, arg_types: Sequence[TensorType], out_type: TensorType) -> bool:
     """Whether each channel by itself is faster in rows of plain data than in blocks of channels.
 
     Data that is brought into this layout alone had better be brought into blocks; and records of
@@ -51,7 +53,7 @@ def keeps_channels_apart(call: Call, arg_types: Sequence[Type], out_type: Type) 
     if topi.configuration.is_active():
         return False
     shape = shape_of_type(out_type)
-    is_single = all([ty.dtype == "float32" for ty in (*arg_types, out_type)])  # type: ignore[attr-defined]
+    is_single = all([ty.dtype == "float32" for ty in (*arg_types, out_type)])
     if not is_single or not is_known(*shape) or tuple(call.attrs.strides) != (1, 1):
         return False
     data = call.args[0]

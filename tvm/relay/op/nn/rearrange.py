@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from tvm import topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, const
 
 from ..attributes import as_ints, as_list
@@ -136,7 +136,7 @@ def _space_to_batch_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
             f"{who} requires padded extents divisible by the block, got {room} for {block}",
         )
         shape[i + 1] = apply(lambda e, b: e // b, room, block)
-    shape[0] = apply(lambda n: n * product(attrs.block_shape), shape[0])  # type: ignore[]
+    shape[0] = apply(lambda n: n * product(attrs.block_shape), shape[0])
     return tensor(shape, data.dtype)
 
 
@@ -159,13 +159,13 @@ def _batch_to_space_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(shape, data.dtype)
 
 
-def _blocks_to_batch(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
+def _blocks_to_batch(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr:
     """(n, h, b, w, b, c) to (b, b, n, h, w, c)"""
     attrs, count = call.attrs, len(call.attrs.block_shape)
     ty = arg_types[0]
-    rest = len(ty.shape) - count - 1  # type: ignore[attr-defined]
+    rest = len(ty.shape) - count - 1
     widths = ((0, 0), *attrs.paddings, *((0, 0),) * rest)
-    value = const(attrs.pad_value, dtype=ty.dtype)  # type: ignore[attr-defined]
+    value = const(attrs.pad_value, dtype=ty.dtype)
     padded = ops.nn.pad(call.args[0], value, pad_width=widths, pad_mode="constant")
     shape = shape_of_type(ty)
     split: list[object] = [shape[0]]

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple
 
@@ -128,12 +128,14 @@ def _deformable_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return out
 
 
-def _deformable_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _deformable_compute(
+    attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
+) -> list[te.Tensor]:
     is_first = attrs.data_layout == "NCHW"
     function = topi.nn.deformable_conv2d_nchw if is_first else topi.nn.deformable_conv2d_nhwc
     out = function(
         *inputs, attrs.strides, attrs.padding, attrs.dilation, attrs.deformable_groups,
-        attrs.groups, out_type.dtype,  # type: ignore[attr-defined]
+        attrs.groups, out_type.dtype,
     )  # fmt: skip
     return [moved(out, attrs.data_layout, attrs.out_layout or attrs.data_layout)]
 

@@ -70,7 +70,7 @@ def _resized2d(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
     size = _size(call, arg_types, "HW")
     mode = "align_corners" if attrs.align_corners else "asymmetric"
     return None if size is None else resize2d(
-        call.args[0], size, layout=attrs.layout, method=RESIZE_METHODS[attrs.method],  # type: ignore[arg-type]
+        call.args[0], size, layout=attrs.layout, method=RESIZE_METHODS[attrs.method],
         coordinate_transformation_mode=mode,
     )  # fmt: skip
 
@@ -79,7 +79,7 @@ def _resized3d(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
     attrs = call.attrs
     size = _size(call, arg_types, "DHW")
     return None if size is None else resize3d(
-        call.args[0], size, layout=attrs.layout, method=RESIZE_METHODS[attrs.method],  # type: ignore[arg-type]
+        call.args[0], size, layout=attrs.layout, method=RESIZE_METHODS[attrs.method],
         coordinate_transformation_mode=attrs.coordinate_transformation_mode,
     )  # fmt: skip
 

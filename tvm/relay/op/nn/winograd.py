@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm import te, tir, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
 from ..layout_shapes import axes_extents, shape_in_layout
@@ -63,10 +63,10 @@ def _weight_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor((reach, reach, out_channels, channels), weight.dtype)
 
 
-def _conv_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+def _conv_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     data, weight = inputs
     out_layout = attrs.out_layout or attrs.data_layout
-    dtype = out_type.dtype  # type: ignore[attr-defined]
+    dtype = out_type.dtype
     if len(data.shape) == 4:
         return [
             topi.nn.conv2d_winograd_nchw_without_weight_transform(

@@ -105,12 +105,12 @@ def _by_name(*names: str) -> Wrapper:
     return wrap
 
 
-def _attribute(attrs: Any, name: str, out_type: Type) -> Any:
+def _attribute(attrs: Any, name: str, out_type: Any) -> Any:
     """The value of an attribute; a dtype that is left open is the result's."""
     value = getattr(attrs, name)
     if name in ("out_dtype", "dtype") and not value:
         first = out_type.fields[0] if isinstance(out_type, TupleType) else out_type
-        return first.dtype  # type: ignore[attr-defined]
+        return first.dtype
     return value
 
 
@@ -346,7 +346,7 @@ def wrap_compute_argwhere(topi_compute: TopiCompute) -> FCompute:
 
 def wrap_compute_concat(topi_compute: TopiCompute) -> FCompute:
     """Tensors one behind the other, of (tensors, axis)."""
-    return lambda attrs, inputs, out_type: _listed(topi_compute(inputs, attrs.axis))  # type: ignore[attr-defined]
+    return lambda attrs, inputs, out_type: _listed(topi_compute(inputs, attrs.axis))
 
 
 def wrap_compute_unique(topi_compute: TopiCompute) -> FCompute:
@@ -356,7 +356,7 @@ def wrap_compute_unique(topi_compute: TopiCompute) -> FCompute:
 
 def wrap_compute_einsum(topi_compute: TopiCompute) -> FCompute:
     """A sum of products, of the equation and the tensors."""
-    return lambda attrs, inputs, out_type: _listed(topi_compute(attrs.equation, *inputs))  # type: ignore[attr-defined]
+    return lambda attrs, inputs, out_type: _listed(topi_compute(attrs.equation, *inputs))
 
 
 def wrap_compute_conv2d_backward_weight(topi_compute: TopiCompute) -> FCompute:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Tuple, const, fields_of
 from tvm.relay.op.binary import broadcast_type
 from tvm.relay.op.joining import concatenate as plain_concatenate
@@ -85,19 +85,23 @@ def _operands(attrs: Any, inputs: Sequence[RelayExpr]) -> list[RelayExpr]:
     ]
 
 
-def _canonicalize_add(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]) -> RelayExpr:
+def _canonicalize_add(
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
+) -> RelayExpr:
     total = subtract_zero_point(ops.add(*_operands(attrs, inputs)), inputs[7])
-    return saturate(total, types[0].dtype)  # type: ignore[attr-defined]
+    return saturate(total, types[0].dtype)
 
 
 def _canonicalize_subtract(
-    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
 ) -> RelayExpr:
     difference = add_zero_point(ops.subtract(*_operands(attrs, inputs)), inputs[7])
-    return saturate(difference, types[0].dtype)  # type: ignore[attr-defined]
+    return saturate(difference, types[0].dtype)
 
 
-def _canonicalize_mul(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]) -> RelayExpr:
+def _canonicalize_mul(
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
+) -> RelayExpr:
     """(q_a - zero_a) * (q_b - zero_b) has the scale scale_a * scale_b and no zero point."""
     lhs, rhs, lhs_scale, lhs_zero, rhs_scale, rhs_zero, out_scale, out_zero = inputs
     shifted = [
@@ -107,7 +111,7 @@ def _canonicalize_mul(attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[T
     scale = _product_of_scales(lhs_scale, rhs_scale)
     axis = next(iter(_axes_of_scales(attrs, types)), -1)
     return requantized(
-        ops.multiply(*shifted), scale, const(0), out_scale, out_zero, types[0].dtype, axis  # type: ignore[attr-defined]
+        ops.multiply(*shifted), scale, const(0), out_scale, out_zero, types[0].dtype, axis
     )  # fmt: skip
 
 
@@ -139,14 +143,14 @@ def _concatenate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _canonicalize_concatenate(
-    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Any]
 ) -> RelayExpr:
-    count = len(types[0].fields)  # type: ignore[attr-defined]
+    count = len(types[0].fields)
     data, scales, zeros = [fields_of(value, count) for value in inputs[:3]]
     parts = []
     for field, scale, zero in zip(data, scales, zeros, strict=True):
         if not (are_equal(scale, inputs[3]) and are_equal(zero, inputs[4])):
-            field = requantized(field, scale, zero, *inputs[3:], types[-1].dtype)  # type: ignore[attr-defined]
+            field = requantized(field, scale, zero, *inputs[3:], types[-1].dtype)
         parts.append(field)
     return Call(ops.concatenate, [Tuple(parts)], attrs)
 

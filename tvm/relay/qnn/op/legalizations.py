@@ -74,7 +74,8 @@ def helper_no_fast_int8_hw_legalization(
     for value, zero, along in ((inputs[0], inputs[2], None), (inputs[1], inputs[3], axis)):
         point = zero if along is None else along_axis(zero, len(type_of(value).shape), along)
         factors.append(ops.subtract(ops.cast(value, dtype="int16"), ops.cast(point, dtype="int16")))
-    return relay_op(*factors, **_options(attrs))  # type: ignore[no-any-return]
+    expr: RelayExpr = relay_op(*factors, **_options(attrs))
+    return expr
 
 
 def helper_change_dtypes_to_uint8_int8(
@@ -120,7 +121,8 @@ def _with_dtypes(
             wide = ops.add(ops.cast(values[i], dtype="int16"), const(move, "int16"))
             values[i] = ops.cast(wide, dtype=after)
             zeros[i] = ops.add(zeros[i], const(move, "int32"))
-    return relay_op(*values, *zeros, *inputs[4:], **_options(attrs))  # type: ignore[no-any-return]
+    found: RelayExpr | None = relay_op(*values, *zeros, *inputs[4:], **_options(attrs))
+    return found
 
 
 def _options(attrs: Attrs) -> dict[str, Any]:

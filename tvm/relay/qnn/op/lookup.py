@@ -13,7 +13,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType
 from tvm.relay.expr import const
 from tvm.relay.op.nn.activation import leaky_relu as real_leaky_relu
 from tvm.relay.op.nn.activation import softmax as real_softmax
@@ -51,10 +51,10 @@ def integer_lookup_table(
 
 def legalize_with(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., RelayExpr | None]:
     def legalize(
-        attrs: object, inputs: Sequence[RelayExpr], types: Sequence[Type]
+        attrs: object, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
     ) -> RelayExpr | None:
         parameters = [constant_array(value) for value in inputs[1:]]
-        dtype = types[0].dtype  # type: ignore[attr-defined]
+        dtype = types[0].dtype
         known = [p for p in parameters if p is not None and p.size == 1]
         if dtype not in ("int8", "uint8") or len(known) != 4:
             return None
@@ -67,11 +67,11 @@ def legalize_with(function: Callable[[np.ndarray], np.ndarray]) -> Callable[...,
 
 def _canonicalize_with(function: Callable[[RelayExpr], RelayExpr]) -> Callable[..., RelayExpr]:
     def canonicalize(
-        attrs: object, inputs: Sequence[RelayExpr], types: Sequence[Type]
+        attrs: object, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
     ) -> RelayExpr:
         x, scale, zero, out_scale, out_zero = inputs
         real = function(dequantized(x, scale, zero))
-        return quantized(real, out_scale, out_zero, types[0].dtype)  # type: ignore[attr-defined]
+        return quantized(real, out_scale, out_zero, types[0].dtype)
 
     return canonicalize
 
@@ -114,7 +114,7 @@ _unary("qnn.abs", np.abs, ops.abs)
 
 
 def _canonicalize_leaky_relu(
-    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
 ) -> RelayExpr:
     """q below the zero point z becomes alpha * q + (1 - alpha) * z, after requantisation."""
     out_zero = cast(inputs[4], "int32")
@@ -125,7 +125,7 @@ def _canonicalize_leaky_relu(
         ops.fixed_point_multiply(out_zero, multiplier=rest[0], shift=rest[1]),
     )
     chosen = ops.where(ops.less(q, out_zero), below, q)
-    return saturate(chosen, types[0].dtype)  # type: ignore[attr-defined]
+    return saturate(chosen, types[0].dtype)
 
 
 _QUOTIENT_BITS = 30
@@ -134,11 +134,11 @@ _EXPONENT_BITS = 8
 
 
 def _canonicalize_softmax(
-    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
 ) -> RelayExpr:
     """Exponentials by shifts: exp(x) = 2**(x + x/2 - x/16), the fraction linear in between."""
     x, scale, zero, out_scale, out_zero = inputs
-    dtype = types[0].dtype  # type: ignore[attr-defined]
+    dtype = types[0].dtype
     value = constant_array(scale)
     one = 0 if value is None else round(1 / float(value.reshape(-1)[0]))
     if not 1 <= one < 1 << (31 - _EXPONENT_BITS - 2):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, const
 from tvm.relay.op.operator import Expr, operator, padding, spatial
 from tvm.relay.op.registry import ops
@@ -24,11 +24,12 @@ def _avg_pool2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         expect_scale(arg_types[1 + 2 * i], who, f"{side}_scale")
         expect_zero_point(arg_types[2 + 2 * i], who, f"{side}_zero_point")
     assert ops.nn.avg_pool2d.infer_type is not None
-    return ops.nn.avg_pool2d.infer_type(attrs, arg_types[:1])  # type: ignore[no-any-return]
+    found: Type = ops.nn.avg_pool2d.infer_type(attrs, arg_types[:1])
+    return found
 
 
 def _canonicalize_avg_pool2d(
-    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
 ) -> RelayExpr:
     data, scale, zero, out_scale, out_zero = inputs
     wide = cast(data, "int32")
@@ -37,7 +38,7 @@ def _canonicalize_avg_pool2d(
         wide = subtract_zero_point(wide, zero)
         zero = const(0)
     mean = Call(ops.nn.avg_pool2d, [wide], attrs)
-    return requantized(mean, scale, zero, out_scale, out_zero, types[0].dtype)  # type: ignore[attr-defined]
+    return requantized(mean, scale, zero, out_scale, out_zero, types[0].dtype)
 
 
 @operator(

@@ -38,14 +38,14 @@ def product_type(op: Op, who: str, sums: Sequence[str] = _SUMS) -> TypeRelation:
         for i, argument in enumerate(INPUTS[:2]):
             expect_dtype(arg_types[i], _DATA, who, argument)
         assert op.infer_type is not None
-        out = op.infer_type(attrs, arg_types[:2])
+        out: Type = op.infer_type(attrs, arg_types[:2])
         channel = _channel_axis(attrs, len(out.shape))
         expect_zero_point(arg_types[2], who, "input_zero_point")
         expect_zero_point(arg_types[3], who, "kernel_zero_point", out, channel)
         expect_scale(arg_types[4], who, "input_scale")
         expect_scale(arg_types[5], who, "kernel_scale", out, channel)
         expect(out.dtype in sums, f"{who} requires out_dtype of {', '.join(sums)}, got {out.dtype}")
-        return out  # type: ignore[no-any-return]
+        return out
 
     return relation
 
