@@ -164,6 +164,14 @@ class Device(DeviceBase):
         assert get is not None
         return get(self.device_type, self.device_id, kind)
 
+    def _number(self, kind: int) -> int | None:
+        number: int | None = self._attribute(kind)
+        return number
+
+    def _text(self, kind: int) -> str | None:
+        text: str | None = self._attribute(kind)
+        return text
+
     @property
     def exist(self) -> bool:
         """Whether the runtime can use this device."""
@@ -172,37 +180,37 @@ class Device(DeviceBase):
     @property
     def max_threads_per_block(self) -> int | None:
         """Threads in a block, at most."""
-        return self._attribute(1)  # type: ignore[no-any-return]
+        return self._number(1)
 
     @property
     def warp_size(self) -> int | None:
         """Threads that run in step."""
-        return self._attribute(2)  # type: ignore[no-any-return]
+        return self._number(2)
 
     @property
     def max_shared_memory_per_block(self) -> int | None:
         """Bytes of memory that a block shares, at most."""
-        return self._attribute(3)  # type: ignore[no-any-return]
+        return self._number(3)
 
     @property
     def compute_version(self) -> str | None:
         """The version of the device's instruction set."""
-        return self._attribute(4)  # type: ignore[no-any-return]
+        return self._text(4)
 
     @property
     def device_name(self) -> str | None:
         """What its maker calls it."""
-        return self._attribute(5)  # type: ignore[no-any-return]
+        return self._text(5)
 
     @property
     def max_clock_rate(self) -> int | None:
         """In kHz."""
-        return self._attribute(6)  # type: ignore[no-any-return]
+        return self._number(6)
 
     @property
     def multi_processor_count(self) -> int | None:
         """How many processors it has."""
-        return self._attribute(7)  # type: ignore[no-any-return]
+        return self._number(7)
 
     @property
     def max_thread_dimensions(self) -> list[int] | None:
@@ -213,27 +221,27 @@ class Device(DeviceBase):
     @property
     def api_version(self) -> int | None:
         """The version of the interface to the device."""
-        return self._attribute(11)  # type: ignore[no-any-return]
+        return self._number(11)
 
     @property
     def driver_version(self) -> str | None:
         """The version of its driver."""
-        return self._attribute(12)  # type: ignore[no-any-return]
+        return self._text(12)
 
     @property
     def l2_cache_size_bytes(self) -> int | None:
         """The size of its second-level cache."""
-        return self._attribute(13)  # type: ignore[no-any-return]
+        return self._number(13)
 
     @property
     def total_global_memory(self) -> int | None:
         """Its memory in bytes."""
-        return self._attribute(14)  # type: ignore[no-any-return]
+        return self._number(14)
 
     @property
     def available_global_memory(self) -> int | None:
         """Its free memory in bytes."""
-        return self._attribute(15)  # type: ignore[no-any-return]
+        return self._number(15)
 
     def texture_spatial_limit(self) -> int:
         """The largest extent of an image in texture memory, which no device of this runtime has."""

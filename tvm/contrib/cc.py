@@ -77,7 +77,7 @@ def create_shared(
             get_global_func("runtime.StampLibrary")(str(new))
 
 
-create_shared.output_format = "so"  # type: ignore[attr-defined]
+utils.mark_format(create_shared, "so")
 
 
 def create_object(
@@ -93,7 +93,7 @@ def create_object(
             _link(str(new.absolute()), names, ["-r", "-nostdlib", *(options or [])], **kwargs)
 
 
-create_object.output_format = "o"  # type: ignore[attr-defined]
+utils.mark_format(create_object, "o")
 
 
 def create_executable(
@@ -119,7 +119,7 @@ def create_staticlib(output: str, inputs: Sequence[str] | str, ar: str | None = 
         _run([ar or shutil.which("ar") or "ar", "qcs", str(new), *files])
 
 
-create_staticlib.output_format = "a"  # type: ignore[attr-defined]
+utils.mark_format(create_staticlib, "a")
 
 
 def _link(
@@ -296,8 +296,7 @@ def cross_compiler(
             outputs, [*objects, *extra_files], options=all_options, **{**defaults, **kwargs}
         )
 
-    fcompile.output_format = (  # type: ignore[attr-defined]
-        output_format or getattr(compile_func, "output_format", "so")
-    )
-    fcompile.get_target_triple = get_target_triple  # type: ignore[attr-defined]
+    made: Any = fcompile
+    made.output_format = output_format or getattr(compile_func, "output_format", "so")
+    made.get_target_triple = get_target_triple
     return fcompile

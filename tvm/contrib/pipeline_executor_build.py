@@ -60,8 +60,8 @@ class Binding:
             raise RuntimeError(f"{binding} is connected already, to {binding.source}")
         binding.source = self
         self.targets.append(binding)
-        if not self.is_global and not binding.is_global:
-            self.owner.config.dag_topology_sort()  # type: ignore[union-attr]
+        if isinstance(self.owner, ModuleWrapper) and not binding.is_global:
+            self.owner.config.dag_topology_sort()
 
     def _end(self) -> str:
         return f"{'pipeline' if self.is_global else 'model'} {self.kind}"
@@ -221,7 +221,13 @@ class PipelineConfig:
                 wrapper.name,
                 wrapper.dev,
                 {
-                    i: tuple([(t.owner.idx, str(t.name)) for t in b.targets if not t.is_global])  # type: ignore[union-attr]
+                    i: tuple(
+                        [
+                            (t.owner.idx, str(t.name))
+                            for t in b.targets
+                            if isinstance(t.owner, ModuleWrapper)
+                        ]
+                    )
                     for i, b in wrapper.outputs.items()
                 },
                 {
@@ -274,9 +280,9 @@ def _only_target(binding: Binding) -> tuple[int, str]:
 
 def _output_config(binding: Binding) -> dict[str, Any]:
     dependencies = [
-        {"global_output_index": int(t.name)}
-        if t.is_global
-        else {"mod_idx": t.owner.idx, "input_name": t.name}  # type: ignore[union-attr]
+        {"mod_idx": t.owner.idx, "input_name": t.name}
+        if isinstance(t.owner, ModuleWrapper)
+        else {"global_output_index": int(t.name)}
         for t in binding.targets
     ]
     return {"output_idx": binding.name, "dependencies": dependencies}

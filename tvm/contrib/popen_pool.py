@@ -103,7 +103,8 @@ def dump_object(value: Any) -> bytes:
     """The pickled value; functions of scripts, notebooks and other functions with their code."""
     import cloudpickle
 
-    return cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)  # type: ignore[no-any-return]
+    found: bytes = cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    return found
 
 
 def write_message(descriptor: int, message: bytes) -> None:
@@ -294,7 +295,8 @@ class PopenWorker:
         message = read_message(self._reader, deadline)
         if message is None:
             raise ChildProcessError("the process ended before the function returned")
-        return pickle.loads(message)  # type: ignore[no-any-return]
+        found: tuple[StatusKind, Any, str] = pickle.loads(message)
+        return found
 
 
 class PopenPoolExecutor:

@@ -15,6 +15,7 @@ from typing import Any
 
 from tvm import knobs
 from tvm._ffi.registry import get_global_func
+from tvm.contrib import utils
 from tvm.contrib.utils import TempDirectory
 from tvm.runtime.params import share_bytes
 from tvm.support.files import replacing
@@ -36,7 +37,7 @@ def tar(output: str, files: list[str] | str) -> None:
     write_archive(output, {Path(name).name: name for name in names})
 
 
-tar.output_format = "tar"  # type: ignore[attr-defined]
+utils.mark_format(tar, "tar")
 
 
 def write_archive(output: str | os.PathLike[str], members: Mapping[str, str | Path]) -> None:

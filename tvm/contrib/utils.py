@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 _KEEP_FOR_DEBUG: ContextVar[bool] = ContextVar("keep_for_debug", default=False)
 
@@ -129,3 +130,8 @@ def is_source_path(path: str) -> bool:
 def which(exec_name: str) -> str | None:
     """The path of a program, or None."""
     return shutil.which(exec_name)
+
+
+def mark_format(write: Any, suffix: str) -> None:
+    """Say which kind of file a function writes: exports ask for the suffix."""
+    write.output_format = suffix

@@ -101,7 +101,8 @@ class Visitor(_Dispatching):
     def default_method(cls, node_type: Any) -> Method | None:
         direct = cls.visit is Visitor.visit and cls.visit_children is Visitor.visit_children
         if direct or node_type.visit_with is None:
-            return node_type.visit_inline  # type: ignore[no-any-return]
+            found: Method | None = node_type.visit_inline
+            return found
         return cls.visit_children
 
 
@@ -139,7 +140,8 @@ class Rewriter(_Dispatching):
     def default_method(cls, node_type: Any) -> Method | None:
         direct = cls.visit is Rewriter.visit and cls.rewrite_children is Rewriter.rewrite_children
         if direct or node_type.rewrite_with is None:
-            return node_type.rewrite_inline  # type: ignore[no-any-return]
+            found: Method | None = node_type.rewrite_inline
+            return found
         return cls.rewrite_children
 
 

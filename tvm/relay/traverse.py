@@ -41,7 +41,8 @@ def rebuilt(expr: RelayExpr, new: Sequence[RelayExpr]) -> RelayExpr:
     """A new node over other operands."""
     rebuild = type(expr).with_operands
     assert rebuild is not None, "a node that has operands can be rebuilt over others"
-    return rebuild(expr, new)  # type: ignore[no-any-return]
+    found: RelayExpr = rebuild(expr, new)
+    return found
 
 
 def tensors_of(call: Call) -> list[RelayExpr]:
@@ -75,7 +76,8 @@ def with_pattern_vars(pattern: Pattern, rename: Callable[[Var], Var]) -> Pattern
     rebuild = type(pattern).with_operands
     if rebuild is None:
         return pattern
-    return rebuild(pattern, [rename(v) for v in pattern.bound_vars()])  # type: ignore[no-any-return]
+    found: Pattern = rebuild(pattern, [rename(v) for v in pattern.bound_vars()])
+    return found
 
 
 def rewrite_function(

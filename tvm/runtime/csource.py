@@ -31,4 +31,5 @@ def csource_module(
     functions = [str(name) for name in func_names or ()]
     constants = [str(name) for name in const_vars or ()]
     create = get_global_func("runtime.ModuleFromCSource")
-    return create(str(code), str(fmt), len(functions), *functions, *constants)  # type: ignore[no-any-return]
+    module: Module = create(str(code), str(fmt), len(functions), *functions, *constants)
+    return module

@@ -77,10 +77,10 @@ class Module(ModuleBase, Object):
         query_imports : bool
             Whether to look into imported modules too.
         """
-        func = self._find_function(name, query_imports)
+        func: PackedFunc = self._find_function(name, query_imports)
         if func is None:
             raise AttributeError(f"the module has no function {name!r}")
-        return func  # type: ignore[no-any-return]
+        return func
 
     def __getitem__(self, name: str) -> PackedFunc:
         if not isinstance(name, str):
@@ -94,16 +94,16 @@ class Module(ModuleBase, Object):
     @property
     def type_key(self) -> str:
         """The kind of module: ``llvm``, ``library``, ``GraphExecutorFactory`` ..."""
-        return _native("ModuleGetTypeKey", self)  # type: ignore[no-any-return]
+        return str(_native("ModuleGetTypeKey", self))
 
     @property
     def format(self) -> str:
         """The form in which the module saves itself."""
-        return _native("ModuleGetFormat", self)  # type: ignore[no-any-return]
+        return str(_native("ModuleGetFormat", self))
 
     def get_source(self, fmt: str = "") -> str:
         """The module's code as text; ``fmt`` chooses a form, such as ``"ll"`` or ``"asm"``."""
-        return _native("ModuleGetSource", self, fmt)  # type: ignore[no-any-return]
+        return str(_native("ModuleGetSource", self, fmt))
 
     @property
     def imported_modules(self) -> list[Module]:
@@ -126,7 +126,7 @@ class Module(ModuleBase, Object):
 
     def get_property_mask(self) -> int:
         """The bits of :class:`ModulePropertyMask`."""
-        return _native("ModuleGetPropertyMask", self)  # type: ignore[no-any-return]
+        return int(_native("ModuleGetPropertyMask", self))
 
     @property
     def is_binary_serializable(self) -> bool:
@@ -309,9 +309,10 @@ def module_from_symbols(
     flat = [part for pair in (*answers.items(), *symbols.items()) for part in pair]
     source = _core.make_function(get_source or no_source)
     owner = _core.make_function(lambda: keepalive)
-    return _native(  # type: ignore[no-any-return]
+    module: Module = _native(
         "ModuleFromSymbols", type_key, object_code, source, owner, foreign, len(answers), *flat
     )
+    return module
 
 
 def load_module(path: str | Path, fmt: str = "") -> Module:
@@ -326,14 +327,19 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
     if not Path(path).is_file():
         raise ValueError(f"cannot load module: file {path} does not exist")
     if not path.endswith((".o", ".tar")):
-        return _native("ModuleLoadFromFile", path, fmt)  # type: ignore[no-any-return]
+        return _read(path, fmt)
     with _utils.kept_folder() as folder:
         objects = _unpacked(path, folder / "objects") if path.endswith(".tar") else [path]
         for each in objects:
             _native("CheckObject", each)
         library = str(folder / f"{Path(path).name}.so")
         cc.create_shared(library, objects)
-        return _native("ModuleLoadFromFile", library, fmt)  # type: ignore[no-any-return]
+        return _read(library, fmt)
+
+
+def _read(path: str, fmt: str) -> Module:
+    module: Module = _native("ModuleLoadFromFile", path, fmt)
+    return module
 
 
 def _unpacked(archive: str, folder: Path) -> list[str]:
@@ -353,12 +359,14 @@ def load_static_library(path: str, func_names: list[str]) -> Module:
 
 def module_from_object(object_code: bytes, *func_names: str) -> Module:
     """A module over an object file in memory, to be exported with others."""
-    return _native("ModuleFromObject", object_code, *func_names)  # type: ignore[no-any-return]
+    module: Module = _native("ModuleFromObject", object_code, *func_names)
+    return module
 
 
 def system_lib(symbol_prefix: str = "") -> Module:
     """The functions that libraries linked into the program have registered."""
-    return _native("SystemLib", symbol_prefix)  # type: ignore[no-any-return]
+    module: Module = _native("SystemLib", symbol_prefix)
+    return module
 
 
 def enabled(target: str) -> bool:
@@ -368,7 +376,7 @@ def enabled(target: str) -> bool:
 
 def num_threads() -> int:
     """The number of threads that parallel loops use."""
-    return _native("NumThreads")  # type: ignore[no-any-return]
+    return int(_native("NumThreads"))
 
 
 __all__ = [

@@ -55,7 +55,8 @@ class NDArray(NDArrayBase, Object):
     def ctx(self) -> Device:
         """An older name of ``device``."""
         warn_renamed("NDArray.ctx", "NDArray.device")
-        return self.device  # type: ignore[no-any-return]
+        device: Device = self.device
+        return device
 
     def require_writable(self, who: str) -> None:
         """Raise if the array stands for memory that may only be read."""
@@ -144,7 +145,8 @@ class NDArray(NDArrayBase, Object):
                     f"copyto needs shape {self.shape} and dtype {self.dtype}, "
                     f"got {target.shape} and {target.dtype}"
                 )
-            return self._copyto(target)  # type: ignore[no-any-return]
+            array: NDArray = self._copyto(target)
+            return array
         if isinstance(target, DeviceBase):
             copy = empty(
                 self.shape, self.dtype, Device(target.device_type, target.device_id), mem_scope
@@ -162,7 +164,8 @@ class NDArray(NDArrayBase, Object):
         element = as_dtype(dtype or self.dtype)
         if relative_byte_offset < 0:
             raise ValueError(f"a view begins at byte 0 or later, got {relative_byte_offset}")
-        return super()._create_view(tuple(shape), element, relative_byte_offset)  # type: ignore[no-any-return]
+        array: NDArray = super()._create_view(tuple(shape), element, relative_byte_offset)
+        return array
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Assign all of the array: ``a[:] = value``; ``a[()]`` and ``a[...]`` mean the same."""
@@ -305,7 +308,8 @@ def _allocate(
             f"a Device is needed, got {type(device).__name__} {device!r}; "
             'tvm.cpu() and tvm.device("cuda", 0) make one'
         )
-    return _core.new_ndarray(shape, element, device)  # type: ignore[no-any-return]
+    array: NDArray = _core.new_ndarray(shape, element, device)
+    return array
 
 
 def _as_shape(shape: Any) -> tuple[int, ...]:
@@ -356,9 +360,9 @@ def from_dlpack(dltensor: Any) -> NDArray:
     """
     api = getattr(type(dltensor), "__dlpack_c_exchange_api__", None)
     if api is not None and not getattr(dltensor, "requires_grad", False):
-        shared = _core.ndarray_from_exchange(api, dltensor)
+        shared: NDArray = _core.ndarray_from_exchange(api, dltensor)
         if shared is not None:
-            return shared  # type: ignore[no-any-return]
+            return shared
     # the long way, which also explains why a tensor cannot be shared
     export = getattr(dltensor, "__dlpack__", None)
     if export is None:
@@ -366,12 +370,14 @@ def from_dlpack(dltensor: Any) -> NDArray:
             raise AttributeError(
                 f"from_dlpack needs __dlpack__ or a capsule, got {type(dltensor).__name__}"
             )
-        return _core.ndarray_from_dlpack(dltensor)  # type: ignore[no-any-return]
-    try:
-        capsule = export(max_version=(1, 0))
-    except TypeError:  # a producer from before DLPack 1.0
-        capsule = export()
-    return _core.ndarray_from_dlpack(capsule)  # type: ignore[no-any-return]
+        capsule = dltensor
+    else:
+        try:
+            capsule = export(max_version=(1, 0))
+        except TypeError:  # a producer from before DLPack 1.0
+            capsule = export()
+    array: NDArray = _core.ndarray_from_dlpack(capsule)
+    return array
 
 
 def share_numpy(values: AnyArray) -> NDArray:
@@ -381,9 +387,10 @@ def share_numpy(values: AnyArray) -> NDArray:
     """
     if not values.flags.c_contiguous:
         raise ValueError("share_numpy needs a compact array")
-    return _core.ndarray_over_buffer(  # type: ignore[no-any-return]
+    array: NDArray = _core.ndarray_over_buffer(
         _plain(values), values.shape, _dtype_of_numpy(values.dtype)
     )
+    return array
 
 
 def numpyasarray(np_data: AnyArray) -> tuple[NDArray, tuple[int, ...]]:

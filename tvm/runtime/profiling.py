@@ -121,7 +121,7 @@ class Report(Object):
 
     def csv(self) -> str:
         """The calls as comma-separated values."""
-        return _function("AsCSV")(self)  # type: ignore[no-any-return]
+        return str(_function("AsCSV")(self))
 
     def table(
         self,
@@ -144,16 +144,17 @@ class Report(Object):
             Show every column in full. Otherwise lines have at most 120 columns: hashes are left
             out, and long names, shapes and lists of the model's nodes are cut.
         """
-        return _function("AsTable")(self, sort, aggregate, col_sums, wide)  # type: ignore[no-any-return]
+        return str(_function("AsTable")(self, sort, aggregate, col_sums, wide))
 
     def json(self) -> str:
         """Everything as JSON, which :meth:`from_json` reads."""
-        return _function("AsJSON")(self)  # type: ignore[no-any-return]
+        return str(_function("AsJSON")(self))
 
     @classmethod
     def from_json(cls, s: str) -> Report:
         """The report that :meth:`json` wrote."""
-        return _function("FromJSON")(s)  # type: ignore[no-any-return]
+        found: Report = _function("FromJSON")(s)
+        return found
 
     def __str__(self) -> str:
         return self.table()
@@ -172,7 +173,8 @@ class DeviceWrapper(Object):
     @property
     def device(self) -> Device:
         """The device."""
-        return _function("DeviceOf")(self)  # type: ignore[no-any-return]
+        found: Device = _function("DeviceOf")(self)
+        return found
 
 
 class _Started(Object):
@@ -224,7 +226,8 @@ class PerfEventCollector(MetricCollector):
         self._read: Callable[[], bytes] | None = None
 
     def _open(self) -> Callable[[], bytes]:
-        return _function("PerfEvents")(*self.events)  # type: ignore[no-any-return]
+        found: Callable[[], bytes] = _function("PerfEvents")(*self.events)
+        return found
 
     def init(self, devs: Sequence[DeviceWrapper]) -> None:
         """Begin to count, in the threads that there are now."""
@@ -320,7 +323,7 @@ def profile_function(
         How often to call it first.
     """
     where = find_device(dev) if isinstance(dev, str) else dev
-    return _function("ProfileFunction")(  # type: ignore[no-any-return]
+    found: Callable[..., dict[str, Metric]] = _function("ProfileFunction")(
         mod,
         func_name or mod.entry_name,
         where.device_type,
@@ -328,3 +331,4 @@ def profile_function(
         warmup_iters,
         collectors,
     )
+    return found

@@ -48,7 +48,8 @@ def _convert(arg: Any) -> Any:
 
 
 def _native_adt(tag: int, fields: Iterable[Any]) -> ADT:
-    return get_global_func("runtime.NativeADT")(tag, *convert(fields))  # type: ignore[no-any-return]
+    found: ADT = get_global_func("runtime.NativeADT")(tag, *convert(fields))
+    return found
 
 
 def _typed(arg: Any) -> np.ndarray:
@@ -102,7 +103,8 @@ class Executable:
     @property
     def lib(self) -> Module:
         """The library with the kernels."""
-        return self.mod["get_lib"]()  # type: ignore[no-any-return]
+        module: Module = self.mod["get_lib"]()
+        return module
 
     @property
     def module(self) -> Module:
@@ -112,27 +114,27 @@ class Executable:
     @property
     def stats(self) -> str:
         """How many constants, functions and kernels there are."""
-        return self.mod["get_stats"]()  # type: ignore[no-any-return]
+        return str(self.mod["get_stats"]())
 
     @property
     def bytecode(self) -> str:
         """The instructions as text."""
-        return self.mod["get_bytecode"]()  # type: ignore[no-any-return]
+        return str(self.mod["get_bytecode"]())
 
     @property
     def constants(self) -> str:
         """The constants' shapes and dtypes as text."""
-        return self.mod["get_constants"]()  # type: ignore[no-any-return]
+        return str(self.mod["get_constants"]())
 
     @property
     def virtual_devices(self) -> str:
         """The devices as text."""
-        return self.mod["get_virtual_devices"]()  # type: ignore[no-any-return]
+        return str(self.mod["get_virtual_devices"]())
 
     @property
     def primitives(self) -> str:
         """The kernels as text."""
-        return self.mod["get_primitives"]()  # type: ignore[no-any-return]
+        return str(self.mod["get_primitives"]())
 
     @property
     def primitive_ops(self) -> list[str]:
@@ -331,7 +333,7 @@ class VirtualMachine:
 
     def get_input_index(self, input_name: str, func_name: str = "main") -> int:
         """The place of an input among a function's parameters, -1 if there is none."""
-        return self._get_input_index(input_name, func_name)  # type: ignore[no-any-return]
+        return int(self._get_input_index(input_name, func_name))
 
     def benchmark(
         self,

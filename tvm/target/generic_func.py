@@ -98,9 +98,10 @@ def _decorated(generic: GenericFunc[Any], fdefault: Callable[..., Any]) -> Any:
     def dispatching(*args: Any, **kwargs: Any) -> Any:
         return generic(*args, **kwargs)
 
-    dispatching.register = generic.register  # type: ignore[attr-defined]
-    dispatching.fdefault = fdefault  # type: ignore[attr-defined]
-    dispatching.dispatch_dict = generic.dispatch  # type: ignore[attr-defined]
-    dispatching.generic_func_node = generic  # type: ignore[attr-defined]
-    dispatching.get_packed_func = generic.get_packed_func  # type: ignore[attr-defined]
-    return dispatching
+    public: Any = dispatching
+    public.register = generic.register
+    public.fdefault = fdefault
+    public.dispatch_dict = generic.dispatch
+    public.generic_func_node = generic
+    public.get_packed_func = generic.get_packed_func
+    return public

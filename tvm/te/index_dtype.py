@@ -111,7 +111,8 @@ class _IndexCaster(BufferRewriter):
         a, b = self.visit(expr.a), self.visit(expr.b)
         if a.dtype is expr.a.dtype and b.dtype is expr.b.dtype:
             unchanged = a is expr.a and b is expr.b
-            return expr if unchanged else expr.replace(a=a, b=b)  # type: ignore[no-any-return]
+            rewritten: PrimExpr = expr if unchanged else expr.replace(a=a, b=b)
+            return rewritten
         return FOLDING[type(expr)](a, b)
 
     def visit_select(self, expr: Select) -> PrimExpr:

@@ -125,7 +125,9 @@ class Tensor(TensorOperators, DataProducer, key="Tensor"):
     @property
     def axis(self) -> tuple[IterVar, ...]:
         """The axes of the operation that computes the tensor."""
-        return self.op.axis  # type: ignore[attr-defined, no-any-return]
+        op: Any = self.op  # of computations
+        axis: tuple[IterVar, ...] = op.axis
+        return axis
 
     @property
     def name(self) -> str:
@@ -144,6 +146,12 @@ class Tensor(TensorOperators, DataProducer, key="Tensor"):
 
 def _shape_text(shape: Sequence[PrimExpr]) -> str:
     return f"[{', '.join([str(dim) for dim in shape])}]"
+
+
+def domain_of(axis: IterVar) -> Range:
+    """The range of an axis that has one, as those of an operation do."""
+    assert axis.dom is not None
+    return axis.dom
 
 
 def spatial_axes(shape: Sequence[PrimExpr], names: Sequence[str]) -> tuple[IterVar, ...]:
@@ -245,7 +253,7 @@ class BaseComputeOp(Operation, key="BaseComputeOp"):
     reduce_axis: tuple[IterVar, ...] = reference()
 
     def output_shape(self, index: int) -> tuple[PrimExpr, ...]:
-        return tuple([iv.dom.extent for iv in self.axis])  # type: ignore[union-attr]
+        return tuple([domain_of(iv).extent for iv in self.axis])
 
     def root_iter_vars(self) -> tuple[IterVar, ...]:
         return (*self.axis, *self.reduce_axis)
@@ -313,11 +321,11 @@ class _InputFinder(Visitor):
 
 class _InputReplacer(Rewriter):
     def __init__(self, replacements: Mapping[Tensor, Tensor]) -> None:
-        self.replacements = replacements
+        self.replacements: Mapping[DataProducer, Tensor] = dict(replacements.items())
 
     def visit_producer_load(self, load: ProducerLoad) -> PrimExpr:
         load = self.rewrite_children(load)
-        new = self.replacements.get(load.producer)  # type: ignore[call-overload]
+        new = self.replacements.get(load.producer)
         return load if new is None else ProducerLoad(new, load.indices)
 
 

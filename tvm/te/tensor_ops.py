@@ -152,7 +152,8 @@ def apply(scalar_op: ScalarOp, name: str, lhs: Any, rhs: Any) -> Any:
 
 def load(tensor: Any, indices: Sequence[Any]) -> PrimExpr:
     """The element at ``indices``."""
-    return tensor(*indices)  # type: ignore[no-any-return]
+    element: PrimExpr = tensor(*indices)
+    return element
 
 
 def broadcast_shape(

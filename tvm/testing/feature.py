@@ -198,7 +198,8 @@ def slow(fn: Callable[..., Any]) -> Callable[..., Any]:
     import pytest
 
     is_on = environment_text("SKIP_SLOW_TESTS").lower() in ("1", "on", "true", "yes")
-    return pytest.mark.skipif(is_on, reason="SKIP_SLOW_TESTS is on")(fn)  # type: ignore[no-any-return]
+    found: Callable[..., Any] = pytest.mark.skipif(is_on, reason="SKIP_SLOW_TESTS is on")(fn)
+    return found
 
 
 IS_IN_CI = environment_text("CI") == "true"
@@ -209,7 +210,8 @@ def skip_if_wheel_test(fn: Callable[..., Any]) -> Callable[..., Any]:
     import pytest
 
     is_on = environment_text("WHEEL_TEST").lower() in ("1", "on", "true", "yes")
-    return pytest.mark.skipif(is_on, reason="WHEEL_TEST is on")(fn)  # type: ignore[no-any-return]
+    found: Callable[..., Any] = pytest.mark.skipif(is_on, reason="WHEEL_TEST is on")(fn)
+    return found
 
 
 def requires_nvcc_version(

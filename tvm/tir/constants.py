@@ -227,7 +227,8 @@ def as_expr(value: Any, dtype: DType | None = None) -> PrimExpr:
     if hasattr(value, "asobject"):
         return as_expr(value.asobject(), dtype)
     if cls is ScalableLanes:
-        return _SCALABLE[1](value)  # type: ignore[no-any-return]
+        expr: PrimExpr = _SCALABLE[1](value)
+        return expr
     try:
         return const(value, dtype)
     except TypeError:
@@ -266,7 +267,7 @@ def register_scalable_lanes(
 def as_lanes(value: Any) -> int:
     """The lanes of a vector: a number, or for ``vscale()`` times a number :class:`ScalableLanes`."""
     if isinstance(value, PrimExpr) and type(value) is not IntImm:
-        return _SCALABLE[0](value)  # type: ignore[no-any-return]
+        return int(_SCALABLE[0](value))
     return value if type(value) is ScalableLanes else int(value)
 
 

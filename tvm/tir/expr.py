@@ -86,7 +86,8 @@ class Range(Node, key="Range"):
     def from_min_extent(min_value: AnyType, extent: AnyType, span: Span | None = None) -> Range:
         """The range that starts at ``min_value`` and has ``extent`` elements."""
         low, count = _operands(min_value, extent)
-        return Range._make(low, count, span)  # type: ignore[no-any-return]
+        found: Range = Range._make(low, count, span)
+        return found
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Range) and structural_equal(self, other))

@@ -29,6 +29,8 @@ from .stmt import (
 )
 
 N = TypeVar("N", bound=Node)
+# nodes that access a buffer
+A = TypeVar("A", BufferStore, BufferRealize, DeclBuffer, Prefetch, BufferRegion, MatchBufferRegion)
 
 
 class BufferRewriter(Rewriter):
@@ -59,28 +61,28 @@ class BufferRewriter(Rewriter):
         buffer = self.buffer(load.buffer)
         return load if buffer is load.buffer else load.replace(buffer=buffer)
 
-    def _rename(self, node: Any) -> Any:
+    def _rename(self, node: A) -> A:
         node = self.rewrite_children(node)
         buffer = self.buffer(node.buffer)
         return node if buffer is node.buffer else node.replace(buffer=buffer)
 
     def visit_buffer_store(self, node: BufferStore) -> Stmt:
-        return self._rename(node)  # type: ignore[no-any-return]
+        return self._rename(node)
 
     def visit_buffer_realize(self, node: BufferRealize) -> Stmt:
-        return self._rename(node)  # type: ignore[no-any-return]
+        return self._rename(node)
 
     def visit_decl_buffer(self, node: DeclBuffer) -> Stmt:
-        return self._rename(node)  # type: ignore[no-any-return]
+        return self._rename(node)
 
     def visit_prefetch(self, node: Prefetch) -> Stmt:
-        return self._rename(node)  # type: ignore[no-any-return]
+        return self._rename(node)
 
     def visit_buffer_region(self, node: BufferRegion) -> BufferRegion:
-        return self._rename(node)  # type: ignore[no-any-return]
+        return self._rename(node)
 
     def visit_match_buffer_region(self, node: MatchBufferRegion) -> MatchBufferRegion:
-        return self._rename(node)  # type: ignore[no-any-return]
+        return self._rename(node)
 
     def visit_block(self, block: Block) -> Stmt:
         new = self.rewrite_children(block)

@@ -95,4 +95,5 @@ def _place(
             low[0] = middle + 1
         with ib.else_scope():
             high[0] = middle
-    return low[0]  # type: ignore[no-any-return]
+    place: PrimExpr = low[0]
+    return place

@@ -56,7 +56,8 @@ class ModelGraph:
     @property
     def nodes(self) -> Sequence[onnx.NodeProto]:
         """The nodes in order."""
-        return self.model.graph.node  # type: ignore[no-any-return]
+        found: Sequence[onnx.NodeProto] = self.model.graph.node
+        return found
 
     @property
     def inputs(self) -> list[onnx.ValueInfoProto]:

@@ -139,10 +139,10 @@ def _traced(error: Exception) -> tuple[str, Exception]:
 class BuildFunction:
     """Builds a candidate and writes its library; sent to the processes of the builder."""
 
-    def __init__(self, link: Callable[..., Any] | None, runtime: Any) -> None:
-        self.link = link
+    def __init__(self, link: Any, runtime: Any) -> None:
+        self.link: Callable[..., Any] | None = link
         self.runtime = runtime
-        self.output_format = "so" if link is None else str(link.output_format)  # type: ignore[attr-defined]
+        self.output_format = "so" if link is None else str(link.output_format)
 
     def __call__(self, measure_input: MeasureInput, tmp_dir: str, **kwargs: Any) -> BuildResult:
         """The library of a candidate, or the error."""

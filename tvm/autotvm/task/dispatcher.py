@@ -109,13 +109,13 @@ class ApplyHistoryBest(DispatchContext):
         if by_model in self._best_user_defined:
             return self._best_user_defined[by_model]
         if by_model in self.best_by_model:
-            return self.best_by_model[by_model][0].config  # type: ignore[no-any-return]
+            return _config(self.best_by_model[by_model])
         for name in target.keys:
             key = (name, workload)
             if key in self._best_user_defined:
                 return self._best_user_defined[key]
             if key in self.best_by_targetkey:
-                return self.best_by_targetkey[key][0].config  # type: ignore[no-any-return]
+                return _config(self.best_by_targetkey[key])
         return None
 
     def update(self, target: Any, workload: Workload, cfg: ConfigSpace) -> None:
@@ -123,6 +123,11 @@ class ApplyHistoryBest(DispatchContext):
         cfg.cost = 0
         for name in (target.model, *target.keys):
             self._best_user_defined[(name, workload)] = cfg
+
+
+def _config(record: Record) -> ConfigSpace | None:
+    config: ConfigSpace | None = record[0].config
+    return config
 
 
 def _keep_faster(

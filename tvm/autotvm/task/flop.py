@@ -84,23 +84,23 @@ class _FlopCounter(Visitor, memo=True):
         return 0  # where to read is not counted
 
     def visit_cast(self, cast: expr.Cast) -> int:
-        return self.visit(cast.value)  # type: ignore[no-any-return]
+        return int(self.visit(cast.value))
 
     def visit_call(self, call: expr.Call) -> int:
         return sum([self.visit(arg) for arg in call.args])
 
     def visit_select(self, select: expr.Select) -> int:
         branches = max(self.visit(select.true_value), self.visit(select.false_value))
-        return self.visit(select.condition) + branches  # type: ignore[no-any-return]
+        return int(self.visit(select.condition) + branches)
 
     def visit_not(self, value: expr.Not) -> int:
-        return 1 + self.visit(value.a)  # type: ignore[no-any-return]
+        return int(1 + self.visit(value.a))
 
     def visit_let(self, let: expr.Let) -> int:
-        return self.visit(let.value) + self.visit(let.body)  # type: ignore[no-any-return]
+        return int(self.visit(let.value) + self.visit(let.body))
 
     def visit_binary_op_expr(self, value: Any) -> int:
-        return 1 + self.visit(value.a) + self.visit(value.b)  # type: ignore[no-any-return]
+        return int(1 + self.visit(value.a) + self.visit(value.b))
 
     visit_cmp_expr = visit_logical_expr = visit_binary_op_expr
 
@@ -108,4 +108,4 @@ class _FlopCounter(Visitor, memo=True):
         if len(reduce.combiner.result) != 1 or len(reduce.source) != 1:
             raise FlopCalculationError("Found multiple output in the source of reduce op")
         once = self.visit(reduce.combiner.result[0]) + self.visit(reduce.source[0])
-        return _iterations(reduce.axis) * once  # type: ignore[no-any-return]
+        return int(_iterations(reduce.axis) * once)

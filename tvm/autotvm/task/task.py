@@ -209,7 +209,8 @@ class TaskTemplate:
         """The schedule of serialized arguments, and the tensors that its function takes."""
         live = deserialize_args(args)
         if self.fcustomized is not None:
-            return self.fcustomized(*live, **kwargs)  # type: ignore[no-any-return]
+            found: tuple[Any, list[Any]] = self.fcustomized(*live, **kwargs)
+            return found
         if self.fcompute is None or self.fschedule is None:
             missing = "compute" if self.fcompute is None else "schedule"
             raise RuntimeError(

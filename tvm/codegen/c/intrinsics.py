@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.error import LoweringError
 from tvm.ir.expr import GlobalVar
+from tvm.ir.op import Op
 from tvm.tir.expr import BufferLoad, Call, CallEffectKind, IntImm, StringImm
 
 from .arithmetic import bare
@@ -428,10 +429,11 @@ def write_call(w: FunctionWriter, call: Call) -> Any:
     """The value of a call."""
     if isinstance(call.op, GlobalVar):
         return call_symbol(w, call.op.name_hint, call, call.args)
-    write = INTRINSICS.get(call.op.name)  # type: ignore[attr-defined]
+    assert isinstance(call.op, Op)
+    write = INTRINSICS.get(call.op.name)
     if write is None:
         raise LoweringError(
-            f"target c has no code for the intrinsic {call.op.name}",  # type: ignore[attr-defined]
+            f"target c has no code for the intrinsic {call.op.name}",
             at=call,
         )
     return write(w, call)

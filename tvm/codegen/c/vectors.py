@@ -19,6 +19,7 @@ from typing import Any
 from tvm.codegen.undefined import undefined_variable
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
+from tvm.ir.op import Op
 from tvm.support.dtype import ScalableLanes
 from tvm.tir.expr import Broadcast, Call, CallEffectKind, IntImm, Let, Ramp, Shuffle, Var
 from tvm.tir.intrinsics import INTRINSICS
@@ -179,11 +180,13 @@ def is_lane_wise(node: PrimExpr) -> bool:
 
 
 def _is_lane_wise_call(call: Call) -> bool:
-    name = getattr(call.op, "name", "")
+    if not isinstance(call.op, Op):
+        return False
+    name = call.op.name
     if name == "tir.reinterpret":
         return call.dtype.lanes == call.args[0].dtype.lanes
-    pure = getattr(call.op, "effect", None) in (CallEffectKind.Pure, CallEffectKind.ExprAnnotation)
-    return pure and (bool(call.op.vectorizable) or name in _LANE_WISE)  # type: ignore[attr-defined]
+    pure = call.op.effect in (CallEffectKind.Pure, CallEffectKind.ExprAnnotation)
+    return pure and (bool(call.op.vectorizable) or name in _LANE_WISE)
 
 
 _LANE_WISE = ("tir.if_then_else", "tir.get_active_lane_mask", "tir.isnullptr", "tir.address_of")

@@ -11,6 +11,7 @@ from tvm.support.dtype import DType, ScalableLanes
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
     Add,
+    BinaryOpExpr,
     Broadcast,
     BufferLoad,
     Cast,
@@ -360,17 +361,17 @@ class MemoryWriter(ArithmeticWriter):
 
         Indices do not overflow, so sums and products may be computed with more bits: LLVM need not prove it.
         """
-        kind = type(index)
-        if kind is IntImm:
-            return str(index.value)  # type: ignore[attr-defined]
-        if index.dtype.is_int and (name := _WIDE_OPERATIONS.get(kind)) is not None:
-            a, b = self.wide(index.a), self.wide(index.b)  # type: ignore[attr-defined]
-            return self.code.pure(f"{name} nsw i64 {a}, {b}")
-        if kind is Var and (found := self.wide_values.get(index)) is not None:  # type: ignore[call-overload]
+        if type(index) is IntImm:
+            return str(index.value)
+        if isinstance(index, BinaryOpExpr) and index.dtype.is_int:
+            if (name := _WIDE_OPERATIONS.get(type(index))) is not None:
+                a, b = self.wide(index.a), self.wide(index.b)
+                return self.code.pure(f"{name} nsw i64 {a}, {b}")
+        if type(index) is Var and (found := self.wide_values.get(index)) is not None:
             return str(found)
-        if kind is Cast and index.dtype.is_int and index.value.dtype.is_int:  # type: ignore[attr-defined]
-            if index.value.dtype.bits <= index.dtype.bits:  # type: ignore[attr-defined]
-                return self.wide(index.value)  # type: ignore[attr-defined]
+        if type(index) is Cast and index.dtype.is_int and index.value.dtype.is_int:
+            if index.value.dtype.bits <= index.dtype.bits:
+                return self.wide(index.value)
         return self.convert(self.index(index), index.dtype, INT64)
 
     def _elements(self, buffer: Buffer, index: PrimExpr) -> list[str]:

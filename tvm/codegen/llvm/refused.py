@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.error import LoweringError
+from tvm.ir.op import Op
 from tvm.tir.expr import Call
 
 # beginnings of names after "tir.", and whose they are
@@ -30,7 +31,8 @@ _OWNERS = {
 
 def refusal(call: Call) -> LoweringError:
     """The error for an intrinsic that the LLVM code generator does not know."""
-    name = str(call.op.name)  # type: ignore[attr-defined]
+    assert isinstance(call.op, Op)
+    name = call.op.name
     short = name.removeprefix("tir.")
     owner = next((o for prefix, o in _OWNERS.items() if short.startswith(prefix)), None)
     hint = f"it is one of {owner} targets" if owner else ""

@@ -11,6 +11,7 @@ from tvm.arith import detect_linear_equation
 from tvm.contrib.clang import create_llvm
 from tvm.error import LoweringError
 from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.op import Op
 from tvm.support.dtype import DType
 from tvm.tir.expr import BufferLoad, Call, IntImm, Let, StringImm, Var
 from tvm.tir.stmt import (
@@ -323,7 +324,8 @@ class FunctionWriter(MemoryWriter):
     def visit_call(self, call: Call) -> Any:
         if isinstance(call.op, GlobalVar):
             return self.call_symbol(call.op.name_hint, call, call.args)
-        write = INTRINSICS.get(call.op.name)  # type: ignore[attr-defined]
+        assert isinstance(call.op, Op)
+        write = INTRINSICS.get(call.op.name)
         if write is None:
             raise refusal(call)
         return write(self, call)

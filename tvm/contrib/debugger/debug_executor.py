@@ -179,7 +179,8 @@ class GraphModuleDebug(graph_executor.GraphModule):
 
     def get_node_output(self, index: int, out_index: int = 0) -> NDArray:
         """A node's output as it is now."""
-        return self._get_node_output(index, out_index)  # type: ignore[no-any-return]
+        array: NDArray = self._get_node_output(index, out_index)
+        return array
 
     def debug_get_output(  # type: ignore[override]  # the plain executor has none to return
         self, node: str | int, out: NDArray | None = None
@@ -204,7 +205,8 @@ class GraphModuleDebug(graph_executor.GraphModule):
             )
         get = self.module["debug_get_output"]
         if out is None:
-            return get(node)  # type: ignore[no-any-return]
+            array: NDArray = get(node)
+            return array
         get(node, out)
         return out
 
@@ -222,7 +224,8 @@ class GraphModuleDebug(graph_executor.GraphModule):
         """
         if input_dict:
             self.set_input(**input_dict)
-        return self.module["profile"](collectors or [])  # type: ignore[no-any-return]
+        found: Report = self.module["profile"](collectors or [])
+        return found
 
     def exit(self) -> None:
         """Delete the dump folder, if it is temporary."""

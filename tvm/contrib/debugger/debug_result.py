@@ -43,11 +43,13 @@ class DebugResult:
 
     def get_graph_node_shapes(self) -> list[list[int]]:
         """The shapes of all outputs."""
-        return self._graph["attrs"]["shape"][1]  # type: ignore[no-any-return]
+        found: list[list[int]] = self._graph["attrs"]["shape"][1]
+        return found
 
     def get_graph_node_dtypes(self) -> list[str]:
         """The dtypes of all outputs."""
-        return self._graph["attrs"]["dltype"][1]  # type: ignore[no-any-return]
+        found: list[str] = self._graph["attrs"]["dltype"][1]
+        return found
 
     def get_graph_node_output_num(self, node: Mapping[str, Any]) -> int:
         """How many outputs a node has."""

@@ -43,7 +43,8 @@ def read_inputs(path: str) -> Arrays:
 
 def _array(file: Any, name: str, path: str) -> np.ndarray[Any, Any]:
     try:
-        return file[name]  # type: ignore[no-any-return]
+        found: np.ndarray[Any, Any] = file[name]
+        return found
     except (ValueError, BadZipFile, EOFError, OSError, TypeError, zlib.error) as error:
         raise TVMCException(
             f"--inputs requires plain arrays, {name!r} of {path} cannot be read: "

@@ -16,12 +16,12 @@ def load_function(full_name: str) -> Callable[..., Any]:
     """The function of that dotted name, such as ``my_package.passes.AddTimers``."""
     module_name, _, name = full_name.rpartition(".")
     try:
-        found = getattr(importlib.import_module(module_name), name)
+        found: Callable[..., Any] = getattr(importlib.import_module(module_name), name)
     except (ImportError, ValueError, AttributeError) as error:
         raise TVMCException(f"there is no function {full_name!r}: {error}") from None
     if not callable(found):
         raise TVMCException(f"{full_name!r} is not a function")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def get_pass_config_value(name: str, value: str, config_type: str) -> Any:

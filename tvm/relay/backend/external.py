@@ -134,11 +134,11 @@ class ExternalCode:
     def _loader(self, modules: Sequence[Module]) -> Module:
         needs = {str(m["get_symbol"]()): _wanted(m) or [] for m in modules}
         arrays = {name: self._constant(name) for names in needs.values() for name in names}
-        loader = get_global_func("runtime.ConstLoaderModuleCreate")(arrays, needs)
+        loader: Module = get_global_func("runtime.ConstLoaderModuleCreate")(arrays, needs)
         for module in modules:
             if not module.is_dso_exportable:
                 loader.import_module(module)
-        return loader  # type: ignore[no-any-return]
+        return loader
 
     def _constant(self, name: str) -> NDArray:
         found = self.constants.get(name)

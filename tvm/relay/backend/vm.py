@@ -207,7 +207,10 @@ class _Lowered:
             ],
         }
         create = get_global_func("vm.CreateExecutable")
-        return create(lib, json.dumps(description), flat_code(self.functions), *tables.constants)  # type: ignore[no-any-return]
+        module: Module = create(
+            lib, json.dumps(description), flat_code(self.functions), *tables.constants
+        )
+        return module
 
 
 class VMExecutor(Executor):

@@ -277,10 +277,10 @@ class FunctionCompiler:
         return register
 
     def _operator(self, call: Call) -> int:
-        compile_one = _OPERATORS.get(call.op)  # type: ignore[call-overload]
+        compile_one = _OPERATORS.get(call.op)
         if compile_one is None:
             raise TVMError(f"the virtual machine has no instruction for {call.op}", at=call)
-        return compile_one(self, call)  # type: ignore[no-any-return]
+        return int(compile_one(self, call))
 
     def _alloc_storage(self, call: Call) -> int:
         size, alignment = call.args
@@ -347,7 +347,7 @@ class FunctionCompiler:
         return self._made(RESHAPE_CODE, *[self._value(a) for a in call.args])
 
 
-_OPERATORS: dict[Op, Callable[[FunctionCompiler, Call], int]] = {
+_OPERATORS: dict[RelayExpr, Callable[[FunctionCompiler, Call], int]] = {
     ALLOC_STORAGE: FunctionCompiler._alloc_storage,
     ALLOC_TENSOR: FunctionCompiler._alloc_tensor,
     KILL: FunctionCompiler._kill,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ _IGNORED = (
     "_output_shapes", "_input_shapes", "T", "use_cudnn_on_gpu", "_node_name", "is_training",
     "_target_layout", "tvm_custom",
 )  # fmt: skip
+T = TypeVar("T")
 Check = tuple[Callable[[Mapping[str, Any]], bool], str]
 
 
@@ -60,47 +61,48 @@ class StrAttrsDict:
         """Whether the attribute is there."""
         return key in self.attrs
 
-    def _get(self, key: str, default: Any, read: Callable[[str], Any]) -> Any:
+    def _get(self, key: str, default: Any, read: Callable[[str], T]) -> T:
         if key in self.attrs:
             return read(self.attrs[key])
         if isinstance(default, RequiredAttr):
             raise AttributeError(f"Required attribute {key} not found.")
-        return default
+        fallback: T = default
+        return fallback
 
     def get_float(self, key: str, default: Any = REQUIRED) -> float:
         """A number."""
-        return self._get(key, default, float)  # type: ignore[no-any-return]
+        return self._get(key, default, float)
 
     def get_int(self, key: str, default: Any = REQUIRED) -> int | None:
         """A whole number; None for the text `None`."""
-        return self._get(key, default, lambda text: None if text == "None" else int(text))  # type: ignore[no-any-return]
+        return self._get(key, default, lambda text: None if text == "None" else int(text))
 
     def get_str(self, key: str, default: Any = REQUIRED) -> str:
         """The text."""
-        return self._get(key, default, str)  # type: ignore[no-any-return]
+        return self._get(key, default, str)
 
     def get_int_tuple(self, key: str, default: Any = REQUIRED) -> tuple[int | None, ...]:
         """`(1, 2)`; `None` stands for itself."""
-        return self._get(  # type: ignore[no-any-return]
+        return self._get(
             key, default,
             lambda text: tuple([None if x == "None" else int(x) for x in _items(text)]),
         )  # fmt: skip
 
     def get_float_tuple(self, key: str, default: Any = REQUIRED) -> tuple[float, ...]:
         """`(0.1, 0.2)`."""
-        return self._get(key, default, lambda text: tuple([float(x) for x in _items(text)]))  # type: ignore[no-any-return]
+        return self._get(key, default, lambda text: tuple([float(x) for x in _items(text)]))
 
     def get_tuple_tuple_int(self, key: str, default: Any = REQUIRED) -> tuple[tuple[int, ...], ...]:
         """`((1, 2), (3, 4))`."""
-        return self._get(key, default, _nested)  # type: ignore[no-any-return]
+        return self._get(key, default, _nested)
 
     def get_int_list(self, key: str, default: Any = REQUIRED) -> tuple[int, ...]:
         """`[1, 2]`."""
-        return self._get(key, default, lambda text: tuple([int(x) for x in _items(text)]))  # type: ignore[no-any-return]
+        return self._get(key, default, lambda text: tuple([int(x) for x in _items(text)]))
 
     def get_bool(self, key: str, default: Any = REQUIRED) -> bool:
         """Whether the text says yes."""
-        return self._get(  # type: ignore[no-any-return]
+        return self._get(
             key, default, lambda text: text.strip().lower() in ("true", "1", "t", "y", "yes")
         )
 

@@ -426,7 +426,8 @@ class _BlockedCalls:
             return None
         wanted = list(self.desired[name])
         if (convert := call.operator.get_attr("FTVMConvertOpLayout")) is not None:
-            return convert(call.attrs, args, arg_types, wanted)  # type: ignore[no-any-return]
+            found: RelayExpr | None = convert(call.attrs, args, arg_types, wanted)
+            return found
         keys = ["data_layout", "kernel_layout"] if "data_layout" in call.attrs else ["layout"]
         if len(wanted) < len(keys) or wanted[-1] == "default":
             raise TVMError(

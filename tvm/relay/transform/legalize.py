@@ -43,9 +43,9 @@ def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
         types = [*[infer_type_of(a) for a in old.args], out_type]
         for rewrite in (asked, legalize):
             if rewrite is not None:
-                legal = rewrite(new.attrs, list(new.args), types)
+                legal: RelayExpr = rewrite(new.attrs, list(new.args), types)
                 if legal is not None:
-                    return legal  # type: ignore[no-any-return]
+                    return legal
         return new
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:

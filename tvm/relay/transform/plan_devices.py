@@ -123,7 +123,8 @@ def _sink_hint(_: RelayExpr, new: RelayExpr) -> RelayExpr:
     if not isinstance(new, TupleGetItem) or not calls(new.tuple_value, ops.on_device):
         return new
     hint: Any = new.tuple_value
-    return hint.replace(args=(new.replace(tuple_value=hint.args[0]),))  # type: ignore[no-any-return]
+    expr: RelayExpr = hint.replace(args=(new.replace(tuple_value=hint.args[0]),))
+    return expr
 
 
 def PlanDevices(config: CompilationConfig) -> Pass:

@@ -171,7 +171,7 @@ class Rewrites:
     def __init__(self, table: RuleTable, builder: type[CallBuilder] = CallBuilder) -> None:
         self.table = table
         self.builder = builder
-        self._by_operator: dict[Op, CompiledRules] = {}
+        self._by_operator: dict[RelayExpr, CompiledRules] = {}
         for name in dict.fromkeys([rule.pattern.name for rule in table]):
             compiled = CompiledRules(name, table, VOCABULARY)
             for op in OPERATORS[name]:
@@ -187,7 +187,7 @@ class Rewrites:
 
     def apply(self, call: Call, ty: TensorType) -> RelayExpr | None:
         """What a call of that type is by the first rule that matches; None if none does."""
-        rules = self._by_operator.get(call.op)  # type: ignore[call-overload]
+        rules = self._by_operator.get(call.op)
         if rules is None:
             return None
         # no rule tells other classes apart

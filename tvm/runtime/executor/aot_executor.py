@@ -27,4 +27,4 @@ class AotModule(ModelExecutor):
 
     def get_input_name(self, index: int) -> str:
         """The name of an input."""
-        return self.module["get_input_name"](index)  # type: ignore[no-any-return]
+        return str(self.module["get_input_name"](index))

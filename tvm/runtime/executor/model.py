@@ -128,13 +128,18 @@ class ModelExecutor:
 
     def _element_of(self, key: object) -> np.dtype[Any]:
         if isinstance(key, str):
-            return as_dtype(self._dtypes[key]).numpy  # type: ignore[no-any-return]
+            return self._numpy_dtype(self._dtypes[key])
         if not isinstance(key, (int, np.integer)):
             raise TypeError(f"an input has a name or a number, got {key!r}")
         dtypes = list(self._dtypes.values())
         if not 0 <= key < len(dtypes):
             self._refuse(int(key))
-        return as_dtype(dtypes[key]).numpy  # type: ignore[no-any-return]
+        return self._numpy_dtype(dtypes[key])
+
+    @staticmethod
+    def _numpy_dtype(name: str) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = as_dtype(name).numpy
+        return dtype
 
     def run(self, **input_dict: Any) -> None:
         """Set the inputs, if any are given, and compute the outputs.
@@ -170,22 +175,23 @@ class ModelExecutor:
 
     def get_num_outputs(self) -> int:
         """The number of outputs."""
-        return self._get_num_outputs()  # type: ignore[no-any-return]
+        return int(self._get_num_outputs())
 
     def get_num_inputs(self) -> int:
         """The number of inputs, parameters included."""
-        return self._get_num_inputs()  # type: ignore[no-any-return]
+        return int(self._get_num_inputs())
 
     def get_input(self, index: int | str, out: NDArray | None = None) -> NDArray | None:
         """An input's array; None if there is none of that name."""
         if out is not None:
             self._get_input(index, out)
             return out
-        return self._get_input(index)  # type: ignore[no-any-return]
+        found: NDArray | None = self._get_input(index)
+        return found
 
     def get_input_index(self, name: str) -> int:
         """The number of an input, -1 if there is none of that name."""
-        return self._get_input_index(name)  # type: ignore[no-any-return]
+        return int(self._get_input_index(name))
 
     def get_input_info(self) -> TensorInfo:
         """The shapes and the dtypes of the inputs, by name, parameters not among them."""
@@ -197,7 +203,7 @@ class ModelExecutor:
 
     def get_output_name(self, index: int) -> str:
         """The name of an output: that of the imported model, if it has one."""
-        return self.module["get_output_name"](index)  # type: ignore[no-any-return]
+        return str(self.module["get_output_name"](index))
 
     def get_output(self, index: str | int, out: NDArray | None = None) -> NDArray:
         """An output, by number or name.
@@ -209,7 +215,8 @@ class ModelExecutor:
         if out is not None:
             self._get_output(index, out)
             return out
-        return self._get_output(index)  # type: ignore[no-any-return]
+        array: NDArray = self._get_output(index)
+        return array
 
     def __getitem__(self, key: str) -> PackedFunc:
         """A function of the native executor."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from tvm.error import TVMError, suggest
 from tvm.ir.expr import PrimExpr
@@ -43,7 +43,7 @@ class ExpressionParser(ast.NodeVisitor):
 
     names: dict[str, Any]
 
-    def refuse(self, node: ast.AST | None, required: str, found: str, hint: str = "") -> Any:
+    def refuse(self, node: ast.AST | None, required: str, found: str, hint: str = "") -> NoReturn:
         """Raise the error of a piece of the script."""
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NoReturn
 
 from tvm.error import suggest
 from tvm.ir.expr import PrimExpr
@@ -193,7 +193,8 @@ class HybridParser(ExpressionParser):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Stmt:
         """The parameters and the body."""
         if self.function is not None:
-            return self.generic_visit(node)  # type: ignore[no-any-return]
+            stmt: Stmt = self.generic_visit(node)
+            return stmt
         self.function = node
         self.func_name = self.func_name or node.name
         params = [param.arg for param in node.args.args]
@@ -235,7 +236,7 @@ class HybridParser(ExpressionParser):
         )
         return self.refuse(node, SUBSET, found)
 
-    def refuse(self, node: ast.AST | None, required: str, found: str, hint: str = "") -> Any:
+    def refuse(self, node: ast.AST | None, required: str, found: str, hint: str = "") -> NoReturn:
         line = getattr(node, "lineno", 1) + self.offset
         raise HybridError(str(self.func_name or "script"), line, required, found, hint)
 
@@ -274,7 +275,8 @@ class HybridParser(ExpressionParser):
 
     def visit_With(self, node: ast.With) -> Stmt:
         """No block of ``with`` is part of the subset."""
-        return self.generic_visit(node)  # type: ignore[no-any-return]
+        stmt: Stmt = self.generic_visit(node)
+        return stmt
 
     def block(self, statements: Sequence[ast.stmt]) -> Stmt:
         """Statements in order; memory made by one of them is there for those behind it."""
@@ -380,9 +382,9 @@ class HybridParser(ExpressionParser):
         return result
 
     def visit_Expr(self, node: ast.Expr) -> Stmt:
-        if is_docstring(node):
-            return make_nop()
-        return self.refuse(node, SUBSET, f"the expression {ast.unparse(node)} as a statement")  # type: ignore[no-any-return]
+        if not is_docstring(node):
+            self.refuse(node, SUBSET, f"the expression {ast.unparse(node)} as a statement")
+        return make_nop()
 
     def visit_Pass(self, node: ast.Pass) -> Stmt:
         return seq([])
@@ -398,7 +400,7 @@ class HybridParser(ExpressionParser):
             for name, value in zip(target.elts, values, strict=True):
                 if not isinstance(name, ast.Name):
                     self.refuse(node, "names on the left of a tuple", ast.unparse(name))
-                self.names[name.id] = value  # type: ignore[attr-defined]
+                self.names[name.id] = value
             return seq([])
         return self._store(target, self.expression(node.value))
 
@@ -415,7 +417,7 @@ class HybridParser(ExpressionParser):
             scalar = self.names.get(target.id)
             if not isinstance(scalar, Scalar):
                 self.refuse(target, "a variable that can be assigned", target.id)
-            buffer, indices = scalar.buffer, (const(0, INT32),)  # type: ignore[union-attr]
+            buffer, indices = scalar.buffer, (const(0, INT32),)
         elif isinstance(target, ast.Subscript):
             found = self.expression(target.value)
             if not isinstance(found, Buffer):
@@ -426,7 +428,7 @@ class HybridParser(ExpressionParser):
                 )
             buffer, indices = found, self._indices(target, found)  # type: ignore[assignment]
         else:
-            return self.refuse(target, "elements and variables as targets", ast.unparse(target))  # type: ignore[no-any-return]
+            self.refuse(target, "elements and variables as targets", ast.unparse(target))
         expr = as_expr(value)
         return BufferStore(buffer, op.cast(expr, buffer.dtype), indices)
 

@@ -55,7 +55,8 @@ def bind_placeholder(
         )
     mapping = _Layout(placeholder, actual, region, bounds, aligns or {}).values()
     mins = [domain.min for domain in region]
-    return _PlaceholderBinder(placeholder, actual, mapping, mins).visit(body)  # type: ignore[no-any-return]
+    rewritten: Stmt = _PlaceholderBinder(placeholder, actual, mapping, mins).visit(body)
+    return rewritten
 
 
 def _is_one(extent: PrimExpr) -> bool:

@@ -22,6 +22,7 @@ from ..tensor import (
     ScanOp,
     Tensor,
     TensorComputeOp,
+    domain_of,
     reduction_outputs,
     spatial_axes,
 )
@@ -180,7 +181,7 @@ class _CacheLayout:
 def _cache_layout(stage: Stage, op: BaseComputeOp, axes: Sequence[IterVar]) -> _CacheLayout:
     ranges = Ranges(Analyzer())
     for iv in axes:
-        ranges[iv] = iv.dom  # type: ignore[assignment]
+        ranges[iv] = domain_of(iv)
     pass_down_domain(stage, ranges, allow_missing=True)
     loops = [iv for iv in stage.leaf_iter_vars if iv in ranges]
     values: Values = {}

@@ -44,6 +44,7 @@ from ..tensor import (
     ScanOp,
     Tensor,
     TensorComputeOp,
+    domain_of,
 )
 from .graph import attach_path, create_feed_graph
 from .intervals import (
@@ -137,7 +138,7 @@ def _infer_root_ranges(stage: Stage, context: BoundContext) -> None:
     if stage.is_output or not consumers or is_whole:
         inner = op.axis[op.schedulable_ndim :] if isinstance(op, TensorComputeOp) else ()
         for iv in (*op.root_iter_vars(), *inner):
-            ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
+            ranges.learn(iv, domain_of(iv).min, domain_of(iv).extent)
         return
     needs: Needs = {tensor: [None] * tensor.ndim for tensor in op.outputs}
     rank = _effective_rank(stage, context)
@@ -377,12 +378,11 @@ class _ReadCollector(Visitor):
     def visit_producer_load(self, load: ProducerLoad) -> None:
         self.visit_children(load)
         tensor = load.producer
-        wanted = self.needs.get(tensor)  # type: ignore[call-overload]
-        if wanted is None:
+        if not isinstance(tensor, Tensor) or (wanted := self.needs.get(tensor)) is None:
             return
         for axis, index in enumerate(load.indices):
             read = self.evaluator.visit(self._in_loops(index))
-            _widen(wanted, axis, self._within(read, tensor.shape[axis]), self.analyzer)  # type: ignore[attr-defined]
+            _widen(wanted, axis, self._within(read, tensor.shape[axis]), self.analyzer)
 
     def _in_loops(self, index: PrimExpr) -> PrimExpr:
         """The index in terms of fused loops, if nothing that varies is divided there."""
@@ -450,11 +450,11 @@ def _gather(op: Operation, needs: Needs, context: BoundContext) -> None:
         return
     if not isinstance(op, BaseComputeOp):
         for iv in op.root_iter_vars():
-            context.ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
+            context.ranges.learn(iv, domain_of(iv).min, domain_of(iv).extent)
         return
     fixed = op.schedulable_ndim if isinstance(op, TensorComputeOp) else len(op.axis)
     for iv in op.axis[fixed:]:
-        context.ranges.learn(iv, iv.dom.min, iv.dom.extent)  # type: ignore[union-attr]
+        context.ranges.learn(iv, domain_of(iv).min, domain_of(iv).extent)
     for axis, iv in enumerate(op.axis[:fixed]):
         hull: Interval | None = None
         for tensor in op.outputs:

@@ -177,7 +177,8 @@ def union(a: Interval, b: Interval, analyzer: Analyzer) -> Interval:
 
 def interval_of(expr: PrimExpr, domains: Mapping[Var, Interval], analyzer: Analyzer) -> Interval:
     """The values of ``expr`` while each variable of ``domains`` runs over its interval."""
-    return IntervalEvaluator(domains, analyzer).visit(expr)  # type: ignore[no-any-return]
+    found: Interval = IntervalEvaluator(domains, analyzer).visit(expr)
+    return found
 
 
 class IntervalEvaluator(Visitor):
@@ -340,7 +341,8 @@ class IntervalEvaluator(Visitor):
 
     def visit_let(self, expr: Let) -> Interval:
         self.domains[expr.var] = self.visit(expr.value)
-        return self.visit(expr.body)  # type: ignore[no-any-return]
+        found: Interval = self.visit(expr.body)
+        return found
 
     def visit_call(self, call: Call) -> Interval:
         name = getattr(call.op, "name", "")

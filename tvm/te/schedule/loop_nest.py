@@ -219,7 +219,8 @@ def at_element(stage: Stage, expr: PrimExpr, values: Values) -> PrimExpr:
     if not depends_on_element(stage, expr):
         return expr
     roots = {iv.var: values[iv] for iv in stage.op.root_iter_vars() if iv in values}
-    return Substituter(roots).visit(expr)  # type: ignore[no-any-return]
+    rewritten: PrimExpr = Substituter(roots).visit(expr)
+    return rewritten
 
 
 def _make_level(

@@ -68,7 +68,8 @@ def scan_bounds(op: ScanOp, index: int, ranges: Mapping[IterVar, Range]) -> tupl
 
 def bind_states(body: Stmt, scans: Sequence[ScanOp]) -> Stmt:
     """Let the parts of a scan use the memory of its outputs."""
-    return _StateBinder(states_of(scans)).visit(body)  # type: ignore[no-any-return]
+    rewritten: Stmt = _StateBinder(states_of(scans)).visit(body)
+    return rewritten
 
 
 def states_of(scans: Sequence[ScanOp]) -> dict[Tensor, Tensor]:

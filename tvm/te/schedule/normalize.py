@@ -99,7 +99,8 @@ class _Inliner(Rewriter):
             for iv, index in zip(op.axis, load.indices, strict=True)
         }
         # the value may read inlined tensors in turn
-        return self.visit(substitute(op.body[tensor.value_index], values))  # type: ignore[no-any-return]
+        rewritten: PrimExpr = self.visit(substitute(op.body[tensor.value_index], values))
+        return rewritten
 
 
 def _follow_prefetched(schedule: Schedule) -> None:

@@ -46,14 +46,14 @@ def prefetch_shared(tensor: Tensor, var: Var, offset: PrimExpr, over: Var, body:
     region = _region_later(tensor, var, offset, body)
     size = _size_in_one_piece(tensor, region)
     sharer = _Sharer(tensor, [r.min for r in region], size, over)
-    shared = sharer.visit(body)
+    shared: Stmt = sharer.visit(body)
     if not sharer.is_found:
         raise ScheduleError(
             f"prefetch requires a loop inside {var.name} to share the lines of {tensor.name}, "
             f"got {over.name}",
             hint="loops of one iteration are no loops",
         )
-    return shared  # type: ignore[no-any-return]
+    return shared
 
 
 def _region_later(tensor: Tensor, var: Var, offset: PrimExpr, body: Stmt) -> list[Range]:

@@ -23,7 +23,7 @@ from tvm.tir import expr as tir
 from tvm.tir.interp_values import BINARY
 from tvm.tir.op import logical_not
 
-from ..tensor import ComputeOp, Operation, ScanOp, Tensor
+from ..tensor import ComputeOp, Operation, ScanOp, Tensor, domain_of
 
 Bound = tuple[int, int]
 # points at which an index is evaluated
@@ -67,7 +67,7 @@ class ReadChecker(Visitor):
         self.op = op
         self.ranges: dict[tir.Var, Bound] = {}
         for iv in (*op.axis, *op.reduce_axis):
-            low, extent = iv.dom.min, iv.dom.extent  # type: ignore[union-attr]
+            low, extent = domain_of(iv).min, domain_of(iv).extent
             if isinstance(low, tir.IntImm) and isinstance(extent, tir.IntImm):
                 self.ranges[iv.var] = (low.value, low.value + extent.value - 1)
         self.has_open_axes = len(self.ranges) < len(op.axis) + len(op.reduce_axis)

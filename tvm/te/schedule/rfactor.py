@@ -12,7 +12,7 @@ from tvm.tir import op as tir_op
 from tvm.tir.expr import IntImm, IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import substitute
 
-from ..tensor import ComputeOp, Tensor, reduction_outputs
+from ..tensor import ComputeOp, Tensor, domain_of, reduction_outputs
 from .dataflow import replace_dataflow, replace_operation
 from .loop_nest import require_equal_rows
 from .message_passing import bound_checks, descend_from, pass_down_domain, pass_up_index
@@ -79,7 +79,7 @@ def _partial_results(
     """The operation over the axes with ``axis`` among them, reducing over the other loops."""
     ranges = Ranges(Analyzer())
     for iv in op.reduce_axis:
-        ranges[iv] = iv.dom  # type: ignore[assignment]
+        ranges[iv] = domain_of(iv)
     pass_down_domain(stage, ranges, allow_missing=True)
     values: Values = {}
     # axes that no primitive touched come first

@@ -102,7 +102,8 @@ class _BufferAssigner(Rewriter):
     def visit_producer_load(self, load: ProducerLoad) -> PrimExpr:
         load = self.rewrite_children(load)
         indices = self._indices(load.producer, load.indices)
-        return BufferLoad._make(self.buffer_of(load.producer), indices, None, load.span)  # type: ignore[no-any-return]
+        read: PrimExpr = BufferLoad._make(self.buffer_of(load.producer), indices, None, load.span)
+        return read
 
     def _indices(self, tensor: Any, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         layout = self.layouts.get(tensor)
@@ -117,7 +118,8 @@ class _BufferAssigner(Rewriter):
         tensor: Any = realize.producer
         if tensor in self.buffers:
             # an argument has its memory already
-            return self.visit(realize.body)  # type: ignore[no-any-return]
+            rewritten: Stmt = self.visit(realize.body)
+            return rewritten
         buffer = decl_buffer(tensor.shape, tensor.dtype, tensor.name, scope=realize.storage_scope)
         bounds = realize.bounds
         if (layout := self.layouts.get(tensor)) is not None:

@@ -123,7 +123,8 @@ def contains(node: Node, found: Callable[[Any], bool]) -> bool:
 
 def fresh(var: Var) -> Var:
     """Another variable of the same name and type."""
-    return type(var)._make(var.name, var.dtype, var.type_annotation, None)  # type: ignore[no-any-return]
+    found: Var = type(var)._make(var.name, var.dtype, var.type_annotation, None)
+    return found
 
 
 def variables_of(node: Node) -> dict[Var, None]:

@@ -50,12 +50,12 @@ class ComputeLegalizer(BufferRewriter):
         return FloatImm(self.wide, e.value) if self._is_narrow(e.dtype) else e
 
     def visit_cast(self, e: Cast) -> PrimExpr:
-        value = self.visit(e.value)
+        value: PrimExpr = self.visit(e.value)
         target = self._wide(e.dtype)
         if self.keep_casts and target is not e.dtype and not self._is_narrow(e.value.dtype):
             return Cast(target, Cast(e.dtype, value))  # the program rounds here
         if target is value.dtype:
-            return value  # type: ignore[no-any-return]
+            return value
         return e if value is e.value and target is e.dtype else Cast(target, value)
 
     def visit_call(self, call: Call) -> PrimExpr:

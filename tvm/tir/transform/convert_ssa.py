@@ -6,15 +6,18 @@ for i in range(8): B[i] = 0        for i_1 in range(8): B[i_1] = 0
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.node import Node
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Let, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, AllocateConst, AttrStmt, DeclBuffer, For, LetStmt, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
 from tvm.tir.transform.common import fresh, prim_func_pass, variables_of
+
+N = TypeVar("N", bound=Node)
 
 
 class DefinitionSeparator(BufferRewriter):
@@ -32,19 +35,19 @@ class DefinitionSeparator(BufferRewriter):
         return self.names.get(var, var)
 
     def visit_for(self, loop: For) -> Stmt:
-        return self._define(loop, "loop_var")  # type: ignore[no-any-return]
+        return self._define(loop, "loop_var")
 
     def visit_let_stmt(self, let: LetStmt) -> Stmt:
-        return self._define(let, "var")  # type: ignore[no-any-return]
+        return self._define(let, "var")
 
     def visit_let(self, let: Let) -> PrimExpr:
-        return self._define(let, "var")  # type: ignore[no-any-return]
+        return self._define(let, "var")
 
     def visit_allocate(self, alloc: Allocate) -> Stmt:
-        return self._define(alloc, "buffer_var")  # type: ignore[no-any-return]
+        return self._define(alloc, "buffer_var")
 
     def visit_allocate_const(self, alloc: AllocateConst) -> Stmt:
-        return self._define(alloc, "buffer_var")  # type: ignore[no-any-return]
+        return self._define(alloc, "buffer_var")
 
     def visit_decl_buffer(self, node: DeclBuffer) -> Stmt:
         self.buffer(node.buffer)  # the body finds it under the same name
@@ -58,7 +61,7 @@ class DefinitionSeparator(BufferRewriter):
             attr = attr.replace(node=node.replace(var=self.names[node.var]))
         return self.rewrite_children(attr)
 
-    def _define(self, node: Any, name: str) -> Any:
+    def _define(self, node: N, name: str) -> N:
         var: Var = getattr(node, name)
         if var not in self.defined:
             self.defined[var] = None

@@ -187,12 +187,14 @@ class RollingBufferInjector(Rewriter):
 
     def visit_buffer_realize(self, realize: BufferRealize) -> Stmt:
         if realize.buffer in self.rolls:
-            return self.visit(realize.body)  # type: ignore[no-any-return]
+            rewritten: Stmt = self.visit(realize.body)
+            return rewritten
         return self.rewrite_children(realize)
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         if attr.attr_key == ROLLING_SCOPE:
-            return self.visit(attr.body)  # type: ignore[no-any-return]
+            rewritten: Stmt = self.visit(attr.body)
+            return rewritten
         # marks of the memory name its pointer without a use of it
         value, body = self.visit(attr.value), self.visit(attr.body)
         if value is attr.value and body is attr.body:

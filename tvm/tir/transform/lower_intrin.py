@@ -98,7 +98,8 @@ class IntrinsicLowerer(BoundedRewriter):
             return None
         for kind in self.kinds:
             if (lowering := call.op.lowerings.get(kind)) is not None:
-                return lowering(call)  # type: ignore[no-any-return]
+                found: PrimExpr | None = lowering(call)
+                return found
         return None
 
     def visit_floor_div(self, e: FloorDiv) -> PrimExpr:

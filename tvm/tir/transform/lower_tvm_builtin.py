@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer
-from tvm.ir.expr import PrimExpr
+from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.visitor import Rewriter
 from tvm.tir import op
@@ -67,7 +67,7 @@ from tvm.tir.transform.storage_rewrite import storage_scope
 MAX_STACK_BYTES = 1024
 # what a schedule puts in the scope "local" is meant for registers, where only the stack leads
 MAX_LOCAL_BYTES = 16384
-LOWERED = {
+LOWERED: dict[RelayExpr, Op] = {
     INTRINSICS["tvm_call_packed"]: INTRINSICS["tvm_call_packed_lowered"],
     INTRINSICS["tvm_call_cpacked"]: INTRINSICS["tvm_call_cpacked_lowered"],
     INTRINSICS["tvm_call_trace_packed"]: INTRINSICS["tvm_call_trace_packed_lowered"],
@@ -222,7 +222,7 @@ class BuiltinLowerer(Rewriter):
     # ---- calls
 
     def visit_call(self, call: Call) -> PrimExpr:
-        lowered = LOWERED.get(call.op)  # type: ignore[call-overload]
+        lowered = LOWERED.get(call.op)
         if lowered is not None:
             return self._packed_call(call, lowered)
         if call.op is MAKE_SHAPE:

@@ -95,7 +95,8 @@ class StmtSimplifier(Rewriter):
         opens = loop.kind is not ForKind.THREAD_BINDING and not self.keeps_loops
         if is_const(extent, 1) and opens and not loop.annotations:
             body: Stmt = self.visit(loop.body)
-            return substitute(body, {loop.loop_var: start})  # type: ignore[no-any-return]
+            rewritten: Stmt = substitute(body, {loop.loop_var: start})
+            return rewritten
         body = self.visit(loop.body)
         if start is loop.min and extent is loop.extent and body is loop.body:
             return loop

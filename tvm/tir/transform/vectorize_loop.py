@@ -342,7 +342,8 @@ class StmtVectorizer(Rewriter):
             mask = Mask(And(outer.lanes, mask.lanes), False)
         self.mask = mask
         try:
-            return self.visit(node)  # type: ignore[no-any-return]
+            found: N = self.visit(node)
+            return found
         finally:
             self.mask = outer
 

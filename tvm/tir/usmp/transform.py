@@ -93,7 +93,8 @@ class _Assigner(Rewriter):
         if not pools or CANDIDATES in (alloc.annotations or {}):
             return alloc  # type: ignore[no-any-return]
         annotations = {**(alloc.annotations or {}), CANDIDATES: pools}
-        return alloc.replace(annotations=annotations)  # type: ignore[no-any-return]
+        rewritten: Stmt = alloc.replace(annotations=annotations)
+        return rewritten
 
 
 def convert_pool_allocations_to_offsets(

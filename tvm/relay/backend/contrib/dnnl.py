@@ -43,7 +43,8 @@ def compile_function(func: Function) -> Module:
     """The runtime module of a function."""
     serializer = DNNLSerializer.of(func)
     create = get_global_func("runtime.DNNLJSONRuntimeCreate")
-    return create(serializer.symbol, serializer.get_json(), serializer.const_names)  # type: ignore[no-any-return]
+    module: Module = create(serializer.symbol, serializer.get_json(), serializer.const_names)
+    return module
 
 
 @register_func("relay.ext.dnnl.constant_updater", override=True)

@@ -83,10 +83,10 @@ def _concat(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("OptionalGetElement")
 def _get_element(node: OnnxNode) -> Value:
-    found = node.inputs[0]
+    found: Value = node.inputs[0]
     if found is None or isinstance(found, Nothing):
         raise OpAttributeInvalid(f"OptionalGetElement {node.name} requires a value, got none")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @onnx_op("OptionalHasElement")
