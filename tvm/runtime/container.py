@@ -117,6 +117,10 @@ class Map(dict[Any, Any], Object, metaclass=_MapMeta):
     __setitem__ = __delitem__ = __ior__ = _refuse_change
     clear = pop = popitem = setdefault = update = _refuse_change
 
+    def items(self) -> list[tuple[Any, Any]]:  # type: ignore[override]
+        """The keys with their values, as a list."""
+        return list(super().items())
+
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 

@@ -6,6 +6,7 @@ import pytest
 
 import tvm
 from tvm import relay, tir
+from tvm.ir import memory_pools
 from tvm.relay.backend import Executor
 from tvm.relay.backend.aot import AOTLowerMain, CreateExecutorMetadata, CreateFunctionMetadata
 from tvm.relay.backend.utils import CallType
@@ -44,14 +45,14 @@ def test_the_model_calls_its_functions_as_wanted(call_type: CallType, op: str) -
         "test_fused_add",
     ]
     main = mod["__tvm_main__"]
-    assert main.attrs["global_symbol"] == "tvmgen_test_mod___tvm_main__"
+    assert main.attrs["global_symbol"] == "test_mod___tvm_main__"
     names = []
     stmt_functor.post_order_visit(
         main.body,
         lambda n: names.append(n.op.name) if isinstance(n, tir.Call) and n.op.name == op else None,
     )
     assert names == [op, op]
-    assert [v.name for v in main.attrs["input_vars"]] == ["a_buffer"]
+    assert [v.name for v in main.attrs["input_vars"]] == ["a"]
     assert main.attrs["runner_function"] and list(main.attrs["devices"]) == []
 
 
@@ -92,3 +93,39 @@ def test_calls_of_lowered_functions_have_a_text() -> None:
     mod = relay.transform.InferType()(module())
     again = relay.fromtext(mod.astext())
     tvm.ir.assert_structural_equal(mod, relay.transform.InferType()(again))
+
+
+def test_devices_are_opened_around_calls_that_need_them() -> None:
+    mod = module()
+    (kernel,) = [g for g in mod.get_global_vars() if g.name_hint == "test_fused_add"]
+    config = tvm.target.make_compilation_config(None, tvm.target.Target("llvm"))
+    lower = AOTLowerMain("test_mod", config, CallType.CPacked)
+    main = lower(mod.with_attr("device_contexts", {kernel: "my_npu"}))["__tvm_main__"]
+    assert list(main.attrs["devices"]) == ["my_npu"]
+    assert main.params[-1].name == "device_context_my_npu" and len(main.buffer_map) == 2
+    calls = []
+    stmt_functor.post_order_visit(
+        main.body,
+        lambda n: calls.append(n) if isinstance(n, tir.Call) and len(n.args) > 1 else None,
+    )
+    hooks = [c.args[0].value for c in calls if c.op.name == "tir.call_extern"]
+    around = ["TVMDeviceMyNpuOpen", "TVMDeviceMyNpuClose"]
+    assert hooks == ["TVMDeviceMyNpuActivate", *around, *around, "TVMDeviceMyNpuDeactivate"]
+    kernels = [c for c in calls if c.op.name == "tir.tvm_call_cpacked"]
+    assert all(c.args[-1].same_as(main.params[-1]) for c in kernels)
+
+
+def test_pools_count_in_what_the_model_needs() -> None:
+    mod = lowered(CallType.CPacked)
+    target = mod["__tvm_main__"].attrs["target"]
+    array = tvm.nd.empty((1,))
+    flash = memory_pools.ConstantPoolInfo(
+        "flash", [target], [memory_pools.ConstantInfo("c", 0, array)]
+    )
+    pools = [
+        memory_pools.AllocatedPoolInfo(flash, 512),
+        memory_pools.AllocatedPoolInfo(memory_pools.WorkspacePoolInfo("sram", [target]), 256),
+    ]
+    info = CreateFunctionMetadata(mod.with_attr("pool_args", pools), 16, 1)["__tvm_main__"]
+    assert info.workspace_sizes.items()[0][1] == 144 + 256
+    assert info.constant_sizes.items()[0][1] == 140 + 512

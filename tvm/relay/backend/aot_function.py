@@ -119,7 +119,7 @@ class _MainBuilder:
             if node.func not in (None, NOP)
         ]
         steps += [
-            self._copy(ref, outputs[i])
+            copy_statement(self.data[ref], outputs[i])
             for i, ref in enumerate(self.graph.heads)
             if i not in written
         ]
@@ -269,15 +269,16 @@ class _MainBuilder:
             self.data[ref], shape, none, len(info.shape), tir.const(0, info.dtype), none
         )
 
-    def _copy(self, ref: TensorRef, output: tir.Buffer) -> tir.Stmt:
-        """Write an output that is an input, a constant, or another output."""
-        count = math.prod(as_ints(output.shape))
-        i = tir.Var("i", "int64" if count >= 2**31 else "int32")
-        source = tir.decl_buffer((count,), output.dtype, "source", data=self.data[ref])
-        target = tir.decl_buffer((count,), output.dtype, output.name, data=output.data)
-        copy = tir.BufferStore(target, source[i], [i])
-        loop = tir.For(i, 0, count, tir.ForKind.SERIAL, copy)
-        return tir.DeclBuffer(source, tir.DeclBuffer(target, loop))
+
+def copy_statement(data: tir.Var, output: tir.Buffer) -> tir.Stmt:
+    """Write an output that is an input, a constant, or another output."""
+    count = math.prod(as_ints(output.shape))
+    i = tir.Var("i", "int64" if count >= 2**31 else "int32")
+    source = tir.decl_buffer((count,), output.dtype, "source", data=data)
+    target = tir.decl_buffer((count,), output.dtype, output.name, data=output.data)
+    copy = tir.BufferStore(target, source[i], [i])
+    loop = tir.For(i, 0, count, tir.ForKind.SERIAL, copy)
+    return tir.DeclBuffer(source, tir.DeclBuffer(target, loop))
 
 
 def _numbers(place: VirtualDevice | None, main: int) -> tuple[PrimExpr, PrimExpr]:

@@ -9,6 +9,7 @@ from tvm.ir.function import BaseFunc
 from tvm.relay.backend.graph_codegen import LoweredGraph
 from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import StoragePlan
+from tvm.runtime.container import Map
 from tvm.target import Target
 from tvm.tir import PrimFunc
 from tvm.tir.analysis import calculate_constant_bytes, calculate_workspace_bytes
@@ -51,11 +52,11 @@ def function_metadata(
     }
     within = max([info.workspace_sizes[target] for info in found.values()], default=0)
     found[MAIN] = FunctionInfo(
-        {target: intermediate + within if workspace is None else workspace},
-        {target: io_bytes(model.graph)},
-        {target: _weight_bytes(model.graph)},
-        {} if main is None else {target: main},
-        {target: model.mod["main"]},
+        Map({target: intermediate + within if workspace is None else workspace}),
+        Map({target: io_bytes(model.graph)}),
+        Map({target: _weight_bytes(model.graph)}),
+        Map() if main is None else Map({target: main}),
+        Map({target: model.mod["main"]}),
     )
     return found
 
@@ -66,11 +67,11 @@ def kernel_info(
     """Facts about one kernel."""
     io = sum([_nbytes(buffer) for buffer in func.buffer_map.values()])
     return FunctionInfo(
-        {target: calculate_workspace_bytes(func, alignments[0])},
-        {target: io},
-        {target: calculate_constant_bytes(func, alignments[1])},
-        {target: func},
-        {target: source},
+        Map({target: calculate_workspace_bytes(func, alignments[0])}),
+        Map({target: io}),
+        Map({target: calculate_constant_bytes(func, alignments[1])}),
+        Map({target: func}),
+        Map({target: source}),
     )
 
 

@@ -24,7 +24,9 @@ def calculate_allocated_bytes(
 
 def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int) -> int:
     """The greatest number of bytes of workspace, each allocation rounded up to the alignment."""
-    return peaks(func, workspace_byte_alignment).get("global", 0)
+    counter = WorkspaceCounter(workspace_byte_alignment)
+    counter.visit(func.body)
+    return counter.peak.get("global", 0)
 
 
 def calculate_constant_bytes(func: PrimFunc, constant_byte_alignment: int) -> int:
@@ -51,12 +53,24 @@ class AllocationCounter(Visitor):
 
     def visit_allocate(self, alloc: Allocate) -> None:
         nbytes = (alloc.constant_size() or 0) * alloc.dtype.itemsize
-        scope = scope_of(alloc.buffer_var)
+        scope = self.scope_of(alloc.buffer_var)
         size = rounded_up(nbytes, self.alignment)
         self.in_use[scope] = self.in_use.get(scope, 0) + size
         self.peak[scope] = max(self.peak.get(scope, 0), self.in_use[scope])
         self.visit_children(alloc)
         self.in_use[scope] -= size
+
+    def scope_of(self, var: Var) -> str:
+        """The scope that an allocation counts in."""
+        return scope_of(var)
+
+
+class WorkspaceCounter(AllocationCounter):
+    """Takes workspace of executors and other global memory together."""
+
+    def scope_of(self, var: Var) -> str:
+        scope = scope_of(var)
+        return "global" if scope == "global.workspace" else scope
 
 
 class ConstantCounter(Visitor):
