@@ -27,6 +27,7 @@ from tvm.error import TVMError, suggest
 from tvm.runtime.ndarray import array
 from tvm.support import DType, ScalableLanes, deep, dtype
 
+from .classic_json import is_classic, read_classic
 from .codegen import is_node
 from .node import NODE_TYPES, Role
 from .op import Op
@@ -78,7 +79,7 @@ def save_json(node: Any) -> str:
 
 @deep
 def load_json(json_str: str) -> Any:
-    """The node that ``save_json`` wrote.
+    """The node that ``save_json`` wrote, here or in a classic release.
 
     Raises
     ------
@@ -87,6 +88,8 @@ def load_json(json_str: str) -> Any:
     """
     try:
         document = _document(json_str)
+        if is_classic(document):
+            return read_classic(document)
         arrays = [_decode_array(text) for text in document["arrays"]]
         reader = _Reader(arrays)
         for item in document["nodes"]:
@@ -169,7 +172,8 @@ def _document(json_str: str) -> dict[str, Any]:
     ):  # the parser's own recursion is of C, which no limit guards here
         raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
     document = json.loads(json_str)
-    missing = [key for key in ("root", "nodes", "arrays") if key not in document]
+    wanted = ("root", "nodes", "b64ndarrays" if "b64ndarrays" in document else "arrays")
+    missing = [key for key in wanted if key not in document]
     if not isinstance(document, dict) or missing:
         kind = "an object" if isinstance(document, dict) else type(document).__name__
         raise ValueError(f"{kind} without {', '.join(missing) or 'nodes'}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import numpy as np
 from tvm._ffi.registry import get_global_func
 from tvm.runtime.ndarray import NDArray, array, share_numpy
 from tvm.support.files import replacing
+
+_LIST_MAGIC = 0xF7E58D4F05049CB7
 
 BytesLike = bytes | bytearray | memoryview | mmap.mmap
 
@@ -55,6 +58,18 @@ def load_param_dict(param_bytes: BytesLike) -> dict[str, NDArray]:
         The blob.
     """
     return _load(share_bytes(param_bytes), share=False)
+
+
+def load_array(blob: BytesLike) -> NDArray:
+    """The array that a release wrote into text or a file by itself.
+
+    Parameters
+    ----------
+    blob : bytes, bytearray or another buffer
+        One of the arrays of a blob of parameters.
+    """
+    head = struct.pack("<4QcQ", _LIST_MAGIC, 0, 1, 1, b"x", 1)
+    return load_param_dict(head + bytes(blob))["x"]
 
 
 def load_param_dict_from_file(path: str | Path, *, memory_map: bool = False) -> dict[str, NDArray]:
