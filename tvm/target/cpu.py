@@ -140,6 +140,7 @@ def llvm_features(target: Target) -> frozenset[str]:
 
 
 @cache
+@cache
 def _adjusted(base: frozenset[str], mattr: tuple[str, ...]) -> frozenset[str]:
     """The features with those that are given by hand, and all that they imply."""
     features = with_implied(base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from .host import host_features, host_name
 from .llvm_tables import known_processors, processor_features
@@ -141,6 +142,7 @@ def named_features(triple: str, name: str) -> frozenset[str]:
     return frozenset(features.split())
 
 
+@cache
 def host_feature_set() -> frozenset[str]:
     """The features of this machine's processor."""
     return frozenset([f[1:] for f in host_features() if f.startswith("+")])

@@ -3,6 +3,7 @@
 nn.conv2d(dequantize(%x, s, z), dequantize(%w, t, 0))
     ->    cast(qnn.conv2d(%x, %w, z, 0, s, t, out_dtype="int32"), "float32") * (s * t)
 quantize(nn.max_pool2d(dequantize(%x, s, z)), s, z)    ->    nn.max_pool2d(%x)
+take(dequantize(table, s, z), %i)    ->    dequantize(take(table, %i), s, z)
 
 What is behind a product, up to the next quantisation, stays in real numbers: it runs on the sums in
 registers, its constants divided by the step of the quantisation. The sums are exact, so results are those of the simulated quantisation but for the
@@ -82,6 +83,8 @@ class IntegerRewriter:
             return self._dequantize(new)
         if new.op in PRODUCTS:
             return self._product(old, new)
+        if new.op is ops.take:
+            return self._take(new)
         if self._move(new):
             self.moves.append((old, new))
         return new
@@ -143,6 +146,19 @@ class IntegerRewriter:
             return call
         self._affine[id(call)] = found
         return call
+
+    def _take(self, call: Call) -> Call:
+        """What is taken from a constant table is dequantised, and not the whole table."""
+        table, indices = call.args
+        if not calls(table, ops.qnn.dequantize) or not isinstance(table.args[0], Constant):
+            return call
+        found = self._affine.get(id(table))
+        if found is None or not found.is_scalar:
+            return call
+        taken = table.replace(args=(call.replace(args=(table.args[0], indices)), *table.args[1:]))
+        self._kept.append(taken)
+        self._dequantize(taken)
+        return taken
 
     def _move(self, call: Call) -> bool:
         """Operators that only move elements, or choose the greatest, do so with integers too."""

@@ -19,7 +19,6 @@ from ..operator import Expr, OptionalStr, operator
 from ..plain_results import of_plain_result
 from ..registry import OpPattern, Precision, ops
 from ..schedules import default_schedules
-from ..shaping import layout_transform
 from ..types import (
     Dim,
     broadcast_shapes,
@@ -34,6 +33,7 @@ from ..types import (
 )
 from ..unary import converted
 from .argument_types import of_dense, of_matmul
+from .packed_weight import packed_weight
 from .product_gradient import dense_gradient, product_gradient
 
 
@@ -106,6 +106,7 @@ def _alter_dense(
     dtype = out_type.dtype
     own = [t.dtype for t in arg_types]
     factors = topi.x86.conv2d.narrow_dtypes(*own, dtype, target) or own
+    dtypes = own[1], factors[1]  # of the weight
     if topi.x86.conv2d.dot_group(*factors, target) > 1:
         call, inner = _in_groups(call, len(data), own, factors, inner, target)
     out, weight = shape_of_type(out_type), call.args[1]
@@ -123,28 +124,27 @@ def _alter_dense(
         return None  # its lines serve too few rows to be packed while the program runs
     if is_whole or not can_pad:
         layout = _weight_layout(rows, units, inner, factors, dtype, target) if is_whole else None
-        return None if layout is None else _packed(call, weight, layout, call.attrs.units)
+        return None if layout is None else _packed(call, weight, layout, dtypes, call.attrs.units)
     layout = _weight_layout(rows, wide, inner, factors, dtype, target)
     if layout is None:
         return None
     zero = const(0, dtype=weight.data.dtype)
     padded = ops.nn.pad(weight, zero, pad_width=((0, wide - units), (0, 0)))
-    product = _packed(call, padded, layout, wide)
+    product = _packed(call, padded, layout, dtypes, wide)
     return ops.strided_slice(product, begin=(0,) * len(out), end=out)
 
 
 def _in_groups(
     call: Call, rank: int, own: Sequence[str], factors: Sequence[str], inner: int, target: Target
 ) -> tuple[Call, int]:
-    """The call in the dtypes of the processor's dot products, zeros filling the last group."""
-    args = zip(call.args, own, factors, strict=True)
-    found = [x if a == b else converted(x, b) for x, a, b in args]
+    """The data in the dtype of the processor's dot products, zeros filling the last group of both."""
+    data, weight = call.args
+    data = converted(data, factors[0]) if own[0] != factors[0] else data
     if missing := -inner % topi.x86.conv2d.dot_group(*factors, target):
-        data, weight = found
         widths = ((0, 0),) * (rank - 1) + ((0, missing),)
         data = ops.nn.pad(data, const(0, factors[0]), pad_width=widths)
-        found = [data, _padded_weight(weight, ((0, 0), (0, missing)), factors[1])]
-    return call.replace(args=tuple(found)), inner + missing
+        weight = _padded_weight(weight, ((0, 0), (0, missing)), own[1])
+    return call.replace(args=(data, weight)), inner + missing
 
 
 def _padded_weight(weight: RelayExpr, widths: Sequence[Sequence[int]], dtype: str) -> RelayExpr:
@@ -175,8 +175,10 @@ def _weight_layout(
     return None if block is None else f"NC{block}n"
 
 
-def _packed(call: Call, weight: RelayExpr, layout: str, units: int | None) -> RelayExpr:
-    packed = layout_transform(weight, "NC", layout)
+def _packed(
+    call: Call, weight: RelayExpr, layout: str, dtypes: tuple[str, str], units: int | None
+) -> RelayExpr:
+    packed = packed_weight(weight, "NC", layout, *dtypes)
     return ops.nn.contrib_dense_pack(
         call.args[0], packed, units=units, out_dtype=call.attrs.out_dtype, weight_layout=layout
     )

@@ -20,6 +20,7 @@ from tvm.target import Target
 from ..registry import ops
 from ..shaping import layout_transform
 from ..unary import converted, raised_bytes
+from .packed_weight import packed_weight
 
 
 def word_blocks(
@@ -127,8 +128,8 @@ def in_words(
         kernel_layout=f"OIHW{inner // group}i{outer}o{group}i",
         out_layout=f"NCHW{outer}c",
     )
-    wide = zip(call.args, own, dtypes, strict=True)
-    factors = [x if have == dtype else converted(x, dtype) for x, have, dtype in wide]
-    data = layout_transform(factors[0], "NCHW", altered.data_layout)
-    weight = layout_transform(factors[1], "OIHW", altered.kernel_layout)
+    data, weight = call.args
+    data = data if own[0] == dtypes[0] else converted(data, dtypes[0])
+    data = layout_transform(data, "NCHW", altered.data_layout)
+    weight = packed_weight(weight, "OIHW", altered.kernel_layout, own[1], dtypes[1])
     return layout_transform(Call(op, (data, weight), altered), altered.out_layout, "NCHW")
