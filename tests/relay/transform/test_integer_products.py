@@ -197,3 +197,18 @@ def test_constants_that_are_unsigned_already_stay() -> None:
     product = relay.qnn.op.dense(x, w, zero(0), zero(0), scale(0.1), scale(0.1), 8)
     body = relay.Function([x], relay.Tuple([relay.qnn.op.add(q, q, *points), product]))
     assert rewritten(body).checked_type.ret_type.fields[0].dtype == "uint8"
+
+
+def test_what_is_taken_from_a_quantised_table_is_dequantised_alone() -> None:
+    table = weight((50, 8), axis=None)
+    indices = relay.var("i", shape=(3,), dtype="int32")
+    func = relay.Function([indices], relay.take(table, indices, axis=0))
+    body = rewritten(func).body
+    assert [body.op.name, body.args[0].op.name] == ["qnn.dequantize", "take"]
+    given = np.array([7, 0, 49], "int32")
+    results = []
+    for level in (0, 3):
+        with tvm.transform.PassContext(opt_level=level):
+            run = relay.create_executor("graph", tvm.IRModule.from_expr(func), target="llvm")
+            results.append(run.evaluate()(given).numpy())
+    np.testing.assert_array_equal(*results)
