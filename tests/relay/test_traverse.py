@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tvm
 from tvm import relay
+from tvm.relay.analysis.infer import infer_type_of, known_type
 from tvm.relay.traverse import nodes_outside_functions, post_order, rewrite_post_order
 
 DEEP = 50_000
@@ -91,3 +92,19 @@ def test_nodes_outside_functions_come_operands_first() -> None:
     body = relay.add(called, x)
     found = nodes_outside_functions(body)
     assert [id(n) for n in found] == [id(n) for n in (x, called.args[0], called, body)]
+
+
+def test_calls_rebuilt_over_operands_of_the_same_types_keep_theirs() -> None:
+    x = relay.var("x", shape=(2, 3))
+    inner = relay.exp(x)
+    root = relay.nn.relu(relay.add(inner, relay.const(1.0)))
+    wanted = infer_type_of(root)
+
+    def replaced(by: relay.Expr) -> relay.Expr:
+        infer_type_of(by)
+        return rewrite_post_order(root, lambda old, new: by if old is inner else new)
+
+    assert known_type(replaced(relay.sqrt(x))) is wanted
+    other = replaced(relay.sqrt(relay.var("y", shape=(5, 3))))
+    assert known_type(other) is None
+    assert infer_type_of(other).concrete_shape == (5, 3)

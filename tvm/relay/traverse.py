@@ -159,11 +159,26 @@ def rewrite_post_order(
         new = node
         for child in below:
             if done[id(child)] is not child:
-                new = rebuilt(node, [done[id(child)] for child in below])
+                now = [done[id(child)] for child in below]
+                new = rebuilt(node, now)
+                _keep_type(node, new, below, now)
                 break
         result = rewrite(node, new)
         done[key] = result if result is node else keep_span(node, result)
     return done[id(expr)]
+
+
+def _keep_type(
+    old: RelayExpr, new: RelayExpr, before: Sequence[RelayExpr], now: Sequence[RelayExpr]
+) -> None:
+    """A call of an operator on tensors of the very same types has the same type: it is not inferred anew."""
+    known = getattr(old, "_checked_type_", None)
+    if known is None or type(old) is not Call or type(old.op) is not Op:
+        return
+    for a, b in zip(before, now, strict=True):
+        if a is not b and getattr(a, "_checked_type_", old) is not getattr(b, "_checked_type_", None):
+            return
+    new._checked_type_ = known
 
 
 def keep_span(old: RelayExpr, new: RelayExpr) -> RelayExpr:

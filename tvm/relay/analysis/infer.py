@@ -95,7 +95,8 @@ class TypeInferencer:
             if isinstance(node, Function) and id(node) not in waiting:
                 self._functions.append(node)
             waiting.add(id(node))
-            found = self._step(node)
+            step = _STEPS.get(type(node))
+            found = self._step(node) if step is None else step(self, node)
             if isinstance(found, Type):
                 set_type(node, found)
                 continue
@@ -237,7 +238,9 @@ class TypeInferencer:
 
     def _is_learning(self) -> bool:
         """Whether the result of a function is sought whose calls of itself have none yet."""
-        return self._learnt is not None or any([id(f) in self._unlearnt for f in self._functions])
+        if self._learnt is not None:
+            return True
+        return bool(self._unlearnt) and any([id(f) in self._unlearnt for f in self._functions])
 
     def _learnt_result(self, let: Let, found: Type) -> bool:
         """Whether a recursive function, inferred without its result, gave it, to begin again."""
@@ -301,16 +304,19 @@ class TypeInferencer:
 
     def call(self, call: Call) -> Step:
         op = call.op
-        if (lambdas := _without_types(call.args)) and not isinstance(op, Op):
+        is_operator = type(op) is Op
+        if not is_operator and (lambdas := _without_types(call.args)):
             return self._lambda_arguments(call, lambdas)
         if needed := _untyped(*call.args):
             derivable = [a for a in needed if isinstance(a, Var) and a.type_annotation is None]
+            if not derivable:
+                return needed
             if len(derivable) < len(needed):
                 return [a for a in needed if not any(a is d for d in derivable)]
             self._derive_arguments(call)
             if needed := _untyped(*call.args):
                 return needed
-        if isinstance(op, Op):
+        if is_operator:
             return self._operator_call(call, op)
         arg_types = [a.checked_type for a in call.args]
         func = _called_function(op)

@@ -14,7 +14,7 @@ from tvm.relay.analysis.infer import TypeInferencer, known_type, set_type
 from tvm.relay.analysis.solve import with_solved_types
 from tvm.relay.expr import Let, Var
 from tvm.relay.function import Function
-from tvm.relay.traverse import operands, post_order, rewrite_function
+from tvm.relay.traverse import post_order, rewrite_function
 
 
 def infer_types(mod: IRModule) -> IRModule:
@@ -86,19 +86,12 @@ def _leaves_out_parameters(func: Function) -> bool:
 
 def _has_bare_variables(func: Function) -> bool:
     """Whether the body binds variables without saying of what type they are."""
-    stack: list[RelayExpr] = [func.body]
-    seen: set[int] = set()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, (Let, Function)):
-            variables = (node.var,) if isinstance(node, Let) else node.params
-            if any([variable.type_annotation is None for variable in variables]):
-                return True
-        stack += operands(node)
-    return False
+    return any(
+        variable.type_annotation is None
+        for node in post_order(func.body)
+        if type(node) is Let or type(node) is Function
+        for variable in ((node.var,) if isinstance(node, Let) else node.params)
+    )
 
 
 def with_written_types(func: Function, has_bare_variables: bool = False) -> Function:
