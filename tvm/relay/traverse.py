@@ -176,7 +176,10 @@ def _keep_type(
     if known is None or type(old) is not Call or type(old.op) is not Op:
         return
     for a, b in zip(before, now, strict=True):
-        if a is not b and getattr(a, "_checked_type_", old) is not getattr(b, "_checked_type_", None):
+        if a is b:
+            continue
+        found = getattr(b, "_checked_type_", None)
+        if found is None or found is not getattr(a, "_checked_type_", None):
             return
     new._checked_type_ = known
 

@@ -28,13 +28,18 @@ class _Sharer:
 
     def __init__(self, skip: Skip | None) -> None:
         self.skip = skip
-        self.known: dict[object, list[RelayExpr]] = {}
+        self.firsts: dict[object, RelayExpr] = {}
+        # those on the operands of a first one with other attributes, by the hash of these
+        self.others: dict[object, list[RelayExpr]] = {}
 
     def share(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         del old
         if (key := _key(new)) is None or (self.skip is not None and self.skip(new)):
             return new
-        candidates = self.known.setdefault(key, [])
+        first = self.firsts.setdefault(key, new)
+        if first is new or not isinstance(new, Call) or _same_attrs(first, new):
+            return first
+        candidates = self.others.setdefault((key, structural_hash(new.attrs)), [])
         for candidate in candidates:
             if _same_attrs(candidate, new):
                 return candidate
@@ -47,10 +52,9 @@ def _key(expr: RelayExpr) -> object:
     if is_operator_call(expr):
         if expr.operator.extra.get("TOpIsStateful") or not expr.args:
             return None
-        attrs = structural_hash(expr.attrs) if expr.attrs is not None else 0
         # a rounding that the program asks for is not one that may be left out
         mark = is_free_rounding(expr)
-        return (expr.operator.name, attrs, mark, tuple([_operand_key(a) for a in expr.args]))
+        return (expr.operator.name, mark, tuple([_operand_key(a) for a in expr.args]))
     if isinstance(expr, TupleGetItem):
         return ("item", id(expr.tuple_value), expr.index)
     if isinstance(expr, Tuple) and expr.fields:
@@ -60,14 +64,12 @@ def _key(expr: RelayExpr) -> object:
 
 def _operand_key(expr: RelayExpr) -> object:
     if isinstance(expr, Constant) and not expr.data.shape:
-        return (str(expr.data.dtype), expr.data.numpy().item())
+        return (str(expr.data.dtype), expr.data.elements().item())
     return id(expr)
 
 
-def _same_attrs(a: RelayExpr, b: RelayExpr) -> bool:
-    if isinstance(a, Call) and isinstance(b, Call):
-        return a.attrs is b.attrs or structural_equal(a.attrs, b.attrs)
-    return True
+def _same_attrs(a: RelayExpr, b: Call) -> bool:
+    return isinstance(a, Call) and structural_equal(a.attrs, b.attrs)
 
 
 def EliminateCommonSubexpr(fskip: Skip | None = None) -> Pass:

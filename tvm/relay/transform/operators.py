@@ -37,4 +37,9 @@ def is_operator_call(expr: RelayExpr) -> TypeGuard[Call]:
 
 def calls(expr: RelayExpr, *operators: Op) -> TypeGuard[Call]:
     """Whether `expr` is a call of one of the operators."""
-    return isinstance(expr, Call) and any(expr.op is op for op in operators)
+    if type(expr) is Call:
+        called = expr.op
+        for op in operators:
+            if called is op:
+                return True
+    return False

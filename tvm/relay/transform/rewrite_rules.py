@@ -120,7 +120,7 @@ class CallBuilder:
             return self.is_filled_with(x.args[0], value)
         if type(x) is not Constant or not self.is_small(x):
             return False
-        array = x.data.numpy()
+        array = x.data.elements()
         return array.size > 0 and bool((array == value).all())
 
     # ---- replacements
