@@ -16,6 +16,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.transform import ModulePass, Pass, PassInfo, Sequential
 from tvm.tir import transform as tir
+from tvm.tir.transform.hoist_if_then_else import hoist_if_then_else
 
 register_pass_config("tir.add_lower_pass", list)  # [(phase, pass or function)], run within lower
 register_pass_config("tir.disable_vectorize", bool)  # vectorized loops become serial ones
@@ -74,7 +75,7 @@ CLEAN = (
     tir.Simplify(),
     tir.RemoveNoOp(),
     tir.RewriteUnsafeSelect(),
-    tir.HoistIfThenElse(),
+    hoist_if_then_else.factory(),
     tir.SelectLocalLanes(),
 )
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tvm.error import TVMError
-from tvm.ir.transform import Pass
+from tvm.ir.transform import Pass, Sequential
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.expr import IterVar
@@ -95,4 +95,4 @@ def HoistIfThenElse(variant: str | None = None) -> Pass:
         return hoist_if_then_else.factory(support_block_scope_hosting=False)
     if variant is not None:
         raise TVMError(f'HoistIfThenElse takes the variant "basic" or None, got {variant!r}')
-    return hoist_if_then_else.factory()
+    return Sequential([hoist_if_then_else.factory()], name="tir.HoistIfThenElse")
