@@ -25,6 +25,15 @@ _UNSET = b"TVM no checksum\n"
 _ELF_HEADER = 64
 
 
+def _is_linux_like() -> bool:
+    """Whether libraries are ELF or Mach-O files here."""
+    return sys.platform == "darwin" or sys.platform.startswith("linux")
+
+
+def _is_windows_like() -> bool:
+    return sys.platform == "win32"
+
+
 def get_cc() -> str | None:
     """The C++ compiler: the variable ``CXX``, else the first that is found."""
     if knobs.CXX.value:

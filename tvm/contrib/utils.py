@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
+from functools import cache
+from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
-_KEEP_FOR_DEBUG: ContextVar[bool] = ContextVar("keep_for_debug", default=False)
+# within `TempDirectory.set_keep_for_debug`
+_KEEP: ContextVar[bool | None] = ContextVar("keep_for_debug", default=None)
 
 
 class DirectoryCreatedPastAtExit(Exception):
@@ -28,27 +33,48 @@ class TempDirectory:
     custom_path : str, optional
         Use this folder, and keep it.
     keep_for_debug : bool, optional
-        Keep the folder.
+        Keep the folder. Those of one process are numbered, in a folder named after the time.
+
+    Attributes
+    ----------
+    TEMPDIRS : set of str
+        The folders that are to vanish; None once `remove_tempdirs` was called.
     """
 
+    TEMPDIRS: ClassVar[set[str] | None] = set()
+    _KEEP_FOR_DEBUG: ClassVar[bool] = False  # outside of set_keep_for_debug
+
     def __init__(self, custom_path: str | None = None, keep_for_debug: bool | None = None) -> None:
-        if sys.is_finalizing():
+        if sys.is_finalizing() or TempDirectory.TEMPDIRS is None:
             raise DirectoryCreatedPastAtExit("nobody would delete the folder any more")
         if keep_for_debug is None:
-            keep_for_debug = _KEEP_FOR_DEBUG.get()
-        self.temp_dir = custom_path or tempfile.mkdtemp(prefix="tvm-")
-        self._keep = bool(custom_path) or keep_for_debug
-        Path(self.temp_dir).mkdir(parents=True, exist_ok=True)
+            keep_for_debug = self._KEEP_FOR_DEBUG if _KEEP.get() is None else _KEEP.get()
+        self._keep = bool(custom_path or keep_for_debug)
+        if custom_path:
+            self.temp_dir = custom_path
+            Path(custom_path).mkdir(parents=True, exist_ok=True)
+        elif keep_for_debug:
+            self.temp_dir = _numbered_folder()
+        else:
+            self.temp_dir = tempfile.mkdtemp(prefix="tvm-")
+            TempDirectory.TEMPDIRS.add(self.temp_dir)
+
+    @classmethod
+    def remove_tempdirs(cls) -> None:
+        """Delete all folders that are to vanish; no more are made then."""
+        for folder in TempDirectory.TEMPDIRS or ():
+            shutil.rmtree(folder, ignore_errors=True)
+        TempDirectory.TEMPDIRS = None
 
     @classmethod
     @contextmanager
     def set_keep_for_debug(cls, set_to: bool = True) -> Iterator[None]:
         """Keep the folders that are made meanwhile."""
-        before = _KEEP_FOR_DEBUG.set(set_to)
+        before = _KEEP.set(set_to)
         try:
             yield
         finally:
-            _KEEP_FOR_DEBUG.reset(before)
+            _KEEP.reset(before)
 
     @property
     def path(self) -> Path:
@@ -57,8 +83,11 @@ class TempDirectory:
 
     def remove(self) -> None:
         """Delete the folder now."""
-        if not self._keep:
-            shutil.rmtree(self.temp_dir, ignore_errors=True)
+        if self._keep:
+            return
+        shutil.rmtree(self.temp_dir, ignore_errors=True)
+        if TempDirectory.TEMPDIRS is not None:
+            TempDirectory.TEMPDIRS.discard(self.temp_dir)
 
     def __del__(self) -> None:
         if shutil is not None and hasattr(self, "_keep"):
@@ -85,6 +114,21 @@ class TempDirectory:
     def listdir(self) -> list[str]:
         """The names of the files in the folder."""
         return sorted(entry.name for entry in self.path.iterdir())
+
+
+@cache
+def _debug_folder(process: int) -> tuple[str, Iterator[int]]:
+    """The folder of those that a process keeps, and their numbers."""
+    del process  # a forked one has a folder of its own
+    time = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    return tempfile.mkdtemp(prefix=f"{time}___"), count()
+
+
+def _numbered_folder() -> str:
+    parent, numbers = _debug_folder(os.getpid())
+    folder = Path(parent) / f"{next(numbers):05d}"
+    folder.mkdir()
+    return str(folder)
 
 
 def tempdir(custom_path: str | None = None, keep_for_debug: bool | None = None) -> TempDirectory:
