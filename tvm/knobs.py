@@ -109,6 +109,7 @@ CACHE_BYTES = Knob("TVM_CACHE_BYTES", int, 1 << 30, "largest size of the object 
 LIBRARY_PATH = Knob[Path | None](
     "TVM_LIBRARY_PATH", Path, None, "folder with libtvm_runtime.so, if not beside the package"
 )
+NDK_CC = Knob("TVM_NDK_CC", str, "", "the compiler of Android's NDK, for tvm.contrib.ndk")
 CXX = Knob("CXX", str, "", "the C++ compiler that export_library links with")
 TEST_DATA = Knob(
     "TEST_DATA_ROOT_PATH",

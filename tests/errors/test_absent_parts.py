@@ -7,6 +7,7 @@ import importlib
 import pytest
 
 from tests.errors.messages import refusal
+from tvm.error import TVMError
 from tvm.support.absent import explanation
 
 PARTS = [
@@ -42,7 +43,7 @@ def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead
         ("tvm.rpc", "connect", "export_library"),
         ("tvm.auto_scheduler", "TaskScheduler", "tvm.autotvm"),
         ("tvm.meta_schedule", "tune_tir", "tvm.autotvm"),
-        ("tvm.contrib.thrust", "can_use_thrust", "targets llvm and c"),
+        ("tvm.contrib.nvrtc", "compile", "targets llvm and c"),
         ("tvm.contrib.cuda_graph.cuda_graph_executor", "create", "targets llvm and c"),
     ],
 )
@@ -56,6 +57,35 @@ def test_parts_for_some_uses_are_imported_and_refused_there(
     assert refusal(lambda: getattr(module, name), AttributeError) == sentence
     for statement in (f"import {part}.{name}", f"from {part} import {name}"):
         assert refusal(lambda text=statement: exec(text), ModuleNotFoundError) == sentence
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "instead"),
+    [
+        ("tvm.contrib.cublas", "matmul", "targets llvm and c"),
+        ("tvm.contrib.cutlass", "finalize_modules", "targets llvm and c"),
+        ("tvm.contrib.coreml_runtime", "create", "executors"),
+        ("tvm.relay.op.contrib.tensorrt", "partition_for_tensorrt", "dnnl"),
+        ("tvm.relay.op.contrib", "partition_for_ethosn", "dnnl"),
+    ],
+)
+def test_functions_of_absent_libraries_refuse_to_be_called(
+    module: str, function: str, instead: str
+) -> None:
+    found = getattr(importlib.import_module(module), function)
+    text = refusal(lambda: found(None, axis=1), TVMError)
+    assert function in text and " is not in this release; " in text and instead in text
+
+
+def test_questions_about_absent_libraries_are_answered() -> None:
+    from tvm.contrib.target.vitis_ai import vitis_ai_available
+
+    from tvm.contrib import nnpack, thrust
+    from tvm.relay.op.contrib import ethosn, tensorrt
+
+    assert not thrust.can_use_thrust("llvm", "tvm.contrib.thrust.sort")
+    assert not nnpack.is_available() and not vitis_ai_available()
+    assert not ethosn.ethosn_available() and not tensorrt.is_tensorrt_runtime_enabled()
 
 
 @pytest.mark.parametrize("part", ["cudnn", "nvcc"])

@@ -2,7 +2,8 @@
 asks for it. ``import tvm.relax`` raises ModuleNotFoundError, ``tvm.relax`` AttributeError.
 
 Programs import some parts at their head and use them only on request, for a board or a device:
-``from tvm import rpc`` gives a module, and ``rpc.connect`` raises.
+``from tvm import rpc`` gives a module, and ``rpc.connect`` raises; the modules of
+`absent_helpers` have their functions too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+from tvm.support.absent_helpers import HELPERS, helper_functions
 
 _TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
 _GRAPHS = "relay is the language of graphs here"
@@ -30,10 +33,7 @@ _BOARDS = (
 )
 _ONNX = "models of this format are converted to ONNX first, which relay.frontend.from_onnx imports"
 
-_GPU_MODULES = """
-    cublas cublaslt cuda_graph curand cutlass hipblas miopen nvrtc rocblas rocm spirv_utils
-    thrust
-"""
+_GPU_MODULES = "cuda_graph curand nvrtc rocm spirv_utils"
 _FORMATS = (
     "caffe caffe2 coreml darknet keras mxnet oneflow paddlepaddle tensorflow tensorflow2 tflite"
 )
@@ -50,8 +50,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
         _GPU_MODULES: _DEVICES,
         "hexagon ethosu ethosn mrvl uma_hexagon": _DEVICES,
         "cuda_graph.cuda_graph_executor": _DEVICES,
-        "rpc xcode ndk": _REMOTE,
-        "coreml_runtime tflite_runtime": "models are run by this package's executors",
+        "rpc": _REMOTE,
     },
     "tvm.exec": {
         "rpc_server rpc_tracker rpc_proxy query_rpc_tracker autotvm_log_editor": _REMOTE,
@@ -69,10 +68,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
 # parts that raise where they are used, rather than where they are imported
 _IMPORTABLE = frozenset(
     ["tvm.auto_scheduler", "tvm.meta_schedule", "tvm.rpc"]
-    + [
-        f"tvm.contrib.{name}"
-        for name in f"{_GPU_MODULES} cuda_graph.cuda_graph_executor xcode ndk".split()
-    ]
+    + [f"tvm.contrib.{name}" for name in f"{_GPU_MODULES} cuda_graph.cuda_graph_executor".split()]
 )
 _SENTENCES = {
     f"{package}.{name}": instead
@@ -100,6 +96,8 @@ class _AbsentParts(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if fullname in HELPERS:
+            return ModuleSpec(fullname, self, is_package=HELPERS[fullname].is_package)
         if fullname in _IMPORTABLE:
             # a package, so that `from part import name` asks here for the name too
             return ModuleSpec(fullname, self, is_package=True)
@@ -111,6 +109,9 @@ class _AbsentParts(MetaPathFinder, Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
+        if module.__name__ in HELPERS:
+            module.__dict__.update(helper_functions(module.__name__))
+            return
         module.__doc__ = explanation(module.__name__)
         module.__dict__["__getattr__"] = partial(_refuse, module.__name__)
 

@@ -1,6 +1,20 @@
 """What external compilers take: tables of patterns, and operators with the attribute `target.<name>`."""
 
+import importlib as _importlib
+from typing import Any as _Any
+
+from tvm.support.absent_helpers import absent_compilers as _absent_compilers
+
 from . import dnnl, libtorch, register
 from .register import get_pattern_table, register_pattern_table
 
 __all__ = ["dnnl", "get_pattern_table", "libtorch", "register", "register_pattern_table"]
+
+
+def __getattr__(name: str) -> _Any:
+    """The modules of compilers that are not there, and their functions."""
+    for compiler, names in _absent_compilers().items():
+        if name == compiler or name in names:
+            module = _importlib.import_module(f"{__name__}.{compiler}")
+            return module if name == compiler else getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

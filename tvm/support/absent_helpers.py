@@ -1,0 +1,133 @@
+"""Modules of device libraries and external compilers that programs import at their head.
+
+Their functions are there and refuse to be called; questions such as ``can_use_thrust()`` are
+answered with False.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from tvm.error import TVMError
+
+_PROCESSORS = "code is generated for processors, by the targets llvm and c"
+_COMPILERS = (
+    "dnnl is the external compiler here, and others are added with "
+    "relay.op.contrib.register_pattern_table and tvm.register_func('relay.ext.<name>')"
+)
+_EXECUTORS = "models are run by this package's executors"
+
+
+@dataclass(frozen=True)
+class HelperModule:
+    """What a module of a library that is not there has."""
+
+    instead: str  # what there is instead
+    functions: str = ""  # names that refuse
+    questions: str = ""  # names that answer no
+    is_package: bool = False
+
+
+_COMPUTES = {
+    "cublas": "matmul batch_matmul",
+    "cublaslt": "matmul batch_matmul",
+    "hipblas": "matmul batch_matmul",
+    "miopen": "conv2d_forward softmax log_softmax",
+    "mps": "matmul conv2d",
+    "rocblas": "matmul batch_matmul",
+}
+_COMPILER_FUNCTIONS = {
+    "arm_compute_lib": HelperModule(
+        _COMPILERS,
+        "partition_for_arm_compute_lib arm_compute_lib_pattern_table",
+        "is_arm_compute_runtime_enabled",
+    ),
+    "bnns": HelperModule(_COMPILERS, "partition_for_bnns"),
+    "clml": HelperModule(
+        _COMPILERS,
+        "partition_for_clml preprocess_for_clml clml_sdk_version CLMLGenSrc",
+        "is_clml_runtime_enabled",
+    ),
+    "cmsisnn": HelperModule(_COMPILERS, "partition_for_cmsisnn pattern_table", "enabled"),
+    "coreml": HelperModule(_COMPILERS, "partition_for_coreml"),
+    "cublas": HelperModule(_COMPILERS, "partition_for_cublas pattern_table"),
+    "cudnn": HelperModule(_COMPILERS, "partition_for_cudnn pattern_table"),
+    "cutlass": HelperModule(_COMPILERS, "partition_for_cutlass"),
+    "ethosn": HelperModule(
+        _COMPILERS,
+        "partition_for_ethosn ConvertEquivalents InlineNonComputeIntensivePartitions",
+        "ethosn_available ethosn_api_version",
+    ),
+    "ethosu": HelperModule(_COMPILERS, "partition_for_ethosu pattern_table"),
+    "mrvl": HelperModule(_COMPILERS, "partition_for_mrvl mrvl_pattern_table"),
+    "tensorrt": HelperModule(
+        _COMPILERS,
+        "partition_for_tensorrt get_tensorrt_version get_tensorrt_use_implicit_batch_mode "
+        "prune_tensorrt_subgraphs",
+        "is_tensorrt_compiler_enabled is_tensorrt_runtime_enabled",
+    ),
+    "vitis_ai": HelperModule(_COMPILERS, "partition_for_vitis_ai annotation"),
+}
+HELPERS: dict[str, HelperModule] = {
+    **{f"tvm.contrib.{name}": HelperModule(_PROCESSORS, has) for name, has in _COMPUTES.items()},
+    "tvm.contrib.thrust": HelperModule(_PROCESSORS, questions="can_use_thrust can_use_rocthrust"),
+    "tvm.contrib.cutlass": HelperModule(
+        _PROCESSORS,
+        "finalize_modules finalize_modules_vm num_cutlass_partitions",
+        "has_cutlass",
+        is_package=True,
+    ),
+    "tvm.contrib.cutlass.build": HelperModule(
+        _PROCESSORS, "is_shape_valid_for_cutlass_matmul tune_cutlass_kernels"
+    ),
+    "tvm.contrib.nnpack": HelperModule(
+        _PROCESSORS,
+        "fully_connected_inference convolution_inference "
+        "convolution_inference_without_weight_transform convolution_inference_weight_transform",
+        "is_available",
+    ),
+    "tvm.contrib.coreml_runtime": HelperModule(_EXECUTORS, "create CoreMLModule"),
+    "tvm.contrib.tflite_runtime": HelperModule(_EXECUTORS, "create TFLiteModule"),
+    "tvm.contrib.mxnet": HelperModule(_EXECUTORS, "to_mxnet_func"),
+    "tvm.contrib.tf_op": HelperModule(_EXECUTORS, "OpModule TensorFunc"),
+    "tvm.contrib.target": HelperModule(_COMPILERS, is_package=True),
+    "tvm.contrib.target.coreml": HelperModule(_COMPILERS, "coreml_compiler CodegenCoreML"),
+    "tvm.contrib.target.vitis_ai": HelperModule(
+        _COMPILERS, "vitis_ai_compiler CodegenVitisAI", "vitis_ai_available"
+    ),
+    **{f"tvm.relay.op.contrib.{name}": has for name, has in _COMPILER_FUNCTIONS.items()},
+}
+
+
+def absent_compilers() -> dict[str, list[str]]:
+    """The external compilers that are not there, with the names of their functions."""
+    return {name: f"{has.functions} {has.questions}".split()
+            for name, has in _COMPILER_FUNCTIONS.items()}  # fmt: skip
+
+
+def helper_functions(path: str) -> dict[str, Callable[..., Any]]:
+    """The functions of a module in `HELPERS`, by name."""
+    has = HELPERS[path]
+    refusing = {name: _refusing(path, name, has.instead) for name in has.functions.split()}
+    return {**refusing, **{name: _no(path, name) for name in has.questions.split()}}
+
+
+def _refusing(path: str, name: str, instead: str) -> Callable[..., NoReturn]:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise TVMError(f"{path}.{name} is not in this release; {instead}")
+
+    return _named(refuse, path, name)
+
+
+def _no(path: str, name: str) -> Callable[..., bool]:
+    def answer(*_: Any, **__: Any) -> bool:
+        return False
+
+    return _named(answer, path, name)
+
+
+def _named(function: Callable[..., Any], path: str, name: str) -> Callable[..., Any]:
+    function.__module__, function.__name__, function.__qualname__ = path, name, name
+    return function
