@@ -129,9 +129,10 @@ def test_memory_pools_have_targets_and_numbers() -> None:
     assert pools_of() is None
     found = pools_of(
         "--workspace-pools=sram,flash", "--workspace-pools-targets=sram:llvm",
+        "--workspace-pools-targets=flash:llvm",
         "--workspace-pools-size-hint-bytes=sram:400,flash:500",
         "--workspace-pools-clock-frequency-hz=flash:70",
-        "--workspace-pools-burst-bytes=sram:llvm:8",
+        "--workspace-pools-target-burst-bytes=sram:llvm:8",
     )  # fmt: skip
     assert found is not None
     sram, flash = found.pools
@@ -152,3 +153,20 @@ def test_memory_pools_have_targets_and_numbers() -> None:
 def test_memory_pools_are_checked(argument: str, complaint: str) -> None:
     with pytest.raises(TVMCException, match=complaint):
         pools_of("--workspace-pools=sram", argument)
+
+
+def test_pools_require_targets_and_the_last_option_about_one_decides() -> None:
+    with pytest.raises(TVMCException, match="'sram' requires targets"):
+        pools_of("--workspace-pools=sram")
+    twice = ("--workspace-pools-targets=sram:llvm", "--workspace-pools-size-hint-bytes=sram:8")
+    found = pools_of("--workspace-pools=sram", *twice, *twice)
+    assert found is not None
+    assert len(found.pools[0].targets) == 1 and found.pools[0].size_hint_bytes == 8
+
+
+def test_lower_passes_are_named_as_in_python() -> None:
+    found = parse_configs(["tir.add_lower_pass=1,tir.transform.UnrollLoop"] * 2)
+    assert [phase for phase, _ in found["tir.add_lower_pass"]] == [1, 1]
+    assert [each.info.name for _, each in found["tir.add_lower_pass"]] == ["tir.UnrollLoop"] * 2
+    with pytest.raises(ModuleNotFoundError):
+        parse_configs(["tir.add_lower_pass=1,no.such.module.function"])

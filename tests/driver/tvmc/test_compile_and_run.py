@@ -17,7 +17,7 @@ from tests.system_tools import needs_tool
 from tvm.driver import tvmc
 from tvm.driver.tvmc.main import _main
 from tvm.driver.tvmc.model import TVMCResult
-from tvm.driver.tvmc.result_utils import get_top_results
+from tvm.driver.tvmc.result_utils import get_top_results, largest
 
 Image = tuple[str, np.ndarray]
 
@@ -29,7 +29,7 @@ def test_python_face_loads_compiles_and_runs(
     package = tvmc.compile(model, target="llvm", package_path=str(tmp_path / "m.tar"))
     result = tvmc.run(package, device="cpu", inputs={"data": image[1]})
     np.testing.assert_allclose(result.get_output("output_0"), expected, rtol=1e-4)
-    assert result.times is None and "output_0" in str(result)
+    assert result.times == [] and "output_0" in str(result)
 
 
 def test_command_line_compiles_and_runs(
@@ -82,6 +82,7 @@ def test_profile_names_the_kernels(onnx_file: str, tmp_path: Path, capsys) -> No
     ["--executor", "aot", "--module-name", "net", "--executor-aot-link-params", "1"],
     ["--executor-graph-link-params", "1"],
     ["--executor", "aot", "--workspace-pools", "small,large",
+     "--workspace-pools-targets", "small:llvm", "--workspace-pools-targets", "large:llvm",
      "--workspace-pools-size-hint-bytes", "small:4096"],
     ["--mixed-precision", "--mixed-precision-calculation-type", "float16",
      "--mixed-precision-acc-type", "float32"],
@@ -235,12 +236,14 @@ def test_inputs_may_have_any_name(options: list[str], tmp_path: Path) -> None:
 def test_print_top_looks_along_the_last_axis() -> None:
     def top(shape: tuple[int, ...], count: int) -> np.ndarray:
         scores = np.arange(np.prod(shape), dtype="float32").reshape(shape)
-        return get_top_results(TVMCResult({"output_0": scores}, None), count)
+        return largest(TVMCResult({"output_0": scores}, None), count)
 
     assert top((1, 4), 2).tolist() == top((4,), 2).tolist() == [[3, 2], [3, 2]]
     assert top((2, 4), 1).tolist() == [[[3], [3]], [[3], [7]]]
     assert top((1, 2, 1, 3), 9).tolist() == [[[2, 1, 0], [2, 1, 0]], [[2, 1, 0], [5, 4, 3]]]
     assert top((), 3).tolist() == [[0], [0]]
+    matrix = TVMCResult({"output_0": np.array([[1, 3], [5, 4]])}, None)
+    assert get_top_results(matrix, 1).tolist() == [[1], [3]]  # of the first row
 
 
 @pytest.mark.parametrize("executor", ["graph", "aot"])

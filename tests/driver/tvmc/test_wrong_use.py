@@ -45,7 +45,7 @@ Fails = Callable[..., str]
     (["--dump-code", "exe"], "--dump-code has the formats"),
     (["--dump-code", "c"], "--dump-code c"),
     (["--tuning-records", "log.json"], "no file of records log.json"),
-    (["--model-format", "tflite"], "invalid choice"),
+    (["--model-format", "tflite"], "convert them to ONNX"),
 ])  # fmt: skip
 def test_compile_refuses(
     options: list[str], part: str, onnx_file: str, tmp_path: Path, tvmc_fails: Fails

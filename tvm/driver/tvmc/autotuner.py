@@ -130,8 +130,7 @@ def drive_tune(args: argparse.Namespace) -> int:
     """Do what the arguments say."""
     if not args.target:
         raise TVMCException("--target is required, such as --target llvm")
-    if not Path(args.FILE).is_file():
-        raise TVMCException(f"Input file '{args.FILE}' doesn't exist, or is no file.")
+    frontends.check_file(args.FILE)
     tune_model(
         frontends.load_as_told(args),
         args.target,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tvm import autotvm, knobs
+from tvm import autotvm, knobs, relay
 from tvm.driver.tvmc import composite_target, frontends, pass_list, registry
 from tvm.driver.tvmc.autotuner import check_records
 from tvm.driver.tvmc.config_options import set_defaults
@@ -30,11 +30,10 @@ from tvm.driver.tvmc.workspace_pools import (
     workspace_pools_recombobulate,
 )
 from tvm.error import TVMError
+from tvm.ir import transform
 from tvm.ir.instrument import PassInstrument, PassPrintingInstrument, PassTimingInstrument
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.ir.transform import PassContext
-from tvm.relay import build_module, vm
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import ExecutorFactoryModule
 from tvm.relay.backend.graph_codegen import NeedsVirtualMachine
@@ -150,14 +149,18 @@ def drive_compile(args: argparse.Namespace) -> int:
     if not args.target:
         raise TVMCException("--target is required, such as --target llvm")
     with knobs.QUIET.scope(args.quiet or knobs.QUIET.value), progress() as step:
+        executor = registry.reconstruct_registry_entity(args, Executor)
+        runtime = registry.reconstruct_registry_entity(args, Runtime)
         step(f"importing {Path(args.FILE).name}")
         model = frontends.load_as_told(args)
         step(f"compiling {Path(args.FILE).name}")
-        _compile_as_told(model, args)
+        _compile_as_told(model, args, executor, runtime)
     return 0
 
 
-def _compile_as_told(model: TVMCModel, args: argparse.Namespace) -> None:
+def _compile_as_told(
+    model: TVMCModel, args: argparse.Namespace, executor: Executor, runtime: Runtime
+) -> None:
     additional = reconstruct_target_args(args)
     target, codegens = target_from_cli(args.target, additional)
     compile_model(
@@ -165,8 +168,8 @@ def _compile_as_told(model: TVMCModel, args: argparse.Namespace) -> None:
         args.target,
         workspace_pools=workspace_pools_recombobulate(args, [target], codegens),
         opt_level=args.opt_level,
-        executor=registry.reconstruct_registry_entity(args, Executor),
-        runtime=registry.reconstruct_registry_entity(args, Runtime),
+        executor=executor,
+        runtime=runtime,
         tuning_records=args.tuning_records,
         package_path=args.output,
         cross=args.cross_compiler or None,
@@ -262,7 +265,7 @@ def compile_model(
     -------
     TVMCPackage
     """
-    if not isinstance(tvmc_model, TVMCModel):
+    if not hasattr(tvmc_model, "export_package"):
         raise TVMCException(
             f"compile requires a TVMCModel, which tvmc.load(path) gives, got {tvmc_model!r}"
         )
@@ -273,15 +276,19 @@ def compile_model(
         add_tir_to_dumps(config, dumps)
     found, codegens = target_from_cli(target, additional_target_options)
     request = _Request(
-        Target(found, target_host) if target_host else found, codegens, executor,
+        Target(found, target_host) if target_host else found, executor,
         runtime or Runtime("cpp"), use_vm, mod_name, workspace_pools, output_format,
     )  # fmt: skip
     watching = _instruments(instruments, print_ir_before, print_ir_after)
-    context = PassContext(opt_level, None, disabled_pass or None, watching, config)
-    mod = apply_graph_transforms(tvmc_model.mod, transform_args)
+    partitions = _partitions(codegens, config)
+    context = transform.PassContext(
+        opt_level=opt_level, disabled_pass=disabled_pass or None, instruments=watching or None,
+        config=config,
+    )  # fmt: skip
     records = autotvm.apply_history_best(tuning_records) if tuning_records else nullcontext()
     with context, records, _pass_times(print_pass_times):
-        mod, built = _compiled(mod, tvmc_model.params, request, dump_offloads)
+        mod = apply_graph_transforms(tvmc_model.mod, transform_args)
+        mod, built = _compiled(mod, tvmc_model.params, request, partitions, dump_offloads)
     path = _export(tvmc_model, built, package_path, cross, cross_options, output_format)
     _fill_dumps(dumps, mod, built)
     save_dumps(Path(path).name, dumps, str(Path(path).parent))
@@ -293,7 +300,6 @@ class _Request:
     """What to build."""
 
     target: Target
-    codegens: Sequence[Mapping[str, Any]]  # what other code generators may take
     executor: Executor | None
     runtime: Runtime
     use_vm: bool
@@ -321,13 +327,20 @@ def _check_options(tuning_records: str | None, transform_args: Mapping[str, Any]
 
 
 def _compiled(
-    mod: IRModule, params: Mapping[str, Any], request: _Request, dump_offloads: str
+    mod: IRModule,
+    params: Mapping[str, Any],
+    request: _Request,
+    partitions: Sequence[Partition],
+    dump_offloads: str,
 ) -> tuple[IRModule, ExecutorFactoryModule | Executable]:
     """The module after its parts were given away, and what became of it."""
-    parts = _partitioned(mod, params, request.codegens)
+    open_input = "" if request.use_vm else _open_input(mod, params)
+    parts = mod
+    for partition in partitions:
+        parts = partition(parts, params)
     if dump_offloads:
         dump_operation_offloads(parts, mod, dump_offloads)
-    return parts, _build(parts, params, request)
+    return parts, _build(parts, params, request, open_input)
 
 
 def _dump_formats(dump_code: str | Sequence[str] | None) -> list[str]:
@@ -356,7 +369,7 @@ def _pass_times(wanted: bool) -> Iterator[None]:
         yield
         return
     timing = PassTimingInstrument()
-    context = PassContext.current()
+    context = transform.PassContext.current()
     context.instruments.append(timing)
     timing.enter_pass_ctx()
     yield
@@ -364,23 +377,34 @@ def _pass_times(wanted: bool) -> Iterator[None]:
     print(timing.render())
 
 
-def _partitioned(
-    mod: IRModule, params: Mapping[str, Any], codegens: Sequence[Mapping[str, Any]]
-) -> IRModule:
+Partition = Callable[[IRModule, Mapping[str, Any]], IRModule]
+
+
+def _partitions(codegens: Sequence[Mapping[str, Any]], config: dict[str, Any]) -> list[Partition]:
+    """What gives parts of a module away; options that are a pass's are put into ``config``."""
+    found = []
     for part in codegens:
-        partition = composite_target.get_codegen_by_target(part["name"])["pass_pipeline"]
+        codegen = composite_target.get_codegen_by_target(part["name"])
+        if codegen["config_key"] is not None:
+            config[codegen["config_key"]] = part["opts"]
+        found.append(_partition(codegen["pass_pipeline"], part))
+    return found
+
+
+def _partition(pipeline: Callable[..., IRModule], part: Mapping[str, Any]) -> Partition:
+    def partition(mod: IRModule, params: Mapping[str, Any]) -> IRModule:
         try:
-            mod = partition(mod, params, **part["opts"])
+            return pipeline(mod, params, **part["opts"])
         except TypeError as error:
             raise TVMCException(f'options of "{part["raw"]}": {error}') from None
-    return mod
+
+    return partition
 
 
 def _build(
-    mod: IRModule, params: Mapping[str, Any], request: _Request
+    mod: IRModule, params: Mapping[str, Any], request: _Request, reason: str
 ) -> ExecutorFactoryModule | Executable:
     try:
-        reason = "" if request.use_vm else _open_input(mod, params)
         if not reason or not request.allows_vm():
             return _built(mod, params, request, request.use_vm)
     except NeedsVirtualMachine as error:
@@ -432,9 +456,9 @@ def build(
     """Compile with what is current: a program of the virtual machine, or a model for an executor."""
     if use_vm:
         logger.debug("building for the virtual machine")
-        return vm.compile(mod, target=tvm_target, params=params)
+        return relay.vm.compile(mod, target=tvm_target, params=params)
     logger.debug("building for the executor %s", executor)
-    return build_module.build(
+    return relay.build(
         mod, target=tvm_target, executor=executor, runtime=runtime, params=params,
         mod_name=mod_name, workspace_memory_pools=workspace_pools,
     )  # fmt: skip

@@ -7,38 +7,46 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tvm.driver.tvmc.errors import TVMCException, near_or_all
+from tvm.relay.op import contrib
+from tvm.support.absent_helpers import absent_compilers
 
-_PACKAGE = "tvm.relay.op.contrib"
-# names on the command line that are no Python names
-_MODULES = {"compute-library": "arm_compute_lib"}
+# names on the command line that are not the module's with hyphens
+_NAMES = {"arm_compute_lib": "compute-library", "cmsisnn": "cmsis-nn", "ethosn": "ethos-n",
+          "ethosu": "ethos-u"}  # fmt: skip
+# modules of compilers that are called from Python alone
+_NOT_NAMED = ("coreml", "cublas", "cudnn", "cutlass", "tensorrt")
 
 
 def get_codegen_names() -> list[str]:
-    """The code generators there are."""
-    return sorted(_partitioners())
+    """The names of code generators; those of libraries that are not there refuse to partition."""
+    return sorted(_codegens())
 
 
 def get_codegen_by_target(name: str) -> Mapping[str, Any]:
-    """How a code generator takes its part of a model: ``{"pass_pipeline": partition_for_...}``."""
-    found = _partitioners()
+    """How a code generator takes its part of a model.
+
+    Returns
+    -------
+    ``pass_pipeline``, its ``partition_for_...``; and ``config_key``, the option of `PassContext` that
+    takes what is said behind its name on the command line, or None if the function takes it.
+    """
+    found = _codegens()
     if name not in found:
         raise TVMCException(f"{name} is not defined in TVMC: {near_or_all(name, found)}")
-    return {"config_key": None, "pass_pipeline": found[name]}
+    return found[name]
 
 
-def _partitioners() -> dict[str, Callable[..., Any]]:
-    try:
-        package = importlib.import_module(_PACKAGE)
-    except ImportError:
-        return {}
-    names = {module: name for name, module in _MODULES.items()}
-    found = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{_PACKAGE}.{info.name}")
-        if partition := getattr(module, f"partition_for_{info.name}", None):
-            found[names.get(info.name, info.name.replace("_", "-"))] = partition
+def _codegens() -> dict[str, Mapping[str, Any]]:
+    modules = [info.name for info in pkgutil.iter_modules(contrib.__path__)]
+    modules += [name for name in absent_compilers() if name not in _NOT_NAMED]
+    found: dict[str, Mapping[str, Any]] = {}
+    for name in modules:
+        module = importlib.import_module(f"{contrib.__name__}.{name}")
+        if partition := getattr(module, f"partition_for_{name}", None):
+            known_as = _NAMES.get(name, name.replace("_", "-"))
+            found[known_as] = {"config_key": None, "pass_pipeline": partition}
     return found

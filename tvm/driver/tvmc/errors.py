@@ -15,6 +15,10 @@ class TVMCImportError(TVMCException):
     """A package that reads a model's format is not installed; the message is its name."""
 
 
+class UnsupportedFormatError(TVMCImportError):
+    """Models of a format are not imported, whatever is installed; the message says what to do."""
+
+
 def near_or_all(name: str, known: Iterable[str]) -> str:
     """What a name may have meant: names like it, else all there are."""
     names = list(known)

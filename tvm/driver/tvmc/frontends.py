@@ -10,9 +10,14 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
-from tvm.driver.tvmc.errors import TVMCException, TVMCImportError, near_or_all
+from tvm.driver.tvmc.errors import (
+    TVMCException,
+    TVMCImportError,
+    UnsupportedFormatError,
+    near_or_all,
+)
 from tvm.driver.tvmc.model import TVMCModel
 from tvm.driver.tvmc.shape_parser import parse_shape_string
 from tvm.error import TVMError
@@ -25,13 +30,15 @@ logger = logging.getLogger("TVMC")
 Shapes = Mapping[str, Sequence[Any]]
 Loaded = tuple[IRModule, dict[str, NDArray]]
 
-# formats of classic releases, by their suffixes
-_OTHER_FORMATS = {"h5": "keras", "keras": "keras", "pb": "tensorflow", "tflite": "tflite",
-                  "pdmodel": "paddle"}  # fmt: skip
+
+class InputFileNotFoundError(TVMCException, FileNotFoundError):
+    """There is no file of a model under that path."""
 
 
 class Frontend(ABC):
     """The importer of one format."""
+
+    needs: ClassVar[tuple[str, ...]] = ()  # packages
 
     @staticmethod
     @abstractmethod
@@ -42,6 +49,11 @@ class Frontend(ABC):
     @abstractmethod
     def suffixes() -> list[str]:
         """The suffixes of its files."""
+
+    def check_packages(self) -> None:
+        """Refuse a format without the packages that its importer needs."""
+        for package in self.needs:
+            lazy_import(package)
 
     @abstractmethod
     def load(self, path: str, shape_dict: Shapes | None = None, **kwargs: Any) -> Loaded:
@@ -60,11 +72,13 @@ def lazy_import(pkg_name: str, from_pkg_name: str | None = None, hide_stderr: bo
     try:
         return importlib.import_module(pkg_name, package=from_pkg_name)
     except ImportError:
-        raise TVMCImportError(pkg_name.partition(".")[0]) from None
+        raise TVMCImportError(pkg_name) from None
 
 
 class OnnxFrontend(Frontend):
     """ONNX models."""
+
+    needs = ("onnx",)
 
     @staticmethod
     def name() -> str:
@@ -75,13 +89,14 @@ class OnnxFrontend(Frontend):
         return ["onnx"]
 
     def load(self, path: str, shape_dict: Shapes | None = None, **kwargs: Any) -> Loaded:
-        lazy_import("onnx")
         loaded: Loaded = frontend.from_onnx(path, shape=shape_dict, **kwargs)
         return loaded
 
 
 class PyTorchFrontend(Frontend):
     """PyTorch: TorchScript files (``torch.jit.save``) and exported programs (``torch.export.save``)."""
+
+    needs = ("torch",)
 
     @staticmethod
     def name() -> str:
@@ -175,7 +190,79 @@ def _check_shapes(mod: IRModule, shapes: Shapes) -> None:
             raise TVMCException(f"the input {name!r} has the shape {found}, got {list(shape)}")
 
 
-ALL_FRONTENDS: tuple[type[Frontend], ...] = (OnnxFrontend, PyTorchFrontend, RelayFrontend)
+class _ConvertedFrontend(Frontend):
+    """A format that has to be converted to ONNX first."""
+
+    def check_packages(self) -> NoReturn:
+        raise UnsupportedFormatError(
+            f"models of {self.name()} cannot be imported yet, with {self.needs[0]} or without it: "
+            "convert them to ONNX"
+        )
+
+    def load(self, path: str, shape_dict: Shapes | None = None, **kwargs: Any) -> NoReturn:
+        self.check_packages()
+
+
+class KerasFrontend(_ConvertedFrontend):
+    """Keras models."""
+
+    needs = ("tensorflow",)
+
+    @staticmethod
+    def name() -> str:
+        return "keras"
+
+    @staticmethod
+    def suffixes() -> list[str]:
+        return ["h5", "keras"]
+
+
+class TensorflowFrontend(_ConvertedFrontend):
+    """Frozen graphs of TensorFlow."""
+
+    needs = ("tensorflow",)
+
+    @staticmethod
+    def name() -> str:
+        return "pb"
+
+    @staticmethod
+    def suffixes() -> list[str]:
+        return ["pb"]
+
+
+class TFLiteFrontend(_ConvertedFrontend):
+    """TensorFlow Lite models."""
+
+    needs = ("tflite.Model",)
+
+    @staticmethod
+    def name() -> str:
+        return "tflite"
+
+    @staticmethod
+    def suffixes() -> list[str]:
+        return ["tflite"]
+
+
+class PaddleFrontend(_ConvertedFrontend):
+    """PaddlePaddle models."""
+
+    needs = ("paddle",)
+
+    @staticmethod
+    def name() -> str:
+        return "paddle"
+
+    @staticmethod
+    def suffixes() -> list[str]:
+        return ["pdmodel"]
+
+
+ALL_FRONTENDS: tuple[type[Frontend], ...] = (
+    OnnxFrontend, PyTorchFrontend, RelayFrontend, KerasFrontend, TensorflowFrontend,
+    TFLiteFrontend, PaddleFrontend,
+)  # fmt: skip
 
 
 def get_frontend_names() -> list[str]:
@@ -199,10 +286,6 @@ def guess_frontend(path: str) -> Frontend:
     for each in ALL_FRONTENDS:
         if suffix in each.suffixes():
             return each()
-    if suffix in _OTHER_FORMATS:
-        raise TVMCException(
-            f"models of {_OTHER_FORMATS[suffix]} cannot be imported yet: convert {path} to ONNX"
-        )
     raise TVMCException(
         f"failed to infer the model format of {path} from its suffix. "
         f"Please specify --model-format: {', '.join(get_frontend_names())}"
@@ -234,8 +317,17 @@ def add_fallback_arg(parser: argparse.ArgumentParser) -> None:
 
 def load_as_told(args: argparse.Namespace) -> TVMCModel:
     """The model that the arguments name."""
+    check_file(args.FILE)
     options = {"fallback": True} if args.fallback else {}
     return load_model(args.FILE, args.model_format, args.input_shapes, **options)
+
+
+def check_file(path: str) -> None:
+    """Refuse what is no file."""
+    if not Path(path).is_file():
+        raise InputFileNotFoundError(
+            f"Input file '{path}' doesn't exist, is a broken symbolic link, or a directory."
+        )
 
 
 def load_model(
@@ -259,8 +351,8 @@ def load_model(
     """
     path = str(path)
     importer = get_frontend_by_name(model_format) if model_format else guess_frontend(path)
-    if not Path(path).is_file():
-        raise TVMCException(f"Input file {path} doesn't exist or is not a file")
+    importer.check_packages()
+    check_file(path)
     logger.debug("importing %s with %s", path, importer.name())
     try:
         mod, params = importer.load(path, shape_dict, **kwargs)

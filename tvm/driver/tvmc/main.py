@@ -16,7 +16,11 @@ from tvm.driver.tvmc.config_options import (
     convert_config_json_to_cli,
     read_and_convert_json_into_dict,
 )
-from tvm.driver.tvmc.errors import TVMCException, TVMCImportError
+from tvm.driver.tvmc.errors import (
+    TVMCException,
+    TVMCImportError,
+    UnsupportedFormatError,
+)
 from tvm.error import TVMError, install_hint, or_near
 
 # what makes the parser of each command
@@ -75,6 +79,8 @@ def _main(argv: Sequence[str]) -> int:
 def _run(args: argparse.Namespace) -> int:
     try:
         return int(args.func(args) or 0)
+    except UnsupportedFormatError as error:
+        return _complain(error)
     except TVMCImportError as error:
         sys.stderr.write(f"Package {error} is not installed. Hint: {install_hint(str(error))}\n")
         return _NOT_INSTALLED

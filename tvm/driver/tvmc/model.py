@@ -420,7 +420,7 @@ class TVMCResult:
     outputs : dict of str to ndarray
         The outputs: output_0, output_1, ...
     times : BenchmarkResult
-        How long it took, if that was measured.
+        How long it took; None or an empty list if that was not measured.
     conditions : RunConditions, optional
         What it ran on, and with which inputs.
     """
@@ -428,7 +428,7 @@ class TVMCResult:
     def __init__(
         self,
         outputs: Mapping[str, np.ndarray[Any, Any]] | None,
-        times: BenchmarkResult | None,
+        times: BenchmarkResult | Sequence[float] | None,
         conditions: RunConditions | None = None,
     ) -> None:
         self.outputs = dict(outputs or {})
@@ -437,7 +437,7 @@ class TVMCResult:
 
     def format_times(self) -> str:
         """A table of the times."""
-        return "" if self.times is None else str(self.times)
+        return str(self.times) if self.times else ""
 
     def get_output(self, name: str) -> np.ndarray[Any, Any]:
         """The output of that name, or of the name that the imported model gave it."""

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.driver.tvmc.errors import TVMCException, near_or_all
-from tvm.ir.transform import PassContext
+from tvm.ir.transform import Pass, PassContext
 
 _TRUTH = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}
 
 
+class NoSuchModuleError(TVMCException, ModuleNotFoundError):
+    """There is no module that an option names."""
+
+
 def load_function(full_name: str) -> Callable[..., Any]:
-    """The function of that dotted name, such as ``my_package.passes.AddTimers``."""
+    """The function of that dotted name: ``my_package.passes.AddTimers``, ``tir.transform.UnrollLoop``."""
     module_name, _, name = full_name.rpartition(".")
+    prefix = "tvm." if module_name.startswith(("tir.", "relay.")) else ""
     try:
-        found: Callable[..., Any] = getattr(importlib.import_module(module_name), name)
+        found: Callable[..., Any] = getattr(importlib.import_module(prefix + module_name), name)
+    except ModuleNotFoundError as error:
+        raise NoSuchModuleError(f"there is no function {full_name!r}: {error}") from None
     except (ImportError, ValueError, AttributeError) as error:
         raise TVMCException(f"there is no function {full_name!r}: {error}") from None
     if not callable(found):
@@ -51,13 +59,26 @@ def _lower_passes(name: str, value: str) -> list[tuple[int, Any]]:
             f"The value for the pass config {name} must be a list of phases and passes: "
             f'"1,my.passes.Check,2,my.passes.Trace", got {value!r}'
         )
-    phases, names = parts[::2], parts[1::2]
+    phases, names = [phase.strip() for phase in parts[::2]], parts[1::2]
     if wrong := [phase for phase in phases if phase not in ("0", "1", "2", "3")]:
         raise TVMCException(f"{name} has the phases 0 to 3, got {wrong[0]!r}")
     return [
-        (int(phase), load_function(full_name))
+        (int(phase), _as_pass(load_function(full_name.strip())))
         for phase, full_name in zip(phases, names, strict=True)
     ]
+
+
+def _as_pass(found: Callable[..., Any]) -> Callable[..., Any]:
+    """A pass, or a function from module to module; what needs no argument is called to give one."""
+    if isinstance(found, Pass):
+        return found
+    required = [
+        param
+        for param in inspect.signature(found).parameters.values()
+        if param.default is param.empty
+        and param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)
+    ]
+    return found if required else found()  # type: ignore[no-any-return]
 
 
 def _record(name: str, value: str, config_type: str) -> dict[str, Any]:
@@ -81,7 +102,7 @@ def parse_configs(input_configs: Sequence[str] | None) -> dict[str, Any]:
         Such as ``["tir.disable_vectorize=1"]``.
     """
     known = PassContext.list_configs()
-    found = {}
+    found: dict[str, Any] = {}
     for config in input_configs or ():
         name, equals, value = (part.strip() for part in config.partition("="))
         if not equals or not name or not value:
@@ -90,5 +111,7 @@ def parse_configs(input_configs: Sequence[str] | None) -> dict[str, Any]:
             raise TVMCException(
                 f'Configuration "{name}" is not defined in TVM. {near_or_all(name, known)}'
             )
-        found[name] = get_pass_config_value(name, value, known[name]["type"])
+        parsed = get_pass_config_value(name, value, known[name]["type"])
+        # lists grow with each option; of other values the last one holds
+        found[name] = [*found.get(name, ()), *parsed] if isinstance(parsed, list) else parsed
     return found

@@ -34,7 +34,8 @@ def generate_registry_args(
     flag = title.lower()
     names = registry.list_registered()
     parser.add_argument(
-        f"--{flag}", help=f"{flag} to compile the model for ({default})", choices=names,
+        f"--{flag}", metavar=flag.upper(),
+        help=f"{flag} to compile the model for: {', '.join(names)} ({default})",
         default=str(default) if default is not None else None,
     )  # fmt: skip
     for name in names:

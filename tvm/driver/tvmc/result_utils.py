@@ -10,6 +10,18 @@ from tvm.driver.tvmc.model import TVMCResult
 
 
 def get_top_results(result: TVMCResult, max_results: int) -> np.ndarray[Any, Any]:
+    """Places and values of the largest elements of the first output; of a matrix, those of its first row.
+
+    Returns
+    -------
+    A matrix of two rows: the places, and the values in descending order.
+    """
+    scores = np.atleast_1d(result.outputs["output_0"])
+    first = scores[:1] if scores.ndim == 2 else scores
+    return largest(TVMCResult({"output_0": first}, None), max_results)
+
+
+def largest(result: TVMCResult, max_results: int) -> np.ndarray[Any, Any]:
     """Places along the last axis and values of the largest elements of the first output.
 
     Returns

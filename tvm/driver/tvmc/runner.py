@@ -18,13 +18,13 @@ from tvm.driver.tvmc.inputs import get_input_info as get_input_info
 from tvm.driver.tvmc.inputs import make_inputs_dict as make_inputs_dict
 from tvm.driver.tvmc.messages import add_quiet_arg, tell
 from tvm.driver.tvmc.model import TVMCPackage, TVMCResult
-from tvm.driver.tvmc.result_utils import get_top_results
+from tvm.driver.tvmc.result_utils import largest
 from tvm.driver.tvmc.run_report import RunConditions, run_report, type_text
 from tvm.driver.tvmc.sessions import FACTORIES, SESSIONS, Session
 from tvm.driver.tvmc.shape_parser import parse_shape_string
 from tvm.error import TVMError
 from tvm.runtime.device import device as make_device
-from tvm.runtime.module import load_module
+from tvm.runtime.module import BenchmarkResult, load_module
 
 logger = logging.getLogger("TVMC")
 
@@ -117,7 +117,7 @@ def _run_as_told(args: argparse.Namespace) -> int:
     if args.print_time:
         print(result.format_times())
     if args.print_top:
-        print(get_top_results(result, args.print_top))
+        print(largest(result, args.print_top))
     if args.outputs:
         result.save(args.outputs)
         tell(f"  written to {args.outputs}")
@@ -192,8 +192,10 @@ def run_module(
         with knobs.STRICT_INPUTS.scope(True):
             if profile:
                 print(session.profile().table(wide=wide))
-            times = session.measure(repeat, number, end_to_end) if benchmark else None
-            if times is None:
+            times: BenchmarkResult | list[float] = []  # empty: not measured
+            if benchmark:
+                times = session.measure(repeat, number, end_to_end)
+            else:
                 session.run()
         outputs = {f"output_{i}": value.numpy() for i, value in enumerate(session.outputs())}
     except (TVMError, ValueError, TypeError) as error:

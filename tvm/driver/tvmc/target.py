@@ -100,13 +100,7 @@ def _parse_part(tokens: Sequence[str]) -> dict[str, Any]:
     name, *options = tokens
     if name.startswith("-"):
         raise TVMCException(f"a target starts with its kind, got {' '.join(tokens)!r}")
-    codegens = composite_target.get_codegen_names()
     is_ours = name in Target.list_kinds() or name in list_tags()
-    if not is_ours and name not in codegens:
-        raise TVMCException(
-            f'target kind "{name}" is not defined: '
-            + (suggest(name, list_tags()) or near_or_all(name, [*Target.list_kinds(), *codegens]))
-        )
     opts = {}
     for option in options:
         if not option.startswith("-"):
@@ -126,6 +120,7 @@ def validate_targets(
     if len(set(names)) != len(names):
         raise TVMCException(f"Duplicate target kinds are not allowed, got {', '.join(names)}")
     if not parse_targets or not parse_targets[-1]["is_tvm_target"]:
+        _check_is_known(names[-1] if names else "")
         raise TVMCException(
             "The last target needs to be a TVM target, such as llvm, got " + ", ".join(names)
         )
@@ -140,6 +135,16 @@ def validate_targets(
             raise TVMCException(
                 f"Passed --target-{kind}-{option} but did not specify {kind} target"
             )
+
+
+def _check_is_known(name: str) -> None:
+    """Refuse a name that is none of a target or a code generator."""
+    codegens = composite_target.get_codegen_names()
+    if name not in codegens:
+        raise TVMCException(
+            f'target kind "{name}" is not defined: '
+            + (suggest(name, list_tags()) or near_or_all(name, [*Target.list_kinds(), *codegens]))
+        )
 
 
 def _kind_of(part: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any
 
@@ -122,10 +123,16 @@ def convert_graph_layout(
 
 def _applied(mod: IRModule, passes: Sequence[Any], what: str) -> IRModule:
     try:
-        with PassContext(opt_level=3):
+        with _all_levels():
             return Sequential(list(passes))(mod)
     except TVMError as error:
         raise TVMCException(f"Error converting to {what}: {error}") from error
+
+
+def _all_levels() -> AbstractContextManager[Any]:
+    """A context in which passes that were asked for run, whatever the level around."""
+    is_enough = PassContext.current().opt_level >= 3
+    return nullcontext() if is_enough else PassContext(opt_level=3)
 
 
 def apply_graph_transforms(mod: IRModule, args: Mapping[str, Any] | None) -> IRModule:

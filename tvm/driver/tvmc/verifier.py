@@ -99,8 +99,7 @@ def drive_verify(args: argparse.Namespace) -> int:
     """Do what the arguments say."""
     frontends.lazy_import("onnx")
     _check_format(args.FILE)
-    if not Path(args.FILE).is_file():
-        raise TVMCException(f"Input file {args.FILE} doesn't exist or is not a file")
+    frontends.check_file(args.FILE)
     target, codegens = target_from_cli(args.target, reconstruct_target_args(args))
     if codegens:
         raise TVMCException("verify compiles for one target, without other code generators")

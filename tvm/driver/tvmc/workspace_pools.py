@@ -30,14 +30,14 @@ def generate_workspace_pools_args(parser: argparse.ArgumentParser) -> None:
     group.add_argument(_FLAG, metavar="POOL,...", help="the pools' names, the preferred ones first")
     group.add_argument(
         f"{_FLAG}-targets", action="append", metavar="POOL:TARGET,...",
-        help="kinds of targets that reach a pool (default: all)",
+        help="kinds of targets that reach a pool; each pool requires some",
     )  # fmt: skip
     for name, text in _NUMBERS.items():
         group.add_argument(
             f"{_FLAG}-{name}", action="append", metavar="POOL:N,...", help=text
         )  # fmt: skip
     group.add_argument(
-        f"{_FLAG}-burst-bytes", action="append", metavar="POOL:TARGET:N,...",
+        f"{_FLAG}-target-burst-bytes", action="append", metavar="POOL:TARGET:N,...",
         help="bytes that a target moves to or from a pool at once",
     )  # fmt: skip
 
@@ -57,16 +57,21 @@ def workspace_pools_recombobulate(
         Code generators beside the targets, whose names stand for targets too.
     """
     values = {name: getattr(parsed, f"workspace_pools_{name.replace('-', '_')}", None) or []
-              for name in ("targets", "burst-bytes", *_NUMBERS)}  # fmt: skip
+              for name in ("targets", "target-burst-bytes", *_NUMBERS)}  # fmt: skip
     names = [part.strip() for part in (parsed.workspace_pools or "").split(",") if part.strip()]
     reach = _targets_by_pool(values["targets"], names, _by_kind(targets, extra_target))
     numbers = {name: _numbers(name, values[name], names) for name in _NUMBERS}
-    bursts = _bursts(values["burst-bytes"], names, _by_kind(targets, extra_target))
+    bursts = _bursts(values["target-burst-bytes"], names, _by_kind(targets, extra_target))
     if not names:
         return None
+    if unreached := [pool for pool in names if pool not in reach]:
+        raise TVMCException(
+            f"the pool {unreached[0]!r} requires targets: {_FLAG}-targets {unreached[0]}:"
+            + ",".join(_by_kind(targets, extra_target))
+        )
     return WorkspaceMemoryPools(tuple([
         WorkspacePoolInfo(
-            pool, reach.get(pool, list(targets)),
+            pool, reach[pool],
             PoolInfoProperties(
                 **{name.replace("-", "_"): of_pool[pool]
                    for name, of_pool in numbers.items() if pool in of_pool},
@@ -113,8 +118,10 @@ def _targets_by_pool(
     found: dict[str, list[Target]] = {}
     for text in given:
         pool, _, kinds = text.partition(":")
-        listed = found.setdefault(_checked_pool("targets", text, pool, names), [])
-        listed += [_checked_target("targets", kind.strip(), known) for kind in kinds.split(",")]
+        # the last option about a pool decides
+        found[_checked_pool("targets", text, pool, names)] = [
+            _checked_target("targets", kind.strip(), known) for kind in kinds.split(",")
+        ]
     return found
 
 
@@ -129,7 +136,7 @@ def _numbers(option: str, given: Sequence[str], names: Sequence[str]) -> dict[st
 def _bursts(
     given: Sequence[str], names: Sequence[str], known: Mapping[str, Target]
 ) -> dict[str, dict[Target, int]]:
-    option = "burst-bytes"
+    option = "target-burst-bytes"
     found: dict[str, dict[Target, int]] = {}
     for text in [part for item in given for part in item.split(",")]:
         pool, _, rest = text.partition(":")
