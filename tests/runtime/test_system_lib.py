@@ -114,3 +114,31 @@ def test_system_libraries_need_no_compiler(tmp_path: Path) -> None:
 def _link_without_compiler(output: str, objects: list[str], options: list[str]) -> None:
     assert options == []
     link_shared(output, objects)
+
+
+class FunctionRegistry(ctypes.Structure):
+    """As the classic runtime in C declares it."""
+
+    _fields_ = (("names", ctypes.c_void_p), ("functions", ctypes.POINTER(ctypes.c_void_p)))
+
+
+class RegistryModule(ctypes.Structure):
+    """As the classic runtime in C declares it."""
+
+    _fields_ = (("registry", ctypes.POINTER(FunctionRegistry)),)
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_the_classic_runtime_in_c_finds_a_table_of_functions(target: str, tmp_path: Path) -> None:
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i] + 1, name="B")
+    runtime = Runtime("crt", {"system-lib": True})
+    module = tvm.build(te.create_schedule(b.op), [a, b], target, runtime=runtime, name="inc")
+    path = str(tmp_path / "lib.so")
+    module.export_library(path)
+    library = ctypes.CDLL(path)
+    library.TVMSystemLibEntryPoint.restype = ctypes.POINTER(RegistryModule)
+    registry = library.TVMSystemLibEntryPoint().contents.registry.contents
+    names = ctypes.string_at(registry.names, 64).split(b"\0\0")[0]
+    assert names[:2] == b"\x01\x00" and names[2:].split(b"\0")[0] == b"inc"
+    assert registry.functions[0] == ctypes.cast(library.inc, ctypes.c_void_p).value

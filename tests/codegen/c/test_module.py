@@ -370,8 +370,8 @@ def test_constants_are_aligned_as_the_target_says() -> None:
         return tir.AllocateConst(data, "float32", [2], tvm.nd.array(np.ones(2, "float32")), store)
 
     func = flat_function(body, tir.decl_buffer((4,), "float32", "B"))
-    text = tvm.build(func, target="c -constants-byte-alignment=16").get_source()
-    assert "static const TVM_ALIGNED(16) float tvm_constant[] = {\n  1.0f, 1.0f\n};" in text
+    text = tvm.build(func, target="c -constants-byte-alignment=32").get_source()
+    assert "aligned(32))) tvm_constant_0[2] = {\n  0x1p+0f, 0x1p+0f\n};" in text
 
 
 def test_data_wraps_around_in_conditions_and_bindings() -> None:
@@ -407,3 +407,28 @@ def test_text_of_repeated_divisions_is_written_once() -> None:
     inner = (i - 5) // -2 // -2 % -2
     np.testing.assert_array_equal(given.numpy()[0:16:2], (inner * -2 + inner) // -2)
     np.testing.assert_array_equal(given.numpy()[1:16:2], inner)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int32", "int64", "uint32", "uint64", "float32", "float64"]
+)
+def test_constants_keep_every_bit(dtype: str) -> None:
+    limits = np.iinfo(dtype) if "int" in dtype else np.finfo(dtype)
+    values = np.array([limits.min, limits.max, 0, 1], dtype)
+    if "float" in dtype:
+        values = np.append(values, np.array([np.nan, np.inf, -np.inf, -0.0, limits.tiny], dtype))
+    data = tir.Var("data", tvm.ir.PointerType(tvm.ir.PrimType(dtype)))
+    table = tir.decl_buffer(values.shape, dtype, "table", data=data)
+
+    def body(b: tir.Buffer) -> tir.Stmt:
+        i = tir.Var("i", "int32")
+        copy = tir.BufferStore(b, tir.BufferLoad(table, [i]), [i])
+        loop = tir.For(i, 0, len(values), tir.ForKind.SERIAL, copy)
+        return tir.AllocateConst(data, dtype, values.shape, tvm.nd.array(values), loop)
+
+    flat = flat_function(body, tir.decl_buffer(values.shape, dtype, "B"))
+    text = tvm.build(flat, target="c").get_source()
+    assert '__attribute__((section(".rodata.tvm"), aligned(16)))' in text
+    out = tvm.nd.empty(values.shape, dtype)
+    build_c(flat)(out)
+    np.testing.assert_array_equal(out.numpy().view("uint8"), values.view("uint8"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.codegen.llvm.system_lib import system_lib_prefix
+from tvm.codegen.llvm.system_lib import ENTRY_POINT, system_lib_prefix
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.runtime.csource import csource_module
@@ -32,7 +32,7 @@ def build_c(mod: IRModule, target: Target) -> Module:
         if value & (value - 1):
             raise TVMError(f"target c needs a power of two as -{option}, got {value}")
     default = Alignment()
-    alignment = Alignment(given[0] or default.constants, given[1] or default.memory)
+    alignment = Alignment(given[0], given[1] or default.memory)
     writer = write_module(mod, alignment)
     text = writer.text(str(target), is_linked)
     if prefix is not None:
@@ -49,6 +49,34 @@ def registration(symbols: Sequence[str]) -> str:
             "__attribute__((constructor)) static void tvm_register_functions(void) {",
             *calls,
             "}",
+            *_function_registry(symbols),
             "",
         ]
     )
+
+
+_REGISTRY = """\
+struct tvm_function_registry {
+  const char* names;
+  const TVMBackendPackedCFunc* functions;
+};
+struct tvm_module {
+  const struct tvm_function_registry* registry;
+};
+"""
+
+
+def _function_registry(symbols: Sequence[str]) -> list[str]:
+    """The table of functions in which the classic runtime in C looks, and what gives it."""
+    count = len(symbols).to_bytes(2, "little")
+    names = "".join([f"\\{byte:03o}" for byte in count] + [f"{name}\\000" for name in symbols])
+    pointers = ",\n  ".join([f"(TVMBackendPackedCFunc){name}" for name in symbols]) or "NULL"
+    module = f"const struct tvm_module* {ENTRY_POINT}(void)"
+    return [
+        _REGISTRY,
+        f"static const TVMBackendPackedCFunc tvm_functions[] = {{\n  {pointers}\n}};",
+        f'static const struct tvm_function_registry tvm_registry = {{"{names}", tvm_functions}};',
+        "static const struct tvm_module tvm_this_module = {&tvm_registry};",
+        *["#ifdef __cplusplus", 'extern "C"', "#endif", f"TVM_DLL TVM_WEAK {module};"],
+        f"{module} {{\n  return &tvm_this_module;\n}}",
+    ]

@@ -7,9 +7,10 @@ from typing import Any
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
+from tvm.ir.visitor import Visitor
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Var
-from tvm.tir.stmt import BufferStore
+from tvm.tir.stmt import BufferStore, DeclBuffer, Stmt
 
 from .arithmetic import bare
 from .types import TYPES
@@ -167,3 +168,24 @@ def loads_in(node: PrimExpr) -> list[BufferLoad]:
 def is_free_of_loads(node: PrimExpr) -> bool:
     """Whether an expression reads no memory."""
     return not loads_in(node)
+
+
+class _Mentions(Visitor):
+    """Finds a variable where it is more than the memory of a buffer."""
+
+    def __init__(self, var: Var) -> None:
+        self.var = var
+        self.is_found = False
+
+    def visit_var(self, var: Var) -> None:
+        self.is_found |= var is self.var
+
+    def visit_decl_buffer(self, stmt: DeclBuffer) -> None:
+        self.visit(stmt.body)
+
+
+def is_mentioned(var: Var, body: Stmt) -> bool:
+    """Whether a pointer is used otherwise than by loads and stores: others may get it."""
+    finder = _Mentions(var)
+    finder.visit(body)
+    return finder.is_found

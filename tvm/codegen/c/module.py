@@ -22,7 +22,7 @@ from .helpers import HELPERS
 from .model_metadata import model_metadata_text
 from .names import DECLARED, identifier, is_plain, is_symbol
 from .statements import FunctionWriter
-from .types import TYPES, float_texts, integer_text, string_text
+from .types import TYPES, array_texts, string_text
 
 # functions of the runtime that generated code calls, through pointers that the loader fills
 _SLOTS = {
@@ -79,11 +79,21 @@ _PRELUDE = """\
 """
 
 
+_CONSTANTS = """\
+#if !defined(__GNUC__)
+#define __attribute__(attributes)
+#elif defined(__APPLE__)
+#define section(name) unused /* its object files name sections otherwise */
+#endif
+"""
+_CONSTANT_ALIGNMENT = 16
+
+
 @dataclass(frozen=True, slots=True)
 class Alignment:
     """At multiples of how many bytes memory starts."""
 
-    constants: int = 64
+    constants: int = 0  # 0: what those who read them need
     memory: int = 64
 
 
@@ -243,23 +253,21 @@ class ModuleWriter:
             self.functions.append(f"{before}{found}{after}")
         return found
 
-    def constant_array(self, data: Any, dtype: DType) -> str:
-        """Constant data in memory."""
+    def constant_array(self, data: Any, dtype: DType, is_argument: bool) -> str:
+        """Constant data in memory, in a section that linker scripts can place.
+
+        Kernels of other modules that take it as an argument ask for the alignment of arrays.
+        """
         type_ = TYPES[dtype.element]
-        name = self._static_name("constant")
-        values = data.numpy().reshape(-1)
-        if type_.kind == "float":
-            items = float_texts(dtype, values)
-        elif type_.kind == "narrow":
-            items = [hex(value) for value in values.view(f"uint{type_.bits}")]
-        else:
-            plain = dtype.element if type_.kind != "bool" else _UINT8
-            items = [integer_text(plain, int(value)) for value in values]
-        lines = [", ".join(items[i : i + 12]) for i in range(0, len(items), 12)] or ["0"]
+        name = self._static_name(f"constant_{len(self._constants)}")
+        items = array_texts(dtype, data.numpy().reshape(-1)) or ["0"]
+        lines = [", ".join(items[i : i + 12]) for i in range(0, len(items), 12)]
         text = ",\n  ".join(lines)
+        given = self.alignment.constants
+        alignment = given or (self.alignment.memory if is_argument else _CONSTANT_ALIGNMENT)
+        place = f'__attribute__((section(".rodata.tvm"), aligned({alignment})))'
         self._constants.append(
-            f"static const TVM_ALIGNED({self.alignment.constants}) {type_.memory} {name}[] = {{\n"
-            f"  {text}\n}};\n"
+            f"static const {type_.memory} {place} {name}[{len(items)}] = {{\n  {text}\n}};\n"
         )
         return name
 
@@ -287,13 +295,11 @@ class ModuleWriter:
             ["#ifdef __cplusplus", "}", "#endif", ""],
             [HELPERS[name].text for name in self._helpers],
             self.functions,
+            [_CONSTANTS] if self._constants else [],
             self._constants,
             self.definitions,
         ]
         return "\n".join([line for part in parts for line in part])
-
-
-_UINT8 = DType("uint8")
 
 
 class CalledNames(Visitor):

@@ -30,7 +30,7 @@ from .arithmetic import bare
 from .code import Code
 from .failure import CHECK, write_report
 from .intrinsics import write_call
-from .memory import MemoryWriter, loads_in
+from .memory import MemoryWriter, is_mentioned, loads_in
 from .packed import without_result
 from .parallel import ParallelRegion, partitioned, write_launch
 from .types import TYPES, string_text
@@ -195,7 +195,8 @@ class FunctionWriter(MemoryWriter):
         dtype = stmt.dtype
         self.pointees[stmt.buffer_var] = TYPES[dtype.element].memory
         self.constants.add(stmt.buffer_var)
-        self.values[stmt.buffer_var] = self.module.constant_array(stmt.data, dtype)
+        is_argument = is_mentioned(stmt.buffer_var, stmt.body)
+        self.values[stmt.buffer_var] = self.module.constant_array(stmt.data, dtype, is_argument)
         self.visit(stmt.body)
 
     def visit_decl_buffer(self, stmt: DeclBuffer) -> None:

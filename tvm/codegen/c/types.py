@@ -26,7 +26,6 @@ FLOAT64 = as_dtype("float64")
 BOOL = as_dtype("bool")
 HANDLE = as_dtype("handle")
 VOID = as_dtype("void")
-LONG_ARRAY = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +129,29 @@ def float_text(dtype: DType, value: float) -> str:
     return f"(-{text})" if math.copysign(1.0, number) < 0 else text
 
 
-def float_texts(dtype: DType, values: np.ndarray[Any, Any]) -> list[str]:
-    """Constants of an array; of a long one in the form that is written fastest."""
-    if values.size < LONG_ARRAY or not np.isfinite(values).all():
-        return [float_text(dtype, value) for value in values.tolist()]
-    # as many digits as tell neighbouring numbers apart
-    pattern = "%.8ef" if dtype.bits == 32 else "%.16e"
-    return [pattern % value for value in values.tolist()]
+def array_texts(dtype: DType, values: np.ndarray[Any, Any]) -> list[str]:
+    """Constants of an array, as hexadecimal numbers: no digit is lost, and each is a single word."""
+    type_ = TYPES[dtype.element]
+    if type_.kind == "float":
+        return [_hexadecimal(value, "f" if type_.bits == 32 else "") for value in values.tolist()]
+    if type_.kind == "narrow":
+        return [hex(value) for value in values.view(f"uint{type_.bits}").tolist()]
+    suffix = _SUFFIXES.get((type_.kind, type_.bits), "")
+    # the lowest number of a type is the negative of one that it does not hold
+    lowest = -(1 << (type_.bits - 1)) if type_.bits in _LOWEST else None
+    return [
+        f"{value:#x}{suffix}" if value != lowest else f"({value + 1:#x}{suffix} - 1)"
+        for value in map(int, values.tolist())
+    ]
+
+
+def _hexadecimal(value: float, suffix: str) -> str:
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "-INFINITY" if value < 0 else "INFINITY"
+    mantissa, _, exponent = value.hex().partition("p")
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}{suffix}"
 
 
 def _digits(number: float) -> str:

@@ -24,7 +24,7 @@ from .math import find_math_function, write_math_function
 from .model_metadata import write_model_metadata
 from .options import CodegenOptions
 from .statements import Frame, FunctionWriter
-from .system_lib import has_elf_objects, registration, system_lib_prefix
+from .system_lib import function_registry, has_elf_objects, registration, system_lib_prefix
 from .types import TENSOR, TENSOR_FIELDS, TYPES, byte_string, quoted
 
 # LLVM takes its time for longer texts of data
@@ -240,6 +240,8 @@ class ModuleWriter:
         definitions.append(half_conversions(cpu, definitions))
         if self._library_prefix is not None:
             definitions.append(registration(self, self._library_prefix))
+            if self.exports.is_linked:
+                definitions.append(function_registry(self))
         flags = [] if self.debug_info is None else self.debug_info.module_flags()
         width = f' "prefer-vector-width"="{cpu.vector_bits}"'
         return "\n".join(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .module import ModuleWriter
 
 REGISTER = "TVMBackendRegisterSystemLibSymbol"
+ENTRY_POINT = "TVMSystemLibEntryPoint"
 _EMBEDDED_MODULES = "__tvm_dev_mblob"
 _OTHER_FORMATS = ("darwin", "macos", "ios", "windows", "wasm")  # than ELF
 
@@ -66,6 +67,29 @@ def registration(writer: ModuleWriter, prefix: str) -> str:
             "  ret void",
             "}",
             _run_at_start(startup, writer.options.cpu.triple),
+        ]
+    )
+
+
+def function_registry(writer: ModuleWriter) -> str:
+    """The table of functions in which the classic runtime in C looks, and what gives it.
+
+    One program has one such table: of several models, the linker takes the first.
+    """
+    functions = writer.exports.functions
+    texts = [f"{name}\0".encode() for name in functions]
+    # their number in two bytes, and an empty name at the end
+    names = b"".join([len(functions).to_bytes(2, "little"), *texts, b"\0"])
+    pointers = ", ".join([f"ptr @{quoted(writer.exports.full_name(name))}" for name in functions])
+    return "\n".join(
+        [
+            f"@.function_names = private constant [{len(names)} x i8] {byte_string(names)}",
+            f"@.functions = private constant [{len(functions)} x ptr] [{pointers}]",
+            "@.function_registry = private constant { ptr, ptr } { ptr @.function_names, ptr @.functions }",
+            "@.module = private constant { ptr } { ptr @.function_registry }",
+            f"define weak ptr @{ENTRY_POINT}() #0 {{",
+            "  ret ptr @.module",
+            "}",
         ]
     )
 
