@@ -27,12 +27,17 @@ class TVMError(RuntimeError):
         The place, shown as IR text.
     hint : str, optional
         What to do about it.
+    classic : str, optional
+        The classic release's text of this error, which programs and search engines look for.
     """
 
-    def __init__(self, message: str = "", *rest: Any, at: Any = None, hint: str = "") -> None:
+    def __init__(
+        self, message: str = "", *rest: Any, at: Any = None, hint: str = "", classic: str = ""
+    ) -> None:
         super().__init__(message, *rest)
         self.at = at
         self.hint = hint
+        self.classic = classic
         self.context: list[str] = []
 
     def add_context(self, line: str) -> TVMError:
@@ -49,6 +54,8 @@ class TVMError(RuntimeError):
             lines += [f"      {line}" for line in _excerpt(self.at)]
         if self.hint:
             lines.append(f"  hint: {self.hint}")
+        if self.classic:
+            lines.append(f"  in TVM 0.18: {self.classic}")
         return "\n".join(lines)
 
 

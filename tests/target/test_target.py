@@ -77,6 +77,14 @@ def test_current_target_is_the_innermost_scope() -> None:
         Target.current(allow_none=False)
 
 
+def test_missing_target_is_also_told_in_the_classic_words() -> None:
+    with pytest.raises(TargetError) as info:
+        Target.current(allow_none=False)
+    first, *_, last = str(info.value).splitlines()
+    assert first == "Target context required, got none"
+    assert "InternalError: Check failed: (allow_not_defined) is false: Target context" in last
+
+
 def test_target_from_device() -> None:
     assert Target.from_device("cpu").kind.name == "llvm"
     assert Target.from_device(tvm.cpu(0)).mcpu == tvm.target.codegen.llvm_get_system_cpu()

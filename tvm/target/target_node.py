@@ -108,7 +108,10 @@ class Target(Node, key="Target"):
         found = _CURRENT.current()
         if found is None and not allow_none:
             raise MissingTargetError(
-                "Target context required, got none", hint='with tvm.target.Target("llvm"):'
+                "Target context required, got none",
+                hint='with tvm.target.Target("llvm"):',
+                classic="InternalError: Check failed: (allow_not_defined) is false: "
+                "Target context required. Please set it by constructing a TVMTarget",
             )
         return found
 
