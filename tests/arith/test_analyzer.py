@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+import tvm
 from tvm import tir
 from tvm.arith import Analyzer, ConstIntBound, Extension, ModularSet, ProofStrength
 from tvm.arith.analyzer import ConstraintScope
-from tvm.ir import structural_equal
+from tvm.ir import assert_structural_equal, structural_equal
 from tvm.support import compiling, deep
 from tvm.tir.expr import as_expr
 
@@ -435,3 +436,30 @@ def test_bounds_through_remainders_lets_and_floats(expr: Any, bounds: tuple[int,
     analyzer.update(y, ConstIntBound(-5, 9))
     found = analyzer.const_int_bound(expr(x, y))
     assert (found.min_value, found.max_value) == bounds
+
+
+def test_unknown_dimensions_are_not_equal() -> None:
+    a, b = tir.Any(), tir.Any()
+    assert not Analyzer().can_prove_equal(a, b)
+    assert Analyzer().can_prove_equal(a, a)
+
+
+def test_vector_divided_by_constant_zero_is_refused() -> None:
+    ramp, zero = tir.Ramp(1, 1, 2), tir.Broadcast(0, 2)
+    for division in (tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod):
+        with pytest.raises(tvm.TVMError, match="divisor other than zero"):
+            Analyzer().rewrite_simplify(division(ramp, zero))
+
+
+def test_float_of_an_integer_plus_zero_is_itself() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "float32")
+    zero = tir.Broadcast(tir.const(0.0, "float32"), 4)
+    number = tir.Cast("float32x4", tir.Ramp(x, 1, 4))
+    assert_structural_equal(Analyzer().rewrite_simplify(number + zero), number)
+    unknown = tir.Broadcast(y, 4) + zero  # -0.0 + 0.0 is 0.0
+    assert not tvm.ir.structural_equal(Analyzer().rewrite_simplify(unknown), tir.Broadcast(y, 4))
+
+
+def test_stride_of_a_ramp_has_the_dtype_of_its_base() -> None:
+    ramp = tir.Ramp(tir.const(0, "int64"), 1, 4)
+    assert ramp.stride.dtype == "int64"

@@ -14,6 +14,7 @@ from tvm.support.dtype import DType
 from tvm.tir import expr as tir
 
 from .linear import Linear
+from .reduction import simplify_reduction
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -61,6 +62,8 @@ class CanonicalSimplifier:
 
     def _visit(self, expr: Any) -> Any:
         cls = expr.__class__
+        if cls is tir.Reduce:
+            return simplify_reduction(self.analyzer, expr, self.visit)
         if cls in _ARITHMETIC and expr.dtype in ("int32", "int64"):
             form = self.analyzer.linear.visit(expr)
             return self._cheaper(self.emit(form, expr.dtype), expr)

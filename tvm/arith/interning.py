@@ -33,7 +33,8 @@ class Interner:
         self._serials: dict[int, int] = {}
         self._methods: dict[type, Callable[[Any], Any]] = dict.fromkeys(_BINARY, self._binary)
         self._methods[tir.IntImm] = self._int_imm
-        self._methods[tir.Var] = self._methods[tir.SizeVar] = self._itself
+        # two unknown dimensions are not known to be equal
+        self._methods.update(dict.fromkeys((tir.Var, tir.SizeVar, tir.Any), self._itself))
 
     def intern(self, expr: Any) -> Any:
         """The representative of all expressions equal to this one."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.tir import expr as tir
@@ -292,6 +293,10 @@ class RewriteSimplifier:
             return node if folded is None else self.interner.intern(folded)
         if b.__class__ is tir.FloatImm and cls in _NEUTRAL and _FOLD_FLOATS[cls](a, b) is a:
             return a  # not said by rules, which tell no -0.0 from 0.0
+        if cls in _NEUTRAL and a.__class__ is tir.Cast and _is_float_zero(b) and _is_number(a):
+            return a  # an integer is never -0.0
+        if cls in _DIVISIONS and a.__class__ is tir.Ramp and _is_zero_vector(b):
+            raise TVMError("a division requires a divisor other than zero, got 0", at=node)
         if cls is tir.GT:
             return self.binary(tir.LT, b, a)
         if cls is tir.GE:
@@ -452,6 +457,25 @@ _ROUNDINGS = {
     f"tir.{f.__name__}": f
     for f in (math_op.floor, math_op.ceil, math_op.trunc, math_op.round, math_op.nearbyint)
 }
+
+
+def _is_float_zero(expr: Any) -> bool:
+    """Whether the expression is 0.0 or -0.0, in all lanes."""
+    value = expr.value if expr.__class__ is tir.Broadcast else expr
+    return value.__class__ is tir.FloatImm and value.value == 0
+
+
+def _is_zero_vector(expr: Any) -> bool:
+    return (
+        expr.__class__ is tir.Broadcast
+        and expr.value.__class__ is tir.IntImm
+        and expr.value.value == 0
+    )
+
+
+def _is_number(cast: tir.Cast) -> bool:
+    """Whether a cast's operand is an integer."""
+    return cast.value.dtype.is_int or cast.value.dtype.is_uint
 
 
 def _is_lossless(source: DType, target: DType) -> bool:

@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from tvm.error import TVMError
+from tvm.runtime.object_generic import ObjectGeneric
 from tvm.runtime.object_path import ObjectPath
 from tvm.support import deep
 
@@ -90,6 +91,7 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
 def _compare(
     lhs: Any, rhs: Any, map_free_vars: bool, kind: type[_Comparison] | None = None
 ) -> list[_Steps] | None:
+    lhs, rhs = [v.asobject() if isinstance(v, ObjectGeneric) else v for v in (lhs, rhs)]
     comparison = (kind or _Comparison)(map_free_vars)
     return None if comparison.values(lhs, rhs) else comparison.path
 

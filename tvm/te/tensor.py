@@ -13,6 +13,7 @@ from tvm.error import RuntimeIndexError, TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, leaf, reference
 from tvm.ir.visitor import Rewriter, Visitor
+from tvm.runtime.object_generic import ObjectGeneric
 from tvm.support.dtype import DType
 from tvm.support.scope import deep
 from tvm.tir.buffer import Buffer, DataProducer
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from .tensor_intrin import TensorIntrin
 
 
-class TensorSlice(ExprOp):
+class TensorSlice(ObjectGeneric, ExprOp):
     """``A[i]``: a tensor with some of its indices given; with all of them, an element."""
 
     __slots__ = ("indices", "tensor")

@@ -26,7 +26,7 @@ from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
 from .constants import *  # noqa: F403
-from .constants import HANDLE, INT32, as_expr, as_exprs, as_lanes, const, int_imm
+from .constants import HANDLE, INT32, IntImm, as_expr, as_exprs, as_lanes, const, int_imm
 from .operators import ExprOp as ExprOp
 from .operators import NotAnOperand as NotAnOperand
 from .operators import PrimExprWithOp as PrimExprWithOp
@@ -402,6 +402,14 @@ class Ramp(PrimExprWithOp):
     stride: PrimExpr = child(convert=as_expr)
     lanes: int = leaf(convert=as_lanes)
     dtype: DType = derived("base.dtype.with_lanes(lanes * base.dtype.lanes)")
+
+    def __init__(
+        self, base: AnyType, stride: AnyType, lanes: AnyType, span: Span | None = None
+    ) -> None:
+        base, stride = as_expr(base), as_expr(stride)
+        if type(stride) is IntImm and stride.dtype is not base.dtype.element:
+            stride = int_imm(base.dtype.element, stride.value)
+        self._init(base, stride, as_lanes(lanes), span)
 
 
 class Shuffle(PrimExprWithOp):
