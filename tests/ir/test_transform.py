@@ -138,6 +138,18 @@ def test_timing_names_each_pass() -> None:
         Sequential([add_mark])(_module())
         text = timing.render()
     assert "test.AddMark" in text and "us" in text
+    assert timing.render() == ""
+
+
+def test_instruments_that_fail_to_enter_are_forgotten() -> None:
+    class Broken(instrument.PassInstrument):
+        def enter_pass_ctx(self) -> None:
+            raise RuntimeError("broken")
+
+    context = PassContext.current()
+    with pytest.raises(RuntimeError, match="broken"):
+        context.override_instruments([Broken()])
+    assert not context.instruments
 
 
 def test_dump_writes_changed_texts_only(tmp_path) -> None:

@@ -60,6 +60,9 @@ class PassTimingInstrument(PassInstrument):
     def enter_pass_ctx(self) -> None:
         self._rows, self._open = [], []
 
+    def exit_pass_ctx(self) -> None:
+        self._rows, self._open = [], []
+
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         self._rows.append([len(self._open), info.name, 0.0])
         self._open.append((len(self._rows) - 1, time.perf_counter()))
@@ -69,7 +72,10 @@ class PassTimingInstrument(PassInstrument):
         self._rows[row][2] = time.perf_counter() - start
 
     def render(self) -> str:
-        """A table of times in microseconds, with each pass's share of the whole."""
+        """A table of times in microseconds, with each pass's share of the whole.
+
+        Within the context: nothing is left of the times behind it.
+        """
         total = sum(seconds for depth, _, seconds in self._rows if depth == 0) or 1.0
         return "\n".join(
             f"{'  ' * depth}{name}: {seconds * 1e6:.0f}us ({100 * seconds / total:.1f}%)"

@@ -128,6 +128,14 @@ class PassContext:
 
     def __enter__(self) -> PassContext:
         _CURRENT.push(self)
+        try:
+            self._enter_instruments()
+        except Exception:
+            _CURRENT.pop()
+            raise
+        return self
+
+    def _enter_instruments(self) -> None:
         entered = []
         try:
             for instrument in self.instruments:
@@ -137,9 +145,7 @@ class PassContext:
             for instrument in reversed(entered):
                 instrument.exit_pass_ctx()
             self.instruments = []
-            _CURRENT.pop()
             raise
-        return self
 
     def __exit__(self, *_: object) -> None:
         try:
@@ -159,8 +165,7 @@ class PassContext:
         """Leave the instruments there are, and enter others."""
         self._leave_instruments()
         self.instruments = list(instruments or [])
-        for instrument in self.instruments:
-            instrument.enter_pass_ctx()
+        self._enter_instruments()
 
     def enables(self, name: str, opt_level: int) -> bool:
         """Whether a pass of that name and level runs here."""
@@ -219,8 +224,14 @@ def _names(names: Iterable[str] | None, parameter: str) -> tuple[str, ...]:
     return tuple(names or ())
 
 
+_CLASSIC_TYPES = {
+    bool: "IntImm", int: "IntImm", float: "FloatImm", str: "runtime.String",
+    list: "Array", tuple: "Array", dict: "Map",
+}  # fmt: skip
+
+
 def _type_name(kind: Any) -> str:
-    return str(getattr(kind, "__name__", kind))
+    return _CLASSIC_TYPES.get(kind) or str(getattr(kind, "__name__", kind))
 
 
 def _checked(key: str, value: Any) -> Any:

@@ -306,12 +306,16 @@ def test_executors_and_runtimes_are_listed() -> None:
     assert "interface-api" in Executor.list_registered_options("aot")
     assert Runtime.list_registered() == ["cpp", "crt"]
     assert "system-lib" in Runtime.list_registered_options("crt")
+    assert Executor.list_registered_options(Executor("graph")) == {"link-params": "runtime.BoxBool"}
+    assert Executor("graph")["link-params"] is False and Executor("aot")["link-params"] is True
     executor = Executor("aot", {"interface-api": "c"})
     assert executor["interface-api"] == "c" and "unpacked-api" not in executor
     assert executor == Executor("aot", {"interface-api": "c"}) != Executor("aot")
-    with pytest.raises(TVMError, match='Attribute "woof" is not available on Executor "aot"'):
+    with pytest.raises(TVMError, match='Attribute "woof" is not available on this Executor'):
         Executor("aot", {"woof": True})
-    with pytest.raises(TVMError, match='should have type "str" but instead found type "bool"'):
+    with pytest.raises(
+        TVMError, match='should have type "runtime.String" but instead found "runtime.BoxBool"'
+    ):
         Executor("aot", {"interface-api": True})
 
 

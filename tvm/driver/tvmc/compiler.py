@@ -311,8 +311,7 @@ class _Request:
         """Whether nothing that was asked for is only there without the virtual machine."""
         executor = self.executor or Executor("graph")
         return (
-            executor.name == "graph"
-            and not executor.attrs
+            executor == Executor("graph")
             and self.runtime.name == "cpp"
             and self.output_format in LIBRARY_FORMATS
             and self.workspace_pools is None

@@ -41,7 +41,9 @@ def get_pass_config_value(name: str, value: str, config_type: str) -> Any:
         return _TRUTH[value.lower()]
     if kind in ("int", "", "IntImm", "Imm"):
         try:
-            return int(value)
+            return _TRUTH[value.lower()] if value.isalpha() else int(value)
+        except KeyError:
+            raise TVMCException(f"Invalid value {value!r} for configuration {name}") from None
         except ValueError:
             raise TVMCException(f"Invalid value {value!r} for configuration {name}") from None
     if kind in ("str", "String"):

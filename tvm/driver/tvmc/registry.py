@@ -8,7 +8,7 @@ from typing import Any
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.error import TVMError
 
-_KINDS = {"bool": bool, "Bool": bool, "int": int, "Int": int, "str": str, "String": str}
+_KINDS = {"BoxBool": bool, "Bool": bool, "BoxInt": int, "Int": int, "String": str}
 _TRUTH = {"1": True, "true": True, "0": False, "false": False}
 
 
@@ -22,7 +22,10 @@ def switch(text: str) -> bool:
 def _options(registry: Any, name: str) -> dict[str, type]:
     """The types of an entry's options that can be given on a command line."""
     listed = registry.list_registered_options(name)
-    kinds = {option: _KINDS.get(kind.rpartition("::")[2]) for option, kind in listed.items()}
+    kinds = {
+        option: _KINDS.get(kind.replace("::", ".").rpartition(".")[2])
+        for option, kind in listed.items()
+    }
     return {option: kind for option, kind in kinds.items() if kind is not None}
 
 

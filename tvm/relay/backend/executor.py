@@ -20,12 +20,14 @@ class Executor(Configured):
         },
     }
 
+    defaults = {"graph": {"link-params": False}, "aot": {"link-params": True}}
+
     @staticmethod
     def list_registered() -> list[str]:
         """The executors there are."""
         return list(Executor.kinds)
 
     @staticmethod
-    def list_registered_options(executor: str) -> dict[str, str]:
+    def list_registered_options(executor: str | Executor) -> dict[str, str]:
         """The options of one executor, with their types."""
-        return {name: kind.__name__ for name, kind in Executor(executor).kinds[executor].items()}
+        return Executor.options_of(executor)

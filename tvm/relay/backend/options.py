@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tvm.error import TVMError, suggest
+
+_TYPE_KEYS = {bool: "runtime.BoxBool", int: "runtime.BoxInt", str: "runtime.String"}
+
+
+def _type_key(kind: type) -> str:
+    """The classic name of a type."""
+    return _TYPE_KEYS.get(kind, kind.__name__)
 
 
 class Configured:
@@ -13,6 +20,7 @@ class Configured:
 
     what: ClassVar[str] = "kind"
     kinds: ClassVar[Mapping[str, Mapping[str, type]]] = {}
+    defaults: ClassVar[Mapping[str, Mapping[str, object]]] = {}
 
     def __init__(self, name: str, options: Mapping[str, object] | None = None) -> None:
         if not isinstance(name, str) or name not in self.kinds:
@@ -26,16 +34,22 @@ class Configured:
         for key, value in (options or {}).items():
             if key not in known:
                 raise TVMError(
-                    f'Attribute "{key}" is not available on {self.what} "{name}"',
+                    f'Attribute "{key}" is not available on this {self.what}, "{name}"',
                     hint=suggest(key, known),
                 )
             if not isinstance(value, known[key]):
                 raise TVMError(
-                    f'Attribute "{key}" of {self.what} "{name}" should have type '
-                    f'"{known[key].__name__}" but instead found type "{type(value).__name__}"'
+                    f'Attribute "{key}" should have type "{_type_key(known[key])}" but instead '
+                    f'found "{_type_key(type(value))}", for {self.what} "{name}"'
                 )
         self.name = name
-        self.attrs = dict(options or {})
+        self.attrs = {**self.defaults.get(name, {}), **(options or {})}
+
+    @classmethod
+    def options_of(cls, kind: Any) -> dict[str, str]:
+        """The options of one kind, given by its name or an object of it, with their types."""
+        name = kind.name if isinstance(kind, cls) else cls(kind).name
+        return {option: _type_key(type_) for option, type_ in cls.kinds[name].items()}
 
     def flag(self, option: str) -> bool:
         """Whether a boolean option is set."""

@@ -17,6 +17,6 @@ class Runtime(Configured):
         return list(Runtime.kinds)
 
     @staticmethod
-    def list_registered_options(runtime: str) -> dict[str, str]:
+    def list_registered_options(runtime: str | Runtime) -> dict[str, str]:
         """The options of one runtime, with their types."""
-        return {name: kind.__name__ for name, kind in Runtime(runtime).kinds[runtime].items()}
+        return Runtime.options_of(runtime)
