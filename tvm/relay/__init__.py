@@ -1,6 +1,7 @@
 """Relay, the graph-level language: expressions, operators, passes, and the way to a library."""
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
@@ -87,10 +88,13 @@ from .ty import (
 from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
 
 # the operators' package has modules of these names too
-op = _import_module("tvm.relay.op")
+if _TYPE_CHECKING:
+    from . import op, qnn
+else:
+    op = _import_module("tvm.relay.op")
+    qnn = _import_module("tvm.relay.qnn")
 transform = _import_module("tvm.relay.transform")
 data_dep_optimization = _import_module("tvm.relay.data_dep_optimization")
-qnn = _import_module("tvm.relay.qnn")
 quantize = _import_module("tvm.relay.quantize")
 frontend = _import_module("tvm.relay.frontend")
 vm = _vm  # the machine's operators have that name in `relay.op`

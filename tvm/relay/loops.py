@@ -14,7 +14,7 @@ def while_loop(
     cond: Callable[..., RelayExpr],
     loop_vars: Sequence[Var],
     loop_bodies: Callable[..., Sequence[RelayExpr]],
-) -> RelayExpr:
+) -> Let:
     """A function of the initial values that loops while `cond` holds and returns the last values.
 
     Parameters
@@ -28,6 +28,6 @@ def while_loop(
     condition = cond(*fresh)
     again = loop(*loop_bodies(*fresh))
     body = If(condition, again, Tuple(fresh))
-    types = [v.type_annotation for v in fresh]
-    result = None if any(t is None for t in types) else TupleType(types)  # type: ignore[arg-type]
+    types = [v.type_annotation for v in fresh if v.type_annotation is not None]
+    result = TupleType(types) if len(types) == len(fresh) else None
     return Let(loop, Function(fresh, body, result), loop)

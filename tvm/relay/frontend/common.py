@@ -57,7 +57,8 @@ class ExprFolder(ConstantFolder):
         self._settled: dict[int, RelayExpr] = {}
         self._done: dict[int, RelayExpr] = {}  # of one call, by what it was given
 
-    def fold(self, expr: RelayExpr) -> RelayExpr:
+    # what is known from before is this object's own, so that no caller gives any
+    def fold(self, expr: RelayExpr) -> RelayExpr:  # type: ignore[override]
         """``expr`` with what depends on constants alone computed."""
         return self.fold_all([expr])[0]
 
@@ -95,7 +96,7 @@ def infer_shape(inputs: RelayExpr, mod: Any = None) -> tuple[Dim, ...]:
 
 def infer_dtype(node: RelayExpr) -> str:
     """The element type."""
-    return str(infer_type_of(node).dtype)
+    return str(infer_type(node).dtype)
 
 
 def infer_value(
@@ -257,7 +258,7 @@ def fold_constant(node: RelayExpr, mod: Any = None) -> RelayExpr:
     return ExprFolder().fold(node)
 
 
-def scalar_like(value: float, node: RelayExpr) -> Constant:
+def scalar_like(value: float, node: RelayExpr) -> RelayExpr:
     """A 0-d constant of the element type of ``node``."""
     return const(value, infer_dtype(node))
 
@@ -304,8 +305,9 @@ def set_span(sym: Any, span: Span | SourceName | str) -> Any:
     """
     if not should_fill_span():
         return sym
-    found = span if isinstance(span, Span) else Span(span, 0, 0, 0, 0)
-    stack: list[RelayExpr] = [e for e in as_exprs(sym) if isinstance(e, RelayExpr)]
+    name: Any = span  # the node takes it as text or as the name of a source
+    found = span if isinstance(span, Span) else Span(name, 0, 0, 0, 0)
+    stack: list[Any] = [e for e in as_exprs(sym) if isinstance(e, RelayExpr)]
     while stack:
         expr = stack.pop()
         if expr.span is None and not isinstance(expr, (Op, GlobalVar)):
@@ -361,7 +363,7 @@ def same_padding(
     return (*begins, *ends)
 
 
-def constant(value: Any, dtype: str | None = None) -> Constant:
+def constant(value: Any, dtype: str | None = None) -> RelayExpr:
     """A constant of a numpy array or scalar, its dtype kept."""
     array = np.asarray(value) if dtype is None else np.asarray(value, dtype)
     return const(np.ascontiguousarray(array).reshape(array.shape), str(array.dtype))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 C = TypeVar("C", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Converters(dict[str, C]):
@@ -21,14 +22,15 @@ class Converters(dict[str, C]):
         super().__init__()
         self._prefix = prefix
 
-    def op(self, *names: str) -> Callable[[C], C]:
+    def op(self, *names: str) -> Callable[[F], F]:
         """Register a function as the converter of operators."""
 
-        def register(convert: C) -> C:
+        def register(convert: F) -> F:
+            converter: Any = convert
             for name in names:
                 key = name if "::" in name else f"{self._prefix}{name}"
                 assert key not in self, f"{key} has a converter"
-                self[key] = convert
+                self[key] = converter
             return convert
 
         return register

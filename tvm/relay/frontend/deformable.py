@@ -24,7 +24,8 @@ class Window:
         """(kernel, 2, rows, columns): what each place of the kernel reads without offsets."""
         inner = np.indices(kernel).reshape(2, -1).T * np.array(self.dilations)
         outer = np.indices(size) * np.reshape(self.strides, (2, 1, 1))
-        return inner[:, :, None, None] + outer[None] - np.reshape(self.padding, (1, 2, 1, 1))
+        places = inner[:, :, None, None] + outer[None]
+        return np.asarray(places - np.reshape(self.padding, (1, 2, 1, 1)))
 
 
 def deformable_conv2d(

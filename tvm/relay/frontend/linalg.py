@@ -10,15 +10,14 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.products import matmul, swap_last
 
 
-def together(a: RelayExpr, b: RelayExpr) -> list[RelayExpr]:
+def together(a: RelayExpr, b: RelayExpr) -> tuple[RelayExpr, RelayExpr]:
     """Two batches of matrices broadcast to one batch."""
     shapes = [infer_shape(x) for x in (a, b)]
     if shapes[0][:-2] == shapes[1][:-2]:
-        return [a, b]
+        return a, b
     batch = np.broadcast_shapes(*[shape[:-2] for shape in shapes])
-    return [
-        _op.broadcast_to(x, (*batch, *shape[-2:])) for x, shape in zip((a, b), shapes, strict=True)
-    ]
+    first, second = [(*batch, *shape[-2:]) for shape in shapes]
+    return _op.broadcast_to(a, first), _op.broadcast_to(b, second)
 
 
 def eye(rows: int, columns: int, dtype: str) -> RelayExpr:

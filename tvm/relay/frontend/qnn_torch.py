@@ -92,17 +92,18 @@ def get_weight_quant_params(
     """
     import torch
 
-    names, found = set(packed_param_names), {}
+    names, found = set(packed_param_names), dict[str, QNNParam]()
     for path, module in script_module.named_modules():
         for name in names:
-            packed = getattr(module, name, None)
+            packed: Any = getattr(module, name, None)
             if type(packed).__name__ != "ScriptObject":
                 continue
             key = f"{path}.{name}" if path else name
             if hasattr(packed, "stride"):
                 rank = len(packed.stride())
                 unpack = getattr(torch.ops.quantized, f"conv{rank}d_unpack")
-                found[key] = make_conv_packed_param(*unpack(packed), packed)
+                weight, bias = unpack(packed)
+                found[key] = make_conv_packed_param(weight, bias, packed)
             else:
                 found[key] = make_qnn_param(*torch.ops.quantized.linear_unpack(packed))
     return found
@@ -141,7 +142,8 @@ def quantized_relu(data: RelayExpr, input_zero_point: RelayExpr) -> RelayExpr:
 
 def quantized_sigmoid(inputs: Sequence[RelayExpr]) -> RelayExpr:
     """The sigmoid of uint8, in steps of 1/256. The inputs are the data, their scale, zero point."""
-    real = _op.sigmoid(qnn.op.dequantize(*inputs))
+    data, scale, zero_point = inputs
+    real = _op.sigmoid(qnn.op.dequantize(data, scale, zero_point))
     return qnn.op.quantize(real, const(1 / 256), const(0), out_dtype="uint8")
 
 

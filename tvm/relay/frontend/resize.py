@@ -5,7 +5,7 @@ out[i] = sum of x[index[i, k]] * weight[i, k] over k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
 Array = np.ndarray
 
-_ROUNDING = {
+_ROUNDING: dict[str, Callable[[Array], Array]] = {
     "floor": np.floor,
     "ceil": np.ceil,
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
@@ -99,11 +99,11 @@ def source_positions(
     if coordinates == "align_corners":
         # the extent by the factor, which may be a fraction, not the rounded one
         room = have * factor - 1
-        return out * np.float32((have - 1) / room if room > 0 and want > 1 else 0)
+        return np.asarray(out * np.float32((have - 1) / room if room > 0 and want > 1 else 0))
     if coordinates == "asymmetric":
-        return out / scale
+        return np.asarray(out / scale)
     if coordinates == "tf_half_pixel_for_nn":
-        return (out + np.float32(0.5)) / scale
+        return np.asarray((out + np.float32(0.5)) / scale)
     if coordinates == "tf_crop_and_resize":
         start, end = region
         if want == 1:
@@ -113,7 +113,7 @@ def source_positions(
     if coordinates == "pytorch_half_pixel" and want == 1:
         return np.full(1, 0.0, "float32")
     # divided, as halves have to stay halves: they are rounded
-    at = (out + np.float32(0.5)) / scale - np.float32(0.5)
+    at: Array = (out + np.float32(0.5)) / scale - np.float32(0.5)
     if coordinates == "half_pixel_symmetric":
         at = at + np.float32(have / 2 * (1 - want / (have * factor)))
     return at

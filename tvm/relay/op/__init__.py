@@ -38,11 +38,13 @@ from . import (
 )
 
 # isort: split
-from .algorithm import argsort, searchsorted, sort, topk
+from .algorithm import argsort as argsort
+from .algorithm import searchsorted as searchsorted
+from .algorithm import sort as sort
+from .algorithm import topk as topk
 from .marks import debug
 from .op import (
     OpPattern,
-    get,
     register,
     register_alter_op_layout,
     register_broadcast_schedule,
@@ -61,6 +63,7 @@ from .op import (
     register_stateful,
     register_strategy,
 )
+from .op import get as get
 from .reduce import *
 from .strategy import OpImplementation, OpSpecialization, OpStrategy
 from .strategy import generic as _generic_strategies

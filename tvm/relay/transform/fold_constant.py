@@ -101,7 +101,7 @@ class ConstantFolder:
         infer_type_of(again)
         return again
 
-    def forget(self, constants: Iterable[RelayExpr]) -> None:
+    def forget(self, constants: Iterable[object]) -> None:
         """Let go what was computed from constants that will not come again."""
         gone = {id(c) for c in constants}
         while gone:

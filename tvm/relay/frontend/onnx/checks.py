@@ -121,4 +121,4 @@ def _check_attribute(node: Any, attr: Any, known: Mapping[str, Any]) -> None:
 
 def _of_node(kind: type[OpError], node: Any, text: str, hint: str = "") -> OpError:
     name = node.name or next((name for name in node.output if name), "")
-    return kind(f"{node.op_type} {name} {text}", hint=hint or None)
+    return kind(f"{node.op_type} {name} {text}", hint=hint)

@@ -76,7 +76,8 @@ def _grouped(codes: Array, scales: Array, zeros: Array | None, groups: Array, bi
     """Columns whose scale is that of the group they are assigned to."""
     codes = codes[:, : groups.size]
     points = 2.0 ** (bits - 1) if zeros is None else zeros.astype("float32")[:, groups]
-    return (codes.astype("float32") - points) * scales.astype("float32")[:, groups]
+    weights: Array = (codes.astype("float32") - points) * scales.astype("float32")[:, groups]
+    return weights
 
 
 @onnx_op("com.microsoft.MatMulBnb4")

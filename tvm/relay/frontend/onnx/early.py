@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def _crop(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op("DynamicSlice")
-def _dynamic_slice(node: OnnxNode) -> RelayExpr:
+def _dynamic_slice(node: OnnxNode) -> Any:
     """`Slice` as it is since opset 10."""
     return CONVERTERS["Slice"](replace(node, op_type="Slice", opset=10))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
@@ -101,7 +102,7 @@ def _chosen(node: OnnxNode, weights: RelayExpr | None, is_normal: bool) -> Relay
     """(rows, experts): the part that each expert has in a row's result, adding up to one or not."""
     scores = node[1]
     experts = infer_shape(scores)[1]
-    chosen = _op.topk(scores, node.attr("k", 1), 1, "indices", False, "int32")
+    chosen: Any = _op.topk(scores, node.attr("k", 1), 1, "indices", False, "int32")
     is_chosen = _op.equal(_op.expand_dims(chosen, 2), constant([[[*range(experts)]]], "int32"))
     kept = _op.cast(_op.any(is_chosen, [1]), "bool")
     shares = _op.nn.softmax(scores, axis=-1) if weights is None else weights

@@ -128,7 +128,9 @@ class GraphImporter:
             self.attributes = {**defaults, **view.attrs}
             self.dims, self.types = {}, {}  # its names are its own
             self._convert_nodes(function)
-            results = [self.values.get(name, Nothing()) for name in function.output]
+            results = [
+                self._named(name) if name in self.values else Nothing() for name in function.output
+            ]
         self.opsets, self.attributes, self.dims, self.types = outer
         self.called.pop()
         return results
@@ -170,9 +172,12 @@ class GraphImporter:
         if array.dtype.kind == "O":
             return texts_of(array)
         if self.freeze or array.dtype.kind not in "fV":
-            return set_span(constant(array), tensor.name)
-        value = self.params[tensor.name] = nd.array(array)
-        return set_span(var(tensor.name, shape=value.shape, dtype=value.dtype), tensor.name)
+            weight = constant(array)
+        else:
+            value = self.params[tensor.name] = nd.array(array)
+            weight = var(tensor.name, shape=value.shape, dtype=value.dtype)
+        set_span(weight, tensor.name)
+        return weight
 
     def _add_inputs(self, graph: Any) -> None:
         weights = {tensor.name for tensor in graph.initializer}
@@ -191,8 +196,8 @@ class GraphImporter:
                     hint=suggest(name, names),
                 )
         for value in declared:
-            self.values[value.name] = self.inputs[value.name] = self._input(value)
-            _mark(self.values[value.name], value.name)
+            given = self.values[value.name] = self.inputs[value.name] = self._input(value)
+            _mark(given, value.name)
 
     def _input(self, value: Any) -> Value:
         if value.name in self.bound:
@@ -410,7 +415,7 @@ def as_values(result: Any) -> list[Value]:
         return [result]
     if isinstance(result, list) and any(isinstance(value, Texts) for value in result):
         return result
-    return as_exprs(result)
+    return [*as_exprs(result)]
 
 
 def _bound(value: Any) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ def collecting_loop(
         states = wider
     collections = [
         (_FlatRows if _open_axes(piece) else _Rows)(piece, is_first)
-        for piece, is_first in zip_longest(pieces, backwards, fillvalue=False)
+        for piece, is_first in zip(pieces, chain(backwards, repeat(False)), strict=False)
     ]
     following = [trip[0] + constant(1, "int64"), is_next, *results]
     variables, first = [*trip, *states], [constant(0, "int64"), goes_on, *initial]

@@ -272,7 +272,7 @@ def _eye_like(node: OnnxNode) -> RelayExpr:
     dtype = tensor_dtype(given) if given else node.dtype(0)
     shape, shift = node.shape(0), node.attr("k", 0)
     if all(isinstance(dim, int) for dim in shape):
-        return constant(np.eye(*shape, k=shift), dtype)
+        return constant(np.eye(shape[0], shape[1], k=shift), dtype)
     zero, one = constant(0, "int64"), constant(1, "int64")
     rows, columns = [
         _op.arange(
@@ -292,9 +292,10 @@ def _range(node: OnnxNode) -> RelayExpr:
         return _range(replace(node, inputs=inputs))
     bounds = [node.value_or_expr(i, name) for i, name in enumerate(names)]
     if all(isinstance(bound, np.ndarray) for bound in bounds):
-        start, limit, delta = [np.reshape(bound, ()) for bound in bounds]
-        return constant(np.arange(start, limit, delta, dtype=start.dtype))
-    return _op.arange(*[_op.reshape(node[i], ()) for i in range(3)], dtype=node.dtype(0))
+        known: list[Any] = [np.reshape(np.asarray(bound), ()) for bound in bounds]
+        return constant(np.arange(*known, dtype=known[0].dtype))
+    start, limit, delta = [_op.reshape(node[i], ()) for i in range(3)]
+    return _op.arange(start, limit, delta, node.dtype(0))
 
 
 # ---- matrix products

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tvm.ir.expr import RelayExpr
@@ -47,7 +48,9 @@ def _fused_conv(node: OnnxNode) -> RelayExpr:
 
 def _activated(node: OnnxNode, x: RelayExpr) -> RelayExpr:
     name, params = node.attr("activation", ""), node.attr("activation_params", [])
-    plain = {"": lambda x: x, "Relu": _op.nn.relu, "Sigmoid": _op.sigmoid, "Tanh": _op.tanh}
+    plain: dict[str, Callable[[RelayExpr], RelayExpr]] = {
+        "": lambda x: x, "Relu": _op.nn.relu, "Sigmoid": _op.sigmoid, "Tanh": _op.tanh,
+    }  # fmt: skip
     if name in plain:
         return plain[name](x)
     if name == "LeakyRelu" and not params:

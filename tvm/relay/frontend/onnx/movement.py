@@ -43,10 +43,10 @@ def _reshape(node: OnnxNode) -> RelayExpr:
     if node.has(1) and not isinstance(wanted := node.value_or_expr(1, "shape"), np.ndarray):
         spec = reshape_by(node.input_dims[0], node.output_dims[0]) if node.output_dims else None
         return _op.reshape(node[0], wanted if spec is None else spec)
-    wanted = node.ints("shape", 1)
-    if node.attr("allowzero", 0) and 0 in wanted:
-        return _op.full(scalar_like(0, node[0]), wanted, node.dtype(0))
-    return _op.reshape(node[0], wanted)
+    extents = node.ints("shape", 1)
+    if node.attr("allowzero", 0) and 0 in extents:
+        return _op.full(scalar_like(0, node[0]), extents, node.dtype(0))
+    return _op.reshape(node[0], extents)
 
 
 @onnx_op("Flatten")
@@ -132,7 +132,8 @@ def _split_of_run(node: OnnxNode, axis: int, sizes: RelayExpr) -> list[RelayExpr
         begin, end = [zero] * len(shape), [element(whole, a) for a in range(len(shape))]
         end[axis] = element(ends, i)
         begin[axis] = end[axis] - element(sizes, i)
-        part = _op.strided_slice(node[0], *[_op.concatenate(x, 0) for x in (begin, end)], one)
+        first, last = [_op.concatenate(x, 0) for x in (begin, end)]
+        part = _op.strided_slice(node[0], first, last, one)
         parts.append(refined(part, [None if a == axis else d for a, d in enumerate(shape)]))
     return parts
 
@@ -154,8 +155,8 @@ def _slice(node: OnnxNode) -> RelayExpr:
         begin[axis], end[axis], stride[axis] = *slice(start, stop, step).indices(extent)[:2], step
     if all(step > 0 for step in stride):
         kept = [axis for axis, dim in enumerate(shape) if isinstance(dim, int)]
-        parts = [[bounds[axis] for axis in kept] for bounds in (begin, end, stride)]
-        return _op.strided_slice(node[0], *parts, axes=kept)
+        first, last, step = [[bounds[axis] for axis in kept] for bounds in (begin, end, stride)]
+        return _op.strided_slice(node[0], first, last, step, axes=kept)
     return _sliced_backwards(node[0], shape, begin, end, stride)
 
 
@@ -198,7 +199,8 @@ def _slice_of_run(node: OnnxNode) -> RelayExpr:
     for axis, step in step_of.items():
         x = _op.reverse(x, axis) if step < 0 else x
     stride = [abs(step_of.get(axis, 1)) for axis in range(len(shape))]
-    result = _op.strided_slice(x, *bounds, constant(stride, "int64"))
+    begin, end = bounds
+    result = _op.strided_slice(x, begin, end, constant(stride, "int64"))
     return refined(result, [None if axis in axes else dim for axis, dim in enumerate(shape)])
 
 
@@ -300,13 +302,12 @@ def _tile(node: OnnxNode) -> RelayExpr:
         counts[int(node.require_scalar(2, "the axis"))] = int(node.require_scalar(1, "tiles"))
         return _op.tile(node[0], counts)
     repeats = node.value_or_expr(1, "repeats")
-    is_known = isinstance(repeats, np.ndarray)
-    if is_known and len(repeats) != len(node.shape(0)):
+    if isinstance(repeats, np.ndarray) and len(repeats) != len(node.shape(0)):
         raise OpAttributeInvalid(
             f"Tile {node.name} requires a number for each of {len(node.shape(0))} axes, "
             f"got {static_ints(repeats)}"
         )
-    return _op.tile(node[0], static_ints(repeats) if is_known else repeats)
+    return _op.tile(node[0], static_ints(repeats) if isinstance(repeats, np.ndarray) else repeats)
 
 
 @onnx_op("Pad", "com.microsoft.Pad")
@@ -358,12 +359,12 @@ def _one_hot(node: OnnxNode) -> RelayExpr:
     depth = node.value_or_expr(1, "depth")
     if isinstance(depth, RelayExpr):
         return _one_hot_of_run(node, depth)
-    depth = int(depth.reshape(-1)[0])
+    count = int(depth.reshape(-1)[0])
     off, on = _op.split(node[2], 2, 0)
     scalar_off, scalar_on = _op.squeeze(off, [0]), _op.squeeze(on, [0])
-    indices = from_front(node[0], depth)
+    indices = from_front(node[0], count)
     axis = node.attr("axis", -1) % (len(node.shape(0)) + 1)
-    return _op.one_hot(indices, scalar_on, scalar_off, depth, axis, node.dtype(2))
+    return _op.one_hot(indices, scalar_on, scalar_off, count, axis, node.dtype(2))
 
 
 def _one_hot_of_run(node: OnnxNode, depth: RelayExpr) -> RelayExpr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -169,7 +170,10 @@ def integer_dense(
 def _integer_conv(node: OnnxNode, x: tuple[int, int], w: tuple[int, int]) -> RelayExpr:
     """The convolution of two integer inputs, each given by its index and its zero point's."""
     shape, zeros = node.shape(w[0]), [_zero(node, index) for _, index in (x, w)]
-    conv = {3: _qnn.conv1d, 4: _qnn.conv2d, 5: _qnn.conv3d}.get(len(shape))
+    by_rank: dict[int, Callable[..., RelayExpr]] = {
+        3: _qnn.conv1d, 4: _qnn.conv2d, 5: _qnn.conv3d,
+    }  # fmt: skip
+    conv = by_rank.get(len(shape))
     if conv is None or infer_shape(zeros[0]) != ():
         return convolve(node, _moved(node, *x), _weight_moved(node, *w))
     kernel = list(node.attr("kernel_shape", shape[2:]))

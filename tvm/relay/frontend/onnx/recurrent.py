@@ -204,7 +204,7 @@ def _applied(function: Callable[..., RelayExpr], parameters: Sequence[float]) ->
 def _lstm_cell(node: OnnxNode, index: int, batch: Any) -> Cell:
     w, r, wb, rb = _weights(node, index, 4)
     f, g, k = _functions(node, index, ["Sigmoid", "Tanh", "Tanh"])
-    peepholes = [None] * 3
+    peepholes: list[RelayExpr | None] = [None] * 3
     if node.has(7):
         peepholes = list(_op.split(_op.take(node[7], constant(index, "int64"), 0), 3, 0))
 

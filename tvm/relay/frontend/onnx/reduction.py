@@ -51,7 +51,9 @@ def _arg_reduce(node: OnnxNode) -> RelayExpr:
 @onnx_op("Softmax", "LogSoftmax", "Hardmax")
 def _softmax(node: OnnxNode) -> RelayExpr:
     """Since opset 13 along an axis; before, over all elements from an axis on."""
-    functions = {"Softmax": _op.nn.softmax, "LogSoftmax": _op.nn.log_softmax, "Hardmax": _hardmax}
+    functions: dict[str, Callable[..., RelayExpr]] = {
+        "Softmax": _op.nn.softmax, "LogSoftmax": _op.nn.log_softmax, "Hardmax": _hardmax,
+    }  # fmt: skip
     apply = functions[node.op_type]
     if node.opset >= 13:
         return apply(node[0], axis=node.attr("axis", -1))

@@ -40,8 +40,8 @@ class Texts:
 
     def at(self, places: Any) -> np.ndarray[Any, Any]:
         """The strings at numpy's places."""
-        chosen = [self.table[place] for place in np.reshape(places, -1)]
-        return np.array(chosen, object).reshape(np.shape(places))
+        chosen = np.array([self.table[place] for place in np.reshape(places, -1)], object)
+        return np.reshape(chosen, np.shape(places))
 
 
 # what a name of an ONNX graph stands for

@@ -216,8 +216,8 @@ def _affine_grid(node: OnnxNode) -> RelayExpr:
     ]
     for i, column in enumerate(columns):  # x, which the last axis counts, first
         axis = rank - i
-        known = isinstance(size, np.ndarray)
-        count = int(size[axis + 1]) if known else element(size, axis + 1)
+        place = axis + 1
+        count = int(size[place]) if isinstance(size, np.ndarray) else element(size, place)
         places = _op.reshape(_pixel_places(count, is_aligned, dtype), _along(axis, rank + 2))
         result = result + column * places
     return result
@@ -226,9 +226,8 @@ def _affine_grid(node: OnnxNode) -> RelayExpr:
 def _pixel_places(count: Any, is_aligned: bool, dtype: str) -> RelayExpr:
     """Where pixels are between -1 and 1; aligned ones at the corners lie on these."""
     if isinstance(count, int):
-        first = np.arange(count, dtype="float64")
-        last = max(count - 1, 1)
-        at = 2 * first / last - (count > 1) if is_aligned else (2 * first + 1) / count - 1
+        each, last = np.arange(count, dtype="float64"), max(count - 1, 1)
+        at = 2 * each / last - (count > 1) if is_aligned else (2 * each + 1) / count - 1
         return constant(at, dtype)
     extent = _op.reshape(_op.cast(count, dtype), ())
     one, two = scalar_like(1, extent), scalar_like(2, extent)

@@ -18,7 +18,7 @@ from .tensors import tensor_dtype
 
 @onnx_op("TopK")
 def _topk(node: OnnxNode) -> Any:
-    k = node.value_or_expr(1, "k") if node.opset >= 10 else node.attr("k")
+    k: Any = node.value_or_expr(1, "k") if node.opset >= 10 else node.attr("k")
     k = _op.reshape(k, ()) if isinstance(k, RelayExpr) else int(np.reshape(k, ()))
     return _op.topk(node[0], k, node.attr("axis", -1), "both", not node.attr("largest", 1), "int64")
 
@@ -107,12 +107,12 @@ def _non_max_suppression(node: OnnxNode) -> RelayExpr:
         half = scalar_like(0.5, boxes)
         corners = [y - height * half, x - width * half, y + height * half, x + width * half]
         boxes = _op.concatenate(corners, 2)
-    limits = [
+    most, overlap, score = [
         _limit(node, i, name) if node.has(i) else default
         for i, name, default in ((2, "the most boxes", 0), (3, "the overlap", 0.0),
                                  (4, "the score", -np.inf))
     ]  # fmt: skip
-    rows, count = _op.vision.all_class_non_max_suppression(boxes, node[1], *limits)
+    rows, count = _op.vision.all_class_non_max_suppression(boxes, node[1], most, overlap, score)
     three = constant(np.array([3]), "int64")
     end = _op.concatenate([_op.reshape(count, (1,)).astype("int64"), three], 0)
     return _op.strided_slice(

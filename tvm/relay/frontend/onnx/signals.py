@@ -119,7 +119,7 @@ def mirrored(real: RelayExpr, imaginary: RelayExpr, length: Any) -> tuple[RelayE
         places: RelayExpr = constant(np.arange(length - have, 0, -1), "int64")
     else:
         first = _op.reshape(as_vector(length) - as_vector(have), ())
-        places = _op.arange(first, *[constant(v, "int64") for v in (0, -1)], "int64")
+        places = _op.arange(first, constant(0, "int64"), constant(-1, "int64"), "int64")
     return (
         _op.concatenate([real, _op.take(real, places, axis)], axis),
         _op.concatenate([imaginary, _op.negative(_op.take(imaginary, places, axis))], axis),

@@ -24,14 +24,15 @@ def tensor_dtype(element_type: int | str) -> str:
     from onnx import TensorProto
     from onnx.helper import tensor_dtype_to_np_dtype
 
-    if isinstance(element_type, str):
-        element_type = TensorProto.DataType.Value(element_type)
-    if element_type == TensorProto.STRING:
+    number = (
+        TensorProto.DataType.Value(element_type) if isinstance(element_type, str) else element_type
+    )
+    if number == TensorProto.STRING:
         raise OpAttributeUnImplemented(
             "tensors of strings have no type in relay",
             hint="models that take strings run by tvm.contrib.onnx_backend",
         )
-    name = str(tensor_dtype_to_np_dtype(element_type))
+    name = str(tensor_dtype_to_np_dtype(number))
     name = HELD_AS.get(name, _NAMES.get(name, name))
     try:
         as_dtype(name)

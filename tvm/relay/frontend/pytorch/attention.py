@@ -127,20 +127,11 @@ def _transformer_encoder_layer(
     """Self-attention and feed-forward with residuals, norms before or after each."""
 
     def attend(y: RelayExpr) -> RelayExpr:
-        return _native_multi_head_attention(
-            y,
-            y,
-            y,
-            width,
-            heads,
-            in_weight,
-            in_bias,
-            out_weight,
-            out_bias,
-            mask,
-            False,
+        result: list[RelayExpr] = _native_multi_head_attention(
+            y, y, y, width, heads, in_weight, in_bias, out_weight, out_bias, mask, False,
             mask_type=mask_type,
-        )[0]
+        )  # fmt: skip
+        return result[0]
 
     def feed_forward(y: RelayExpr) -> RelayExpr:
         hidden = linear(y, weight1, bias1)

@@ -239,7 +239,8 @@ def _size(x: Complex) -> RelayExpr:
 
 
 def _angle(x: Complex) -> RelayExpr:
-    return CONVERTERS["aten::atan2"](x.imag, x.real)
+    angle: RelayExpr = CONVERTERS["aten::atan2"](x.imag, x.real)
+    return angle
 
 
 def _exp(x: Complex) -> Complex:
@@ -254,7 +255,7 @@ def _pow(x: Any, power: Any) -> Complex:
     """Whole powers by multiplication, others by the logarithm."""
     number = as_number(power)
     if isinstance(number, int) and 0 < number <= 16:
-        result = x
+        result: Complex = x
         for _ in range(number - 1):
             result = times(result, x)
         return result

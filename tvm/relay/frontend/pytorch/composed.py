@@ -25,23 +25,6 @@ from .registry import (
     torch_ops,
 )
 
-_COMPOSED: Rows = {
-    "einsum": lambda equation, operands, *_: einsum(equation, promoted(*operands)),
-    "addmv": lambda x, matrix, vector, *factors: _weighed_sum(
-        x, matrix_product(matrix, vector), *factors
-    ),
-    "addr": lambda x, a, b, *factors: _weighed_sum(x, _outer(a, b), *factors),
-    "addbmm": lambda x, a, b, *factors: _weighed_sum(
-        x, _op.sum(matrix_product(a, b), axis=[0]), *factors
-    ),
-    "hstack": lambda tensors: _op.concatenate(
-        promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1
-    ),
-    "mT mH adjoint": swap_last,
-    "trace": lambda x: _op.sum(_diagonal(x)),
-}
-torch_ops(_COMPOSED)
-
 
 @torch_op("outer", "ger")
 def _outer(a: RelayExpr, b: RelayExpr) -> RelayExpr:
@@ -144,3 +127,21 @@ def _index_copy(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> 
 def _broadcast_tensors(tensors: list[RelayExpr]) -> list[RelayExpr]:
     shape = np.broadcast_shapes(*[infer_shape(t) for t in tensors])
     return [_op.broadcast_to(t, shape) for t in tensors]
+
+
+_COMPOSED: Rows = {
+    "einsum": lambda equation, operands, *_: einsum(equation, promoted(*operands)),
+    "addmv": lambda x, matrix, vector, *factors: _weighed_sum(
+        x, matrix_product(matrix, vector), *factors
+    ),
+    "addr": lambda x, a, b, *factors: _weighed_sum(x, _outer(a, b), *factors),
+    "addbmm": lambda x, a, b, *factors: _weighed_sum(
+        x, _op.sum(matrix_product(a, b), axis=[0]), *factors
+    ),
+    "hstack": lambda tensors: _op.concatenate(
+        promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1
+    ),
+    "mT mH adjoint": swap_last,
+    "trace": lambda x: _op.sum(_diagonal(x)),
+}
+torch_ops(_COMPOSED)

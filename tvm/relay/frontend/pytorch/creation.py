@@ -132,11 +132,10 @@ def _arange(*args: Any) -> RelayExpr:
     count = {5: 1, 6: 2, 7: 3}[len(args)]
     numbers = [as_number(arg) for arg in args[:count]]
     if has_open(numbers):
-        bounds = [
-            as_dtype(number, "int64") for number in ([0, *numbers] if count == 1 else numbers)
-        ]
+        bounds = [0, *numbers] if count == 1 else numbers
+        start, stop, step = [as_dtype(number, "int64") for number in (*bounds, 1)[:3]]
         dtype = torch_dtype(args[count], "int64")
-        return as_dtype(_op.arange(*bounds, dtype="int64"), dtype)
+        return as_dtype(_op.arange(start, stop, step, "int64"), dtype)
     floats = any(isinstance(number, float) for number in numbers)
     dtype = torch_dtype(args[count], "float32" if floats else "int64")
     return constant(np.arange(*numbers).astype(dtype))

@@ -38,10 +38,11 @@ def _maxima(
     for axis in range(rank):
         sample = _op.take(samples, constant(order[axis], "int64"), 2)
         found = _starts(sample, image[axis], extents[axis], windows[axis])
-        shape = [batch, channels, *[extents[axis] if i == axis else 1 for i in range(rank)]]
-        starts.append(_op.reshape(found, shape))
+        along = [extents[axis] if i == axis else 1 for i in range(rank)]
+        starts.append(_op.reshape(found, (batch, channels, *along)))
     flat = _op.reshape(x, (batch, channels, -1))
-    best, places = None, None
+    best: Any = None
+    places: Any = None
     for offsets in itertools.product(*[range(window) for window in windows]):
         at = constant(0, "int64")
         for start, offset, extent in zip(starts, offsets, image, strict=True):

@@ -28,7 +28,9 @@ def extended(values: list[Growing], items: Sequence[Any]) -> list[Growing]:
     if is_growing(items):
         more = [items[0].stacks]
     else:
-        more = [[_op.expand_dims(p, 0) for p in item_parts(old.pattern, item)] for item in items]
+        more = [
+            tuple([_op.expand_dims(p, 0) for p in item_parts(old.pattern, item)]) for item in items
+        ]
     stacks = []
     for i, stack in enumerate(old.stacks):
         added = [as_dtype(parts[i], infer_dtype(stack)) for parts in more]

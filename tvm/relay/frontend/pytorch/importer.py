@@ -210,7 +210,7 @@ class GraphImporter(SharedMemory):
 
     def find(self, node: Any) -> Converter | str | None:
         """The converter of an overload, of an operator, or of it without writing in place."""
-        kind = node.kind()
+        kind: str = node.kind()
         if kind in _STRUCTURE:
             return kind
         overload = node.schema().partition("(")[0]
@@ -380,7 +380,7 @@ class GraphImporter(SharedMemory):
             return list(substitutes)
         types = [(infer_shape(v), infer_type(v).dtype) for v in substitutes]
         if not has_traced_shapes(node, args):
-            types = [([OPEN] * len(shape), dtype) for shape, dtype in types]
+            types = [((OPEN,) * len(shape), dtype) for shape, dtype in types]
         return list(torch_call(overload, [as_number(arg) for arg in args], types, self.left))
 
     def _strided_arguments(self, node: Any, args: Sequence[Any]) -> list[Any]:

@@ -144,7 +144,7 @@ class _Reader:
         self._check_shape(shape)
         if dtype is None:
             scalar = declared.scalarType() if declared.kind() == "TensorType" else None
-            known = _NUMBERS.get(declared.kind(), SCALAR_TYPES.get(scalar))
+            known = _NUMBERS.get(declared.kind(), SCALAR_TYPES.get(str(scalar)))
             dtype = known or self.default_dtype
         pairs = PARTS_OF_COMPLEX.get(dtype)
         sizes = (*shape, 2) if pairs else tuple(shape)

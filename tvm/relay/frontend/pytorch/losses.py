@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,11 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 
 from .registry import Rows, as_dtype, as_ints, as_number, is_tensor, torch_op, torch_ops
 
-_REDUCTIONS = {0: lambda x: x, 1: _op.mean, 2: _op.sum}
-
-
-_LOSSES: Rows = {
-    "mse_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction]((a - b) * (a - b)),
-    "l1_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction](_op.abs(a - b)),
-    "multilabel_margin_loss": lambda x, target, reduction=1: _multilabel_margin_loss_forward(
-        x, target, reduction
-    )[0],
+_REDUCTIONS: dict[int, Callable[[RelayExpr], RelayExpr]] = {
+    0: lambda x: x,
+    1: _op.mean,
+    2: _op.sum,
 }
-torch_ops(_LOSSES)
 
 
 @torch_op("multilabel_margin_loss_forward")
@@ -153,3 +147,13 @@ def _added(logarithms: Sequence[RelayExpr], minus: RelayExpr) -> RelayExpr:
     for other in logarithms[1:]:
         total = total + _op.exp(other - shift)
     return _op.log(total) + shift
+
+
+_LOSSES: Rows = {
+    "mse_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction]((a - b) * (a - b)),
+    "l1_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction](_op.abs(a - b)),
+    "multilabel_margin_loss": lambda x, target, reduction=1: _multilabel_margin_loss_forward(
+        x, target, reduction
+    )[0],
+}
+torch_ops(_LOSSES)

@@ -43,26 +43,6 @@ from .registry import (
 )
 from .views import put_at
 
-_MOVEMENTS: Rows = {
-    "size sym_size": lambda x, dim=None: sizes_of(x) if dim is None else size_of(x, as_number(dim)),
-    "dim": lambda x: len(infer_shape(x)),
-    "numel sym_numel": lambda x: (
-        math.prod(sizes_of(x)) if not is_open(x) else _op.prod(stacked(sizes_of(x)))
-    ),
-    "len": lambda x: size_of(x, 0) if is_tensor(x) else len(x),
-    "view_as reshape_as": lambda x, other: reshaped(x, sizes_of(other)),
-    "t numpy_T": lambda x: _op.transpose(x) if len(infer_shape(x)) > 1 else x,
-    "unsqueeze": lambda x, dim: _op.expand_dims(x, dim % (len(infer_shape(x)) + 1)),
-    "expand_as": lambda x, other: _expand(x, sizes_of(other)),
-    "chunk unsafe_chunk": lambda x, count, dim=0: _split(
-        x, max(1, -(-infer_shape(x)[dim] // count)), dim
-    ),
-    "index_select": lambda x, dim, index: _op.take(x, index, dim),
-    "embedding": lambda weight, indices, *_: _op.take(weight, indices, 0),
-    "scatter_add": lambda x, dim, index, source: scatter(x, dim, index, source, "add"),
-}
-torch_ops(_MOVEMENTS)
-
 
 @torch_op("_shape_as_tensor")
 def _shape_as_tensor(x: RelayExpr) -> RelayExpr:
@@ -242,15 +222,11 @@ def _narrow(x: RelayExpr, dim: int, start: Any, length: Any) -> RelayExpr:
         return _op.take(x, place + count, dim)
     count, extent = as_number(length), infer_shape(x)[dim]
     if is_tensor(count) or not isinstance(extent, int):
-        return cut(
-            x,
-            dim % len(infer_shape(x)),
-            first,
-            as_dtype(first, "int64") + as_dtype(count, "int64"),
-            1,
-        )
+        end = as_dtype(first, "int64") + as_dtype(count, "int64")
+        return cut(x, dim % len(infer_shape(x)), first, end, 1)
     begin = first % max(extent, 1)
-    return _slice(x, dim, begin, begin + count)
+    part: RelayExpr = _slice(x, dim, begin, begin + count)
+    return part
 
 
 @torch_op("select")
@@ -468,3 +444,24 @@ def _one_hot(indices: RelayExpr, count: int = -1) -> RelayExpr:
         hits = _op.equal(_op.expand_dims(_op.cast(indices, "int64"), -1), classes)
         return _op.cast(hits, "int64")
     return _op.one_hot(indices, on, off, count, -1, "int64")
+
+
+_MOVEMENTS: Rows = {
+    "size sym_size": lambda x, dim=None: sizes_of(x) if dim is None else size_of(x, as_number(dim)),
+    "dim": lambda x: len(infer_shape(x)),
+    "numel sym_numel": lambda x: (
+        math.prod(sizes_of(x)) if not is_open(x) else _op.prod(stacked(sizes_of(x)))
+    ),
+    "len": lambda x: size_of(x, 0) if is_tensor(x) else len(x),
+    "view_as reshape_as": lambda x, other: reshaped(x, sizes_of(other)),
+    "t numpy_T": lambda x: _op.transpose(x) if len(infer_shape(x)) > 1 else x,
+    "unsqueeze": lambda x, dim: _op.expand_dims(x, dim % (len(infer_shape(x)) + 1)),
+    "expand_as": lambda x, other: _expand(x, sizes_of(other)),
+    "chunk unsafe_chunk": lambda x, count, dim=0: _split(
+        x, max(1, -(-infer_shape(x)[dim] // count)), dim
+    ),
+    "index_select": lambda x, dim, index: _op.take(x, index, dim),
+    "embedding": lambda weight, indices, *_: _op.take(weight, indices, 0),
+    "scatter_add": lambda x, dim, index, source: scatter(x, dim, index, source, "add"),
+}
+torch_ops(_MOVEMENTS)

@@ -189,7 +189,8 @@ def _antialiased(method: str) -> Converter:
             if size is None else as_ints(size)
         )  # fmt: skip
         apart = [
-            _ratio(*pair, align, f) for *pair, f in zip(spatial, wanted, factors, strict=False)
+            _ratio(have, want, align, f)
+            for have, want, f in zip(spatial, wanted, factors, strict=False)
         ]
         return resize_axes(x, range(2, 2 + len(wanted)), wanted, apart, how)
 

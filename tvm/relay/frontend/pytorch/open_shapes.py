@@ -143,8 +143,8 @@ def _source_of(x: RelayExpr, sizes: Sequence[Any]) -> tuple[RelayExpr, int, int]
     rest = zip(sizes[max(count, 0) :], infer_shape(x)[1:], strict=False)
     if count < 2 or any(is_tensor(size) or size != dim for size, dim in rest):
         return None
-    places = [_place_of(size) for size in sizes[:count]]
-    if any(place is None for place in places):
+    places = [place for size in sizes[:count] if (place := _place_of(size)) is not None]
+    if len(places) < count:
         return None
     source, first = places[0]
     expected = [(source, first + i) for i in range(count)]

@@ -126,19 +126,6 @@ def _sub(a: Any, b: Any, alpha: Any = 1) -> Any:
     return _op.subtract(*promoted(a, _scaled(b, alpha)))
 
 
-_ARITHMETIC: Rows = {
-    "rsub": lambda a, b, alpha=1: _sub(b, a, alpha),
-    "floor_divide floordiv __floordiv__": lambda a, b: _div(a, b, "floor"),
-    "sign sgn": lambda x: x if infer_dtype(x) == "bool" else _op.sign(x),
-    "square": lambda x: x * x if infer_dtype(x) != "bool" else _op.cast(x, "int64"),
-    "frac": lambda x: x - _op.trunc(x),
-    "addcmul": lambda x, a, b, value=1: add(x, a * b, value),
-    "addcdiv": lambda x, a, b, value=1: add(x, a / b, value),
-    "lerp": lambda a, b, weight: add(a, _op.multiply(*promoted(b - a, weight))),
-}
-torch_ops(_ARITHMETIC)
-
-
 @torch_op("div", "divide", "true_divide")
 def _div(a: Any, b: Any, rounding_mode: str | None = None) -> Any:
     if not is_tensor(a) and not is_tensor(b):
@@ -295,3 +282,16 @@ _ACTIVATIONS: Rows = {
     "threshold": composites.threshold,
 }
 torch_ops(_ACTIVATIONS)
+
+
+_ARITHMETIC: Rows = {
+    "rsub": lambda a, b, alpha=1: _sub(b, a, alpha),
+    "floor_divide floordiv __floordiv__": lambda a, b: _div(a, b, "floor"),
+    "sign sgn": lambda x: x if infer_dtype(x) == "bool" else _op.sign(x),
+    "square": lambda x: x * x if infer_dtype(x) != "bool" else _op.cast(x, "int64"),
+    "frac": lambda x: x - _op.trunc(x),
+    "addcmul": lambda x, a, b, value=1: add(x, a * b, value),
+    "addcdiv": lambda x, a, b, value=1: add(x, a / b, value),
+    "lerp": lambda a, b, weight: add(a, _op.multiply(*promoted(b - a, weight))),
+}
+torch_ops(_ARITHMETIC)

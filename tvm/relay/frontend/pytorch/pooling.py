@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.windows import pool
 
 from .registry import as_ints, as_number, spread, torch_op
+from .structure import mapped
+
+T = TypeVar("T")
 
 _ADAPTIVE_AVG = (
     _op.nn.adaptive_avg_pool1d, _op.nn.adaptive_avg_pool2d, _op.nn.adaptive_avg_pool3d,
@@ -29,14 +32,13 @@ def _window_rank(x: RelayExpr, kernel: Any) -> int:
     return count if isinstance(kernel, (list, tuple)) else len(infer_shape(x)) - 2 or count
 
 
-def batched(x: RelayExpr, rank: int, apply: Callable[[RelayExpr], Any]) -> Any:
+def batched(x: RelayExpr, rank: int, apply: Callable[[RelayExpr], T]) -> T:
     """Images without a batch axis get one for the operator."""
     if len(infer_shape(x)) != rank + 1:
         return apply(x)
     result = apply(_op.expand_dims(x, 0))
-    if isinstance(result, list):
-        return [_op.squeeze(item, [0]) for item in result]
-    return _op.squeeze(result, [0])
+    alone: T = mapped(result, lambda image: _op.squeeze(image, [0]))
+    return alone
 
 
 @torch_op("max_pool1d", "max_pool2d", "max_pool3d")
@@ -47,8 +49,8 @@ def _max_pool(
     rank = _window_rank(x, kernel)
     size = spread(kernel, rank)
     steps, pads = spread(strides, rank, size), spread(padding, rank)
-    gaps, options = spread(dilation, rank), {"ceil_mode": bool(ceil_mode)}
-    return batched(x, rank, lambda data: pool("max", data, size, steps, pads, gaps, **options))
+    gaps, up = spread(dilation, rank), bool(ceil_mode)
+    return batched(x, rank, lambda data: pool("max", data, size, steps, pads, gaps, ceil_mode=up))
 
 
 @torch_op("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -62,7 +64,7 @@ def _avg_pool(
     if divisor is not None:
         return batched(x, rank, lambda data: _sums(data, size, steps, pads, ceil_mode) / scalar_like(
             float(as_number(divisor)), data))  # fmt: skip
-    options = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
+    options: Any = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
     return batched(x, rank, lambda data: pool("avg", data, size, steps, pads, **options))
 
 

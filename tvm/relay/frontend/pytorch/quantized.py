@@ -138,7 +138,10 @@ def has_quantized(args: Sequence[Any]) -> bool:
 
 
 def _unwrapped(values: Sequence[Any], apply: Callable[[Quantized], RelayExpr]) -> list[Any]:
-    return mapped(values, lambda leaf: apply(leaf) if isinstance(leaf, Quantized) else leaf)
+    found: list[Any] = mapped(
+        values, lambda leaf: apply(leaf) if isinstance(leaf, Quantized) else leaf
+    )
+    return found
 
 
 def _wrapped(result: Any, like: Quantized) -> Any:
@@ -235,8 +238,8 @@ def _dequantize(x: Any) -> Any:
 
 
 _STEPS: Rows = {
-    "fake_quantize_per_channel_affine": lambda x, scale, zero, axis, *limits: _fake_quantize(
-        x, scale, zero, *limits, axis
+    "fake_quantize_per_channel_affine": lambda x, scale, zero, axis, low, high: _fake_quantize(
+        x, scale, zero, low, high, axis
     ),
     "quantized_decomposed::quantize_per_tensor": lambda x, scale, zero, *rest: _quantize_decomposed(
         x, scale, zero, -1, *rest

@@ -34,8 +34,8 @@ def _real(x: Quantized) -> RelayExpr:
 
 
 def _elementwise(apply: Callable[..., RelayExpr], relu: bool) -> Converter:
-    def convert(a: Any, b: Any, *steps: Any) -> Quantized:
-        if not steps:
+    def convert(a: Any, b: Any, scale: Any = None, zero_point: Any = None) -> Any:
+        if scale is None:
             return _with_number(apply, relu)(a, b)
         if isinstance(a, Quantized) and isinstance(b, Quantized):
             result = apply(_real(a), _real(b))
@@ -43,7 +43,7 @@ def _elementwise(apply: Callable[..., RelayExpr], relu: bool) -> Converter:
             result = apply(_value(a), _value(b))
         like = a if isinstance(a, Quantized) else b
         result = _op.nn.relu(result) if relu else result
-        return quantized(result, *steps, like.dtype)
+        return quantized(result, scale, zero_point, like.dtype)
 
     return convert
 
@@ -89,7 +89,7 @@ def _with_number(apply: Callable[..., RelayExpr], relu: bool) -> Converter:
 def _product(relu: bool) -> Converter:
     """Integers are multiplied, so that halves between the steps of the result are exact."""
 
-    def convert(a: Any, b: Any, *steps: Any) -> Quantized:
+    def convert(a: Any, b: Any, *steps: Any) -> Any:
         if not isinstance(a, Quantized) or not isinstance(b, Quantized) or len(steps) < 2:
             return _elementwise(_op.multiply, relu)(a, b, *steps)
         scale, zero_point = [as_number(step) for step in steps]
@@ -112,10 +112,10 @@ for _name, _function in (("add", _op.add), ("mul", _op.multiply)):
 def _joined(relu: bool) -> Converter:
     def convert(parts: Sequence[Quantized], dim: int, scale: Any, zero_point: Any) -> Quantized:
         like = parts[0]
-        steps = [like.scale if scale is None else scale,
-                 like.zero_point if zero_point is None else zero_point]  # fmt: skip
+        step = like.scale if scale is None else scale
+        zero = like.zero_point if zero_point is None else zero_point
         joined = _op.concatenate([part.real() for part in parts], dim)
-        return quantized(_op.nn.relu(joined) if relu else joined, *steps, like.dtype)
+        return quantized(_op.nn.relu(joined) if relu else joined, step, zero, like.dtype)
 
     return convert
 
@@ -175,10 +175,11 @@ def _instance_norm(
 
 def _batch_norm(relu: bool) -> Converter:
     def convert(
-        x: Quantized, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, *steps: Any
-    ) -> Quantized:
+        x: Quantized, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, scale: Any,
+        zero_point: Any,
+    ) -> Quantized:  # fmt: skip
         real = _plain("batch_norm", (x, weight, bias, mean, variance, False, 0.1, eps))
-        return quantized(_op.nn.relu(real) if relu else real, *steps, x.dtype)
+        return quantized(_op.nn.relu(real) if relu else real, scale, zero_point, x.dtype)
 
     return convert
 

@@ -182,7 +182,8 @@ def _conv_weight(packed: Any) -> Weight:
 
     rank = len(packed.stride())
     unpack = torch.ops.quantized.conv2d_unpack if rank == 2 else torch.ops.quantized.conv3d_unpack
-    return Weight.unpacked(packed, *unpack(packed), axis=1 if packed.transpose() else 0)
+    weight, bias = unpack(packed)
+    return Weight.unpacked(packed, weight, bias, axis=1 if packed.transpose() else 0)
 
 
 def _conv_sums(x: Quantized, packed: Any, weight: Weight) -> RelayExpr:
@@ -200,10 +201,11 @@ def _conv_sums(x: Quantized, packed: Any, weight: Weight) -> RelayExpr:
     if transposed:
         attrs["output_padding"] = tuple(packed.output_padding())
     name = f"conv{len(shape) - 2}d{'_transpose' if transposed else ''}"
-    return getattr(qnn.op, name)(
+    result: RelayExpr = getattr(qnn.op, name)(
         x.data, weight.operand(), _as_expr(x.zero_point, "int32"), weight.zeros,
         _as_expr(x.scale, "float32"), constant(weight.scales), **attrs,
     )  # fmt: skip
+    return result
 
 
 def _is_over_one_axis(x: Quantized) -> bool:

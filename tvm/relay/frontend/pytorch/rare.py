@@ -305,7 +305,7 @@ def _cov(x: RelayExpr, correction: int = 1, counts: Any = None, weights: Any = N
     total = _op.sum(weight)
     mean = _op.sum(rows * weight, axis=[1], keepdims=True) / total
     centred = rows - mean
-    lost = scalar_like(float(correction), x)
+    lost: RelayExpr = scalar_like(float(correction), x)
     if weights is not None:
         lost = lost * _op.sum(weight * as_dtype(weights, dtype)) / total
     free = _op.maximum(total - lost, scalar_like(0.0, x))

@@ -23,7 +23,8 @@ def _projected(x: RelayExpr, weight: Any, bias: Any = None) -> RelayExpr:
     """The product with a weight; packed ones compute it themselves, and hold their bias."""
     if isinstance(weight, RelayExpr):
         return linear(x, weight, bias)
-    return weight(x)
+    product: RelayExpr = weight(x)
+    return product
 
 
 def _lstm_cell(projected: RelayExpr, state: State, weights: Weights) -> State:

@@ -47,7 +47,8 @@ def _sum_like(reduce: Reduction, default: str = "int64") -> Converter:
             (None, False, *args, None)[:3] if len(args) < 2 else (*args, None)[:3]
         )
         value = as_dtype(x, torch_dtype(dtype, _own_or(x, default)))
-        return _over_axes(reduce)(value, dims, keepdim)
+        axes = axes_of(dims, len(infer_shape(value)))
+        return reduce(value, axis=axes, keepdims=bool(keepdim))
 
     return convert
 
@@ -154,7 +155,7 @@ def _cumprod(x: RelayExpr, dim: int, dtype: Any = None, *_: Any) -> RelayExpr:
 def _of_mixed_types(normalize: Converter) -> Converter:
     """Weights of a wider type than the data: the sums are of theirs, the result of the data's."""
 
-    def convert(x: RelayExpr, *args: Any) -> RelayExpr:
+    def convert(x: RelayExpr, *args: Any) -> Any:
         own = infer_dtype(x)
         kinds = [infer_dtype(a) for a in args if is_tensor(a) and infer_shape(a)]
         wide = functools.reduce(promote_dtypes, kinds, own)
@@ -216,9 +217,12 @@ def _instance_norm(
     x: RelayExpr, weight: Any, bias: Any, mean: Any, variance: Any, use_input_stats: bool = True,
     momentum: float = 0.1, eps: float = 1e-5, *_: Any,
 ) -> RelayExpr:  # fmt: skip
-    if not use_input_stats:
-        return _batch_norm(x, weight, bias, mean, variance, False, momentum, eps)
-    return _group_norm(x, infer_shape(x)[1], weight, bias, eps)
+    result: RelayExpr = (
+        _group_norm(x, infer_shape(x)[1], weight, bias, eps)
+        if use_input_stats
+        else _batch_norm(x, weight, bias, mean, variance, False, momentum, eps)
+    )
+    return result
 
 
 @torch_op("group_norm")

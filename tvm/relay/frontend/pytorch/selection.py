@@ -123,7 +123,8 @@ def _embedding_bag(
 def _embedding_bag_of_core(*args: Any) -> list[Any]:
     """Here a padding of -1 says that there is none."""
     *leading, padding = args
-    return _embedding_bag(*leading, None if as_number(padding) == -1 else padding)
+    leading.append(None if as_number(padding) == -1 else padding)
+    return _embedding_bag(*leading)
 
 
 @torch_op("segment_reduce")

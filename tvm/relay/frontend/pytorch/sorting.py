@@ -42,20 +42,6 @@ def _sortable(x: RelayExpr) -> RelayExpr:
     return _op.where(_op.isnan(x), scalar_like(float("inf"), x), x)
 
 
-_ORDERED: Rows = {
-    "sort": lambda x, dim=-1, descending=False: sorted_with_indices(x, dim, descending),
-    "sort.stable": lambda x, stable=None, dim=-1, descending=False: sorted_with_indices(
-        x, dim, descending
-    ),
-    "msort": lambda x: sorted_with_indices(x, 0, False)[0] if infer_shape(x) else x,
-    "kthvalue": lambda x, k, dim=-1, keepdim=False: _ranked(x, as_number(k) - 1, dim, keepdim),
-    "bucketize": lambda values, boundaries, out_int32=False, right=False: _searchsorted(
-        boundaries, values, out_int32, right
-    ),
-}
-torch_ops(_ORDERED)
-
-
 @torch_op("argsort")
 def _argsort(x: RelayExpr, *args: Any) -> RelayExpr:
     """``argsort(x, dim, descending)`` and ``argsort(x, stable, dim, descending)``."""
@@ -249,3 +235,17 @@ def _histc(x: RelayExpr, bins: Any = 100, low: Any = 0, high: Any = 0) -> RelayE
     wanted = constant(np.arange(count).reshape(1, -1), "int64")
     hits = _op.logical_and(_op.equal(_op.expand_dims(index, 1), wanted), _op.expand_dims(inside, 1))
     return _op.sum(as_dtype(hits, infer_dtype(x)), axis=[0])
+
+
+_ORDERED: Rows = {
+    "sort": lambda x, dim=-1, descending=False: sorted_with_indices(x, dim, descending),
+    "sort.stable": lambda x, stable=None, dim=-1, descending=False: sorted_with_indices(
+        x, dim, descending
+    ),
+    "msort": lambda x: sorted_with_indices(x, 0, False)[0] if infer_shape(x) else x,
+    "kthvalue": lambda x, k, dim=-1, keepdim=False: _ranked(x, as_number(k) - 1, dim, keepdim),
+    "bucketize": lambda values, boundaries, out_int32=False, right=False: _searchsorted(
+        boundaries, values, out_int32, right
+    ),
+}
+torch_ops(_ORDERED)

@@ -310,7 +310,8 @@ for _names, _function in (
 def _polygamma(order: Any, x: RelayExpr) -> RelayExpr:
     n = as_number(order)
     if n == 0:
-        return CONVERTERS["aten::digamma"](x)
+        found: RelayExpr = CONVERTERS["aten::digamma"](x)
+        return found
     sign = 1.0 if n % 2 else -1.0
 
     def apply(value: RelayExpr) -> RelayExpr:
