@@ -100,3 +100,22 @@ def test_conditions_become_conjunctions_if_wanted() -> None:
     with PassContext(config={"tir.Simplify": {"convert_boolean_to_and_of_ors": True}}):
         result = apply(Simplify(), func)
     assert str(result.body.condition) == "(n < 5 or 8 < n) and (m < 3 or 8 < n)"
+
+
+def test_indices_of_alternatives_are_simple_and_quotients_as_simple_as_their_condition_allows() -> (
+    None
+):
+    def alternatives(i: tir.Var, first: tir.PrimExpr, second: tir.PrimExpr) -> tir.PrimExpr:
+        return tir.if_then_else(i < 16, A[first], A[second])
+
+    before = function(
+        [A, B],
+        loop(64, lambda i: store(B, i, alternatives(i, i // 8 * 8 + i % 8, i // 16 * 7 + 1))),
+    )
+    after = function([A, B], loop(64, lambda i: store(B, i, alternatives(i, i, i // 16 * 7 + 1))))
+    assert_transforms(Simplify(), before, after)
+    before = function([A, B], loop(64, lambda i: store(B, i, alternatives(i, i // 16 * 7 + 1, i))))
+    after = function(
+        [A, B], loop(64, lambda i: store(B, i, alternatives(i, tir.IntImm("int32", 1), i)))
+    )
+    assert_transforms(Simplify(), before, after)

@@ -14,12 +14,17 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.pass_context import PassContext, register_pass_config, unsupported_option
 from tvm.ir.visitor import Rewriter
 from tvm.tir.expr import (
+    Add,
+    BufferLoad,
     Call,
     FloatImm,
     IntImm,
     IterVar,
+    Mul,
+    Ramp,
     Range,
     StringImm,
+    Sub,
     Var,
 )
 from tvm.tir.function import PrimFunc
@@ -35,7 +40,7 @@ from tvm.tir.stmt import (
     Stmt,
 )
 from tvm.tir.stmt_functor import substitute
-from tvm.tir.transform.common import LIKELY, constant_extent, is_const, prim_func_pass
+from tvm.tir.transform.common import IF_THEN_ELSE, LIKELY, constant_extent, is_const, prim_func_pass
 
 KEEP_LOOPS = "tir.debug_keep_trivial_loop"
 register_pass_config(KEEP_LOOPS, bool)  # loops of one iteration stay loops
@@ -70,10 +75,11 @@ class StmtSimplifier(Rewriter):
     def __init__(self, extensions: Extension = Extension.NoExtensions) -> None:
         self.analyzer = Analyzer()
         self.analyzer.enabled_extensions = extensions
+        self._alternative_loads = _AlternativeLoads(self.analyzer)
         self.keeps_loops = PassContext.current().get(KEEP_LOOPS, False)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
-        return self.analyzer.simplify(e)
+        return self.analyzer.simplify(self._alternative_loads.visit(e))
 
     def visit_var(self, var: Var) -> PrimExpr:
         return self.analyzer.simplify(var)
@@ -146,6 +152,43 @@ class StmtSimplifier(Rewriter):
         if condition is stmt.condition and body is stmt.body:
             return stmt
         return AssertStmt(condition, stmt.message, body)
+
+
+class _AlternativeLoads(Rewriter):
+    """Makes the indices of loads in alternatives simple by what holds outside of them.
+
+    What is concluded in one alternative holds there alone, and nothing of it serves the next one:
+    the many loads of a concatenation would each simplify anew what their indices share.
+    """
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        self.analyzer = analyzer
+        self.is_inside = False
+
+    def visit_call(self, call: Call) -> PrimExpr:
+        before, self.is_inside = self.is_inside, self.is_inside or call.op is IF_THEN_ELSE
+        result: PrimExpr = self.rewrite_children(call)
+        self.is_inside = before
+        return result
+
+    def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
+        if not self.is_inside:
+            return self.rewrite_children(load)  # type: ignore[no-any-return]
+        indices = tuple([self.analyzer.simplify(index) for index in load.indices])
+        is_same = all([new is old for new, old in zip(indices, load.indices, strict=True)])
+        # of quotients a condition may tell more
+        if is_same or not all(map(_is_linear, indices)):
+            return load
+        return load.replace(indices=indices)
+
+
+def _is_linear(index: PrimExpr) -> bool:
+    """Whether an index is a sum of variables times constants, or a vector of such."""
+    if isinstance(index, (Add, Sub, Mul)):
+        return _is_linear(index.a) and _is_linear(index.b)
+    if isinstance(index, Ramp):
+        return _is_linear(index.base)
+    return isinstance(index, (Var, IntImm))
 
 
 def truth_of(condition: PrimExpr) -> bool | None:
