@@ -102,3 +102,13 @@ def test_object_names_the_features_it_uses(tmp_path: Path) -> None:
         twice(f"-mtriple=x86_64-linux-gnu -mcpu={mcpu}").save(str(path))
         data = path.read_bytes()
         assert (b"__tvm_required_features" in data) == bool(note) and note in data
+
+
+def test_source_does_not_change_when_code_is_generated(tmp_path: Path) -> None:
+    a = te.placeholder((64,), name="a")
+    b = te.compute((64,), lambda i: te.exp(a[i]) / te.floor(a[i]), name="b")
+    module = tvm.build(te.create_schedule(b.op), [a, b], "llvm", name="is_its_own_source")
+    before = module.get_source("ll")
+    module.get_source("asm")
+    module.export_library(str(tmp_path / "code.so"))
+    assert module.get_source("ll") == before

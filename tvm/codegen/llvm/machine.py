@@ -82,11 +82,11 @@ class Machine:
 
     def object_code(self, module: Any) -> bytes:
         """The object file of an optimised module."""
-        return bytes(self._machine.emit_object(module))
+        return bytes(self._machine.emit_object(module.clone()))  # code generation changes it
 
     def assembly(self, module: Any) -> str:
         """The assembly text of an optimised module."""
-        return str(self._machine.emit_assembly(module))
+        return str(self._machine.emit_assembly(module.clone()))
 
 
 # LLVM registers some kilobytes with each pass builder that are never freed
