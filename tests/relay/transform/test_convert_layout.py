@@ -139,9 +139,11 @@ def test_layouts_with_blocks(layouts: list[str]) -> None:
     found = transform.ConvertLayout({"nn.conv2d": layouts})(mod)
     first, second = [
         n for n in relay.analysis.post_order(found["main"])
-        if isinstance(n, relay.Call) and n.op.name == "nn.conv2d"
+        if isinstance(n, relay.Call) and "conv2d" in n.op.name
     ]  # fmt: skip
     assert [first.attrs.data_layout, first.attrs.kernel_layout] == layouts
+    is_blocked = layouts[0].startswith("NCHW4")
+    assert first.op.name == ("nn.contrib_conv2d_NCHWc" if is_blocked else "nn.conv2d")
     # 6 channels are no whole number of blocks
     assert second.attrs.data_layout == (
         "NCHW" if "4" in layouts[0] or "8" in layouts[0] else layouts[0]

@@ -13,8 +13,10 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, TupleWrapper, field_of
 
 from .attributes import as_int, is_run_time
+from .layout import Layouts
+from .layout_axes import layout_along_axis
 from .operator import Expr, operator
-from .registry import OpPattern, ops, zero_gradient
+from .registry import LayoutChoice, OpPattern, ops, zero_gradient
 from .scatter_gradient import scattered_back
 from .schedules import EXTERN_SCHEDULES
 from .types import (
@@ -158,10 +160,21 @@ def _topk_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [scattered_back(data, order, to_values, attrs.axis)]
 
 
+def _topk_layout(
+    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
+) -> LayoutChoice | None:
+    rule = layout_along_axis()
+    found = rule(attrs, new_in, old_in, arg_types)
+    if found is None or attrs.ret_type != "both":
+        return found
+    return LayoutChoice(found.inputs, found.inputs * 2, found.attrs)
+
+
 @operator(
     "topk",
     results=lambda attrs: 2 if attrs.ret_type == "both" else None,
     infer_type=_topk_type,
+    infer_layout=_topk_layout,
     compute=_compute_topk,
     fold=_fold_topk,
     gradient=_topk_gradient,

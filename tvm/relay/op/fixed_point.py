@@ -10,7 +10,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
-from .layout import layout_any, primal_axes
+from .layout import Layouts, data_layouts, has_blocks, layout_any
 from .operator import Expr, Ints, operator
 from .registry import LayoutChoice, OpPattern
 from .types import expect, expect_tensor
@@ -46,23 +46,22 @@ def fixed_point_multiply(data: Expr, multiplier: int, shift: int) -> RelayExpr:
 
 
 def _per_axis_layout(
-    attrs: Any,
-    in_layouts: Sequence[tir.Layout | None],
-    arg_types: Sequence[Type],
+    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
 ) -> LayoutChoice | None:
     """The data's layout; multipliers of channels in blocks come in blocks too."""
-    chosen = in_layouts[0]
-    if chosen is None or len(attrs.axes) != 1:
+    ends = data_layouts(new_in, old_in)
+    if ends is None or len(attrs.axes) != 1 or has_blocks(ends[0]):
         return None
-    letters = primal_axes(chosen)
-    letter = letters[attrs.axes[0] % len(letters)]
+    source, chosen = ends
+    letter = source[attrs.axes[0] % len(source)]
     blocks = [f"{size}{letter.lower()}" for size in chosen.parts(letter)]
     if len(blocks) > 1:
         return None
     own = tir.layout("".join([letter, *blocks]))
-    places = [chosen.index_of(part) for part in (letter, *[letter.lower() for _ in blocks])]
-    moved = attrs.replace(axes=tuple(places))
-    return LayoutChoice((chosen, own, own, own), (chosen,), moved)
+    if source != chosen:
+        places = [chosen.index_of(part) for part in (letter, *[letter.lower() for _ in blocks])]
+        attrs = attrs.replace(axes=tuple(places))
+    return LayoutChoice((chosen, own, own, own), (chosen,), attrs)
 
 
 @operator(

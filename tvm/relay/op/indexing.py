@@ -17,6 +17,7 @@ from tvm.relay.expr import Call, const
 
 from .attributes import as_int, is_run_time
 from .known_shapes import known_shape
+from .layout import layout_broadcast
 from .operator import Expr, operator
 from .registry import OpPattern, ops
 from .scatter_gradient import added_elements, element_numbers
@@ -277,6 +278,7 @@ def _where_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "where",
     infer_type=_where_type,
+    infer_layout=layout_broadcast,
     fuse=OpPattern.BROADCAST,
     compute=lambda attrs, inputs, out_type: [topi.where(*inputs)],
     fold=lambda attrs, arrays, out_type: [np.where(arrays[0].astype(bool), arrays[1], arrays[2])],

@@ -282,6 +282,7 @@ def _arg_reduction(
         "ArgReduceAttrs" if name == "argmax" else argmax,
         fields=("select_last_index", "axis", "keepdims", "exclude"),
         infer_type=_position_type(name),
+        infer_layout=layout_reduced(reduced_axes, gives_positions=True),
         compute=compute,
         fold=fold_axes,
         gradient=zero_gradient,

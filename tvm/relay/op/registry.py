@@ -66,8 +66,10 @@ class LayoutChoice(NamedTuple):
 
 # the types of all arguments, from those known so far, that of the data first
 ArgumentTypes: TypeAlias = Callable[[OwnAttrs, "Sequence[Type | None]"], "list[Type | None]"]
+# as `layout.py` tells
 InferLayout: TypeAlias = Callable[
-    [OwnAttrs, "Sequence[Layout | None]", Sequence[Type]], "LayoutChoice | None"
+    [OwnAttrs, "Sequence[Layout | None] | None", "Sequence[Layout | None]", Sequence[Type]],
+    "LayoutChoice | None",
 ]
 
 

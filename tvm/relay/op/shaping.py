@@ -16,7 +16,7 @@ from tvm.relay.expr import Call
 
 from .attributes import as_int, is_run_time
 from .known_shapes import known_shape, shape_of
-from .layout_axes import layout_expanded, layout_squeezed
+from .layout_axes import layout_expanded, layout_squeezed, layout_transposed
 from .layout_shapes import axes_extents, shape_in_layout
 from .operator import Expr, Ints, OptionalInts, operator
 from .registry import OpPattern, ops
@@ -288,6 +288,7 @@ def _transpose_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "transpose",
     infer_type=_transpose_type,
+    infer_layout=layout_transposed,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
         topi.transpose(inputs[0], _permutation(attrs.axes, len(inputs[0].shape)))
@@ -425,7 +426,6 @@ def _layout_transform_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     fold=lambda attrs, arrays, out_type: [
         topi.layout.transform_array(arrays[0], attrs.src_layout, attrs.dst_layout)
     ],
-    infer_layout=lambda attrs, in_layouts, arg_types: None,
     gradient=_layout_transform_gradient,
 )
 def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> RelayExpr:

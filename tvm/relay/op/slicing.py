@@ -15,7 +15,7 @@ from tvm.relay.expr import Call, const
 
 from .attributes import as_ints, is_run_time, run_time_vector
 from .known_shapes import known_shape
-from .layout_axes import layout_sliced
+from .layout_axes import layout_sliced, layout_sliced_like
 from .operator import Attribute, Expr, Ints, OptionalInts, operator
 from .registry import OpPattern, ops
 from .types import (
@@ -40,11 +40,11 @@ _FAR = np.iinfo("int32").max  # beyond every extent
 def slice_ranges(attrs: Any, shape: Shape) -> list[tuple[Dim, Dim, int]]:
     """(begin, extent, stride) along each axis, begins counted from the front and clipped."""
     ranges: list[tuple[Dim, Dim, int]] = [(0, extent, 1) for extent in shape]
-    axes = range(len(attrs.begin)) if attrs.axes is None else attrs.axes
-    expect(
-        len(attrs.begin) <= len(shape),
-        f"strided_slice of shape {show(shape)} got {len(attrs.begin)} begins",
+    count = (
+        len(attrs.begin) if attrs.slice_mode == "size" else max(len(attrs.begin), len(attrs.end))
     )
+    axes = range(count) if attrs.axes is None else attrs.axes
+    expect(count <= len(shape), f"strided_slice of shape {show(shape)} got {count} ranges")
     for position, named in enumerate(axes):
         axis = positive_axis(named, len(shape), "strided_slice")
         stride = _stride(attrs, position)
@@ -61,7 +61,10 @@ def _stride(attrs: Any, position: int) -> int:
 
 
 def _slice_range(attrs: Any, position: int, extent: Dim, stride: int) -> tuple[Dim, Dim, int]:
-    begin = attrs.begin[position]
+    if position < len(attrs.begin):
+        begin = attrs.begin[position]
+    else:  # the end alone is given
+        begin = 0 if stride > 0 else _FAR
     if is_any(extent):
         known = attrs.slice_mode == "size" and attrs.end[position] >= 0
         first = begin if begin >= 0 else unknown()
@@ -225,6 +228,7 @@ def _slice_like_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "slice_like",
     infer_type=_slice_like_type,
+    infer_layout=layout_sliced_like,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
         topi.slicing.window(

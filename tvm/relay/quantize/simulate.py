@@ -13,6 +13,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Var
+from tvm.relay.op.layout import layout_data
 from tvm.relay.op.registry import OpPattern, define_op, ops
 from tvm.relay.op.types import expect, expect_tensor
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
@@ -72,6 +73,7 @@ define_op(
     SimulatedQuantizeAttrs,
     inputs=("data", "dom_scale", "clip_min", "clip_max"),
     infer_type=_simulated_type,
+    infer_layout=layout_data,
     fuse=OpPattern.ELEMWISE,
     compute=simulated_quantize_compute,
 )

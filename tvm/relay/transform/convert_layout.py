@@ -5,39 +5,32 @@
                                         %2 = nn.conv2d(%0, %1, data_layout="NHWC", ...);
                                         layout_transform(nn.relu(%2), "NHWC", "NCHW")
 
-A value stays in its new layout through element-wise operators, pooling, normalisation and
-concatenation; it is brought back where an operator knows nothing of layouts.
+A value stays in its new layout through the operators that have a rule for it; it is brought back
+where an operator knows nothing of layouts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from tvm.error import TVMError, suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op, has_op
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import Pass, PassContext, PassInfo
-from tvm.ir.type import TensorType, TupleType, Type
-from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
-from tvm.relay.expr import Call, Tuple, TupleGetItem
-from tvm.relay.function import Function, is_closed, is_primitive
+from tvm.ir.type import TensorType, Type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.expr import Call
+from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.layout_shapes import axes_extents, layout_parts, plain_layout
-from tvm.relay.op.registry import OpPattern, ops
+from tvm.relay.op.registry import ops
 from tvm.relay.op.types import shape_of_type
-from tvm.relay.transform.alter_op_layout import LayoutAlterer
+from tvm.relay.transform.canonicalize_ops import canonicalize_ops
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.infer_layout_utils import (
-    ends_in,
-    layout_choice,
-    named_layouts,
-    with_transforms,
-)
-from tvm.relay.transform.operators import is_operator_call
-from tvm.relay.traverse import keep_span, operands, post_order, regrouped, tensors_of, with_operands
+from tvm.relay.transform.rewrite_layouts import LayoutRewriter
 from tvm.support import Scoped
-from tvm.tir.data_layout import layout
 
 # from attributes, arguments, their types and the layouts wanted
 ConvertOpLayout: TypeAlias = Callable[
@@ -48,21 +41,6 @@ _KERNELS = {
     "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI",
     "NCW": "OIW", "NWC": "WIO", "NCDHW": "OIDHW", "NDHWC": "DHWIO",
 }  # fmt: skip
-_WITH_AXIS = {
-    "nn.bias_add", "nn.softmax", "nn.log_softmax", "nn.prelu", "concatenate",
-    "qnn.quantize", "qnn.dequantize", "qnn.requantize", "qnn.softmax",
-}  # fmt: skip
-# two tensors of one rank, each with an axis for its vector parameters
-_WITH_TWO_AXES = {"qnn.add", "qnn.subtract", "qnn.mul"}
-_NORMALISATIONS = {"nn.batch_norm"}
-
-
-class _Moved(NamedTuple):
-    """A value in layout `new` that was in `old` before; both are None if it did not move."""
-
-    value: RelayExpr
-    old: str | None = None
-    new: str | None = None
 
 
 class LayoutConfig:
@@ -101,278 +79,111 @@ class LayoutConfig:
 _CONFIGS: Scoped[LayoutConfig] = Scoped("layout_config")
 
 
-class _Converter:
-    """Rebuilds one function."""
+class _Conversion:
+    """The calls of the operators that the user named, in the layouts wanted."""
 
     def __init__(self, desired: Mapping[str, Sequence[str]]) -> None:
         self.desired = desired
         self.config = LayoutConfig.find()
         if self.config is not None:
             self.config.reset()
-        self._moved: dict[int, _Moved] = {}
-        self._items: dict[int, list[_Moved]] = {}  # of values that are tuples, by old expression
-        self._transforms: dict[tuple[int, str, str], RelayExpr] = {}
 
-    def run(self, func: Function) -> RelayExpr:
-        for node in post_order(func.body, is_whole=is_closed):
-            self._moved[id(node)] = moved = self._rewrite(node)
-            keep_span(node, moved.value)
-        body = self._plain(func.body)
-        return func if body is func.body else func.replace(body=body)
+    def __call__(
+        self, call: Call, args: list[RelayExpr], arg_types: list[Type], out_type: Type
+    ) -> RelayExpr | None:
+        name = call.operator.name
+        if name not in self.desired or self._is_skipped(name):
+            return None
+        wanted = [str(x) for x in self.desired[name]]
+        if (convert := call.operator.get_attr("FTVMConvertOpLayout")) is not None:
+            found: RelayExpr | None = convert(call.attrs, args, arg_types, wanted)
+            return found
+        if call.attrs is None:
+            return None
+        if "data_layout" in call.attrs:
+            new = _convolution(call, args, arg_types, wanted)
+        elif "layout" in call.attrs:
+            new = _with_layout(call, args, arg_types, wanted[0])
+        else:
+            return None
+        return None if new is None or structural_equal(new.attrs, call.attrs) else new
 
-    def _rewrite(self, node: RelayExpr) -> _Moved:
-        if is_operator_call(node) and not self._is_skipped(node):
-            found = (
-                self._wanted(node) if node.operator.name in self.desired else self._followed(node)
-            )
-            if found is not None:
-                return found
-        if isinstance(node, TupleGetItem) and id(node.tuple_value) in self._items:
-            item = self._items[id(node.tuple_value)][node.index]
-            value = TupleGetItem(self._moved[id(node.tuple_value)].value, node.index)
-            return _Moved(value, item.old, item.new)
-        below = () if is_closed(node) else operands(node)
-        return _Moved(with_operands(node, [self._plain(o) for o in below]) if below else node)
-
-    def _is_skipped(self, call: Call) -> bool:
-        is_layer = call.operator.name in self.desired and call.operator.name.startswith(
-            ("nn.conv", "qnn.conv")
-        )
+    def _is_skipped(self, name: str) -> bool:
+        is_layer = name.startswith(("nn.conv", "qnn.conv"))
         return is_layer and self.config is not None and self.config.check_skip()
 
-    # -- operators whose layout the user chose
 
-    def _wanted(self, call: Call) -> _Moved | None:
-        attrs, layouts = call.attrs, self.desired[call.operator.name]
-        if (convert := call.operator.get_attr("FTVMConvertOpLayout")) is not None:
-            return self._by_user(call, convert, layouts)
-        if attrs is None:
-            return None
-        if "data_layout" not in attrs:
-            return self._bound(call, layouts[0]) if "layout" in attrs else None
-        old, kernel = str(attrs["data_layout"]), str(attrs["kernel_layout"])
-        new = old if layouts[0] == "default" else layouts[0]
-        if len(layouts) > 1 and layouts[1] != "default":
-            new_kernel = layouts[1]
-        else:
-            new_kernel = kernel if new == old else _KERNELS.get(new, kernel)
-        if attrs["groups"] > 1 and new != old and new_kernel == "HWIO" and self._is_depthwise(call):
-            new_kernel = "HWOI" if len(layouts) < 2 else new_kernel
-        if sorted(new) != sorted(old) or sorted(new_kernel) != sorted(kernel):
-            raise TVMError(
-                f"ConvertLayout requires layouts of the axes of {old} and {kernel} for "
-                f"{call.operator.name}, got {new} and {new_kernel}"
-            )
-        data = self._in(call.args[0], old, new)
-        weight = self._in(call.args[1], kernel, new_kernel)
-        if attrs["groups"] > 1 and kernel == "HWOI" and new_kernel == "OIHW":
-            weight = _without_multiplier(weight, call.args[1])
-        changed: dict[str, Any] = {"data_layout": new, "kernel_layout": new_kernel}
-        out = str(attrs["out_layout"]) or old
-        if attrs["out_layout"]:
-            changed["out_layout"] = new
-        value = with_operands(
-            call, [call.op, data, weight, *[self._plain(a) for a in call.args[2:]]]
-        )
-        if any([attrs[key] != text for key, text in changed.items()]):
-            value = value.replace(attrs=attrs.replace(**changed))
-        return _made(value, out, new)
-
-    def _by_user(
-        self, call: Call, convert: ConvertOpLayout, layouts: Sequence[str]
-    ) -> _Moved | None:
-        """What the user's function makes of the call, its arguments in the layouts it names."""
-        plain = with_operands(call, [call.op, *[self._plain(a) for a in call.args]])
-        assert isinstance(plain, Call)
-        types = [infer_type_of(a) for a in call.args]
-        new = convert(call.attrs, list(plain.args), types, list(layouts))
-        if new is None:
-            return None
-        old_out, new_out = named_layouts(call)[1], named_layouts(new)[1]
-        if sorted(old_out) != sorted(new_out) or not isinstance(new, Call):
-            return _Moved(with_transforms(plain, new))
-        pairs = zip(named_layouts(call)[0], named_layouts(new)[0], strict=False)
-        args = list(new.args)
-        for i, (old, wanted) in enumerate(pairs):
-            if args[i] is plain.args[i]:
-                args[i] = self._in(call.args[i], old, wanted)
-            elif not ends_in(args[i], wanted):
-                args[i] = self._transform(args[i], old, wanted)
-        return _made(new.replace(args=tuple(args)), old_out, new_out)
-
-    def _is_depthwise(self, call: Call) -> bool:
-        ty = infer_type_of(call.args[0])
-        axis = str(call.attrs["data_layout"]).index("C")
-        return isinstance(ty, TensorType) and ty.concrete_shape[axis] == call.attrs["groups"]
-
-    # -- operators that take the layout that comes
-
-    def _followed(self, call: Call) -> _Moved | None:
-        moved = [self._moved[id(t)] for t in tensors_of(call)]
-        first = next((m for m in moved if m.new is not None), None)
-        if first is None:
-            return None
-        assert first.old is not None and first.new is not None
-        name, attrs = call.operator.name, call.attrs
-        if call.operator.has_attr("FInferCorrectLayout"):
-            return self._inferred(call, first.old, first.new)
-        if attrs is not None and "layout" in attrs:
-            return self._bound(call, first.new)
-        if name in _WITH_AXIS:
-            return self._with_axis(call, first.old, first.new)
-        if name in _WITH_TWO_AXES:
-            return self._with_two_axes(call, first.old, first.new)
-        if name in _NORMALISATIONS and self._moved[id(call.args[0])].new is not None:
-            return self._normalisation(call, first.old, first.new)
-        is_simple = call.operator.fuse is not None and call.operator.fuse <= OpPattern.BROADCAST
-        if is_simple and (attrs is None or (len(call.args) == 1 and not _names_axes(call))):
-            return self._elementwise(call, first.old, first.new)
+def _with_layout(
+    call: Call, args: list[RelayExpr], arg_types: list[Type], wanted: str
+) -> Call | None:
+    old = str(call.attrs["layout"])
+    if wanted == "default" or not _fits(arg_types[0], old, wanted):
         return None
-
-    def _inferred(self, call: Call, old: str, new: str) -> _Moved | None:
-        """The call in the layouts that the user's function infers."""
-        tensors = tensors_of(call)
-        given = [self._moved[id(t)].new for t in tensors]
-        types = [infer_type_of(a) for a in call.args]
-        choice = layout_choice(call, [layout(name) if name else None for name in given], types, old)
-        if choice is None or len(choice.inputs) != len(tensors) or len(choice.outputs) != 1:
-            return None
-        wanted = [None if found is None else found.name for found in choice.inputs]
-        out = choice.outputs[0]
-        if any([name and sorted(name) != sorted(old) for name in wanted]):
-            return None
-        moved = [
-            self._plain(t) if name is None else self._in(t, old, name)
-            for t, name in zip(tensors, wanted, strict=True)
-        ]
-        attrs = call.attrs if choice.attrs is None else choice.attrs
-        value = call.replace(args=tuple(regrouped(call, moved)), attrs=attrs)
-        return _Moved(value) if out is None else _made(value, old, out.name)
-
-    def _bound(self, call: Call, new: str) -> _Moved | None:
-        old = str(call.attrs["layout"])
-        if sorted(old) != sorted(new):
-            return None
-        changed = {"layout": new}
-        if getattr(call.attrs, "out_layout", ""):
-            changed["out_layout"] = new
-        args = [self._in(call.args[0], old, new), *[self._plain(a) for a in call.args[1:]]]
-        value = call.replace(args=tuple(args), attrs=call.attrs.replace(**changed))
-        return _made(value, old, new)
-
-    def _with_axis(self, call: Call, old: str, new: str) -> _Moved | None:
-        rank = len(old)
-        tensors = tensors_of(call) if call.operator.name == "concatenate" else [call.args[0]]
-        if any([_rank(t) != rank for t in tensors]):
-            return None
-        axis = new.index(old[call.attrs["axis"] % rank])
-        attrs = call.attrs.replace(axis=axis)
-        if call.operator.name == "concatenate":
-            if not isinstance(call.args[0], Tuple):
-                return None
-            fields = Tuple([self._in(t, old, new) for t in tensors])
-            return _made(call.replace(args=(fields,), attrs=attrs), old, new)
-        args = [self._in(call.args[0], old, new), *[self._plain(a) for a in call.args[1:]]]
-        return _made(call.replace(args=tuple(args), attrs=attrs), old, new)
-
-    def _with_two_axes(self, call: Call, old: str, new: str) -> _Moved | None:
-        if any([_rank(data) != len(old) for data in call.args[:2]]):
-            return None
-        axes = {
-            name: new.index(old[call.attrs[name] % len(old)]) for name in ("lhs_axis", "rhs_axis")
-        }
-        data = [self._in(arg, old, new) for arg in call.args[:2]]
-        rest = [self._plain(arg) for arg in call.args[2:]]
-        value = call.replace(args=(*data, *rest), attrs=call.attrs.replace(**axes))
-        return _made(value, old, new)
-
-    def _normalisation(self, call: Call, old: str, new: str) -> _Moved:
-        axis = new.index(old[call.attrs["axis"] % len(old)])
-        args = [self._in(call.args[0], old, new), *[self._plain(a) for a in call.args[1:]]]
-        value = call.replace(args=tuple(args), attrs=call.attrs.replace(axis=axis))
-        whole = infer_type_of(call)
-        assert isinstance(whole, TupleType)
-        self._items[id(call)] = [
-            _Moved(value, old, new),
-            *[_Moved(value)] * (len(whole.fields) - 1),
-        ]
-        return _Moved(value)
-
-    def _elementwise(self, call: Call, old: str, new: str) -> _Moved | None:
-        if _rank(call) != len(old) or any([(_rank(a) or 0) > len(old) for a in call.args]):
-            return None
-        args = [self._broadcast(a, old, new) for a in call.args]
-        return _made(call.replace(args=tuple(args)), old, new)
-
-    def _broadcast(self, arg: RelayExpr, old: str, new: str) -> RelayExpr:
-        """An argument of any rank, so that it broadcasts in the new layout as in the old one."""
-        ty = infer_type_of(arg)
-        assert isinstance(ty, TensorType)
-        rank = len(ty.shape)
-        if rank == len(old):
-            return self._in(arg, old, new)
-        plain = self._plain(arg)
-        if all([getattr(dim, "value", 0) == 1 for dim in ty.shape]):
-            return plain
-        wide = ops.expand_dims(plain, axis=0, num_newaxis=len(old) - rank)
-        return self._transform(wide, old, new)
-
-    # -- moving values
-
-    def _in(self, old_expr: RelayExpr, old: str, new: str) -> RelayExpr:
-        moved = self._moved.get(id(old_expr), _Moved(old_expr))
-        if (moved.old, moved.new) == (old, new):
-            return moved.value
-        return self._transform(self._plain(old_expr), old, new)
-
-    def _plain(self, old_expr: RelayExpr) -> RelayExpr:
-        moved = self._moved.get(id(old_expr), _Moved(old_expr))
-        if (items := self._items.get(id(old_expr))) is not None:
-            if items[0].new is None:
-                return moved.value
-            first = TupleGetItem(moved.value, 0)
-            rest = [TupleGetItem(moved.value, i) for i in range(1, len(items))]
-            return Tuple([self._transform(first, str(items[0].new), str(items[0].old)), *rest])
-        if moved.new is None or moved.old is None:
-            return moved.value
-        return self._transform(moved.value, moved.new, moved.old)
-
-    def _transform(self, value: RelayExpr, source: str, target: str) -> RelayExpr:
-        if source == target:
-            return value
-        key = (id(value), source, target)
-        if key not in self._transforms:
-            self._transforms[key] = ops.layout_transform(
-                value, src_layout=source, dst_layout=target
-            )
-        return self._transforms[key]
+    # a layout of the result keeps the operators around from taking this one along
+    changed = {key: wanted for key in ("layout", "out_layout") if key in call.attrs}
+    return call.replace(args=tuple(args), attrs=call.attrs.replace(**changed))
 
 
-def _made(value: RelayExpr, old: str, new: str) -> _Moved:
-    return _Moved(value) if old == new else _Moved(value, old, new)
+def _convolution(
+    call: Call, args: list[RelayExpr], arg_types: list[Type], wanted: list[str]
+) -> Call | None:
+    attrs, name = call.attrs, call.operator.name
+    old, kernel = str(attrs["data_layout"]), str(attrs["kernel_layout"])
+    new = old if wanted[0] == "default" else wanted[0]
+    is_default = len(wanted) < 2 or wanted[1] == "default"
+    if _has_blocks(new) and is_default:
+        raise TVMError(
+            f"ConvertLayout requires a layout of the kernel beside {new} for {name}",
+            hint='such as {"nn.conv2d": ["NCHW4c", "OIHW4o"]}',
+        )
+    new_kernel = _usual_kernel(call, arg_types, new) if is_default else wanted[1]
+    is_blocked = _has_blocks(new) or _has_blocks(new_kernel)
+    if not is_blocked and (sorted(new) != sorted(old) or sorted(new_kernel) != sorted(kernel)):
+        raise TVMError(
+            f"ConvertLayout requires layouts of the axes of {old} and {kernel} for "
+            f"{name}, got {new} and {new_kernel}"
+        )
+    weight = arg_types[2 if len(arg_types) == 3 else 1]
+    if not _fits(arg_types[0], old, new) or not _fits(weight, kernel, new_kernel):
+        return None
+    changed: dict[str, Any] = {"data_layout": new, "kernel_layout": new_kernel}
+    if attrs["out_layout"]:
+        changed["out_layout"] = new
+    if attrs["groups"] > 1 and kernel == "HWOI" and new_kernel == "OIHW":
+        args = [args[0], _without_multiplier(args[1], arg_types[1]), *args[2:]]
+    op = call.op
+    if name == "nn.conv2d" and plain_layout(new) == "NCHW" != new:
+        op = ops.nn.contrib_conv2d_NCHWc
+    return Call(op, tuple(args), attrs.replace(**changed), span=call.span)
 
 
-def _rank(expr: RelayExpr) -> int | None:
-    ty = infer_type_of(expr)
-    return len(ty.shape) if isinstance(ty, TensorType) else None
+def _usual_kernel(call: Call, arg_types: Sequence[Type], data_layout: str) -> str:
+    """The kernel's layout that goes with the data's."""
+    attrs, old = call.attrs, str(call.attrs["kernel_layout"])
+    usual = _KERNELS.get(data_layout, old)
+    if "transpose" in call.operator.name and usual.startswith("OI"):
+        usual = "IO" + usual[2:]
+    is_moved = data_layout != attrs["data_layout"] or sorted(old) == sorted(usual)
+    if usual == "HWIO" and attrs["groups"] > 1 and _is_depthwise(call, arg_types):
+        usual = "HWOI"
+    return usual if is_moved else old
 
 
-def _names_axes(call: Call) -> bool:
-    return call.op is not ops.cast and any(
-        [k in call.attrs for k in ("axis", "axes", "shape", "newshape")]
-    )
+def _is_depthwise(call: Call, arg_types: Sequence[Type]) -> bool:
+    ty, axis = arg_types[0], str(call.attrs["data_layout"]).index("C")
+    return isinstance(ty, TensorType) and ty.concrete_shape[axis] == call.attrs["groups"]
 
 
-def _without_multiplier(weight: RelayExpr, old: RelayExpr) -> RelayExpr:
+def _without_multiplier(weight: RelayExpr, ty: Type) -> RelayExpr:
     """A depthwise kernel whose multiplier, HWOI's I, becomes a part of the output channels."""
-    height, width, channels, multiplier = tensor_type_of(old).concrete_shape
+    height, width, channels, multiplier = shape_of_type(ty)
     if multiplier == 1:
         return weight
-    return ops.reshape(weight, newshape=(channels * multiplier, 1, height, width))
+    return ops.reshape(weight, newshape=(height, width, channels * multiplier, 1))
 
 
 def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:
-    """The pass.
+    """The pass. Biases become additions first, as by `CanonicalizeOps`.
 
     Parameters
     ----------
@@ -389,59 +200,26 @@ def ConvertLayout(desired_layouts: Mapping[str, Sequence[str]]) -> Pass:
         if isinstance(layouts, str) or not layouts:
             raise TVMError(f"ConvertLayout requires a list of layouts for {name}, got {layouts!r}")
 
-    def run(func: Function, _: IRModule, __: PassContext) -> Function:
-        return func if is_primitive(func) else converted(func, desired_layouts)
+    def run(func: Function, mod: IRModule, context: PassContext) -> Function:
+        if is_primitive(func):
+            return func
+        canonical = canonicalize_ops(func, mod, context)
+        if canonical is not func:
+            infer_type_of(canonical)
+        return converted(canonical, desired_layouts)
 
     return FunctionPass(run, PassInfo(3, "ConvertLayout"))
 
 
 def converted(func: Function, desired_layouts: Mapping[str, Sequence[str]]) -> Function:
     """The function with its operators in those layouts."""
-    blocked = {name: wanted for name, wanted in desired_layouts.items() if _has_blocks(wanted)}
-    plain = {name: wanted for name, wanted in desired_layouts.items() if name not in blocked}
-    result = _Converter(plain).run(func)
-    if blocked:
-        infer_type_of(result)
-        result = LayoutAlterer(_BlockedCalls(blocked)).run(result)  # type: ignore[arg-type]
+    result = LayoutRewriter(_Conversion(desired_layouts)).run(func)
     assert isinstance(result, Function)
     return result
 
 
-def _has_blocks(layouts: Sequence[str]) -> bool:
-    return any([plain_layout(name) != name for name in layouts if name != "default"])
-
-
-class _BlockedCalls:
-    """Calls in layouts with blocks, such as NCHW16c with OIHW16i16o."""
-
-    def __init__(self, desired: Mapping[str, Sequence[str]]) -> None:
-        self.desired = desired
-        self.config = LayoutConfig.find()
-
-    def __call__(
-        self, call: Call, args: list[RelayExpr], arg_types: list[Type], out_type: Type
-    ) -> RelayExpr | None:
-        name = call.operator.name
-        if name not in self.desired or (self.config is not None and self.config.check_skip()):
-            return None
-        wanted = list(self.desired[name])
-        if (convert := call.operator.get_attr("FTVMConvertOpLayout")) is not None:
-            found: RelayExpr | None = convert(call.attrs, args, arg_types, wanted)
-            return found
-        keys = ["data_layout", "kernel_layout"] if "data_layout" in call.attrs else ["layout"]
-        if len(wanted) < len(keys) or wanted[-1] == "default":
-            raise TVMError(
-                f"ConvertLayout requires a layout of the kernel beside {wanted[0]} for {name}",
-                hint='such as {"nn.conv2d": ["NCHW4c", "OIHW4o"]}',
-            )
-        changed = {key: new for key, new in zip(keys, wanted, strict=False) if new != "default"}
-        for key, ty, new in zip(keys, arg_types, wanted, strict=False):
-            old = str(call.attrs[key])
-            if new != "default" and not _fits(ty, old, new):
-                return None
-        if getattr(call.attrs, "out_layout", ""):
-            changed["out_layout"] = changed.get(keys[0], str(call.attrs["out_layout"]))
-        return call.replace(args=tuple(args), attrs=call.attrs.replace(**changed))
+def _has_blocks(name: str) -> bool:
+    return plain_layout(name) != name
 
 
 def _fits(ty: Type, old: str, new: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from tvm import te, tir, topi
+from tvm import te, topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
@@ -16,8 +16,9 @@ from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 from ..attributes import as_float, as_ints, as_list, is_run_time, refuse
 from ..known_shapes import known_shape, shape_of
 from ..layout import layout_any
+from ..layout_axes import layout_along_axis, layout_padded
 from ..operator import Attribute, Expr, Operand, operator
-from ..registry import LayoutChoice, OpPattern, Precision, ops
+from ..registry import OpPattern, Precision, ops
 from ..schedules import default_schedules
 from ..separable import identity_matrix, through
 from ..types import (
@@ -99,6 +100,7 @@ def _prelu_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     "nn.prelu",
     "PReluAttrs",
     infer_type=_prelu_type,
+    infer_layout=layout_along_axis(),
     fuse=OpPattern.BROADCAST,
     compute=lambda attrs, inputs, out_type: [topi.nn.prelu(*inputs, attrs.axis)],
     gradient=_prelu_gradient,
@@ -139,6 +141,7 @@ def _bias_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> li
 @operator(
     "nn.bias_add",
     infer_type=_bias_add_type,
+    infer_layout=layout_along_axis(),
     fuse=OpPattern.BROADCAST,
     compute=_bias_compute,
     simplify=_bias_as_add,
@@ -185,6 +188,7 @@ def _numpy_softmax(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> 
 _SCHEDULES = default_schedules(topi.x86.schedule_softmax)
 _SOFTMAX: dict[str, Any] = {
     "infer_type": _softmax_type,
+    "infer_layout": layout_along_axis(),
     "fuse": OpPattern.OUT_ELEMWISE_FUSABLE,
     "precision": Precision.KEEP_FLOAT32,
 }
@@ -328,22 +332,6 @@ def _fold_pad(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[
     return [np.pad(arrays[0], attrs.pad_width, mode=attrs.pad_mode)]
 
 
-def _pad_layout(
-    attrs: Any, in_layouts: Sequence[tir.Layout | None], arg_types: Sequence[Type]
-) -> LayoutChoice | None:
-    """Padding of other axes keeps blocked channels."""
-    chosen = in_layouts[0]
-    if chosen is None or chosen.name[-1] != "c" or "C" not in chosen.name:
-        return None
-    axis = chosen.index_of("C")
-    if len(chosen.name.rstrip("c").rstrip("0123456789")) != len(attrs.pad_width):
-        return None
-    if tuple(attrs.pad_width[axis]) != (0, 0):
-        return None
-    widths = (*attrs.pad_width, (0, 0))
-    return LayoutChoice((chosen, None), (chosen,), attrs.replace(pad_width=widths))
-
-
 def _constant_border_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     """Of data and the one value around it."""
     data = call.args[0]
@@ -379,7 +367,7 @@ def _pad_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     compute=_pad_compute,
     fold=_fold_pad,
     gradient=_pad_gradient,
-    infer_layout=_pad_layout,
+    infer_layout=layout_padded,
 )
 def pad(
     data: Expr,

@@ -17,14 +17,16 @@ from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
 from ..attributes import padding_pairs
+from ..layout import layout_named
 from ..layout_shapes import axes_extents, moved, plain_layout, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..plain_results import of_plain_result
-from ..registry import LayoutChoice, OpPattern, Precision, ops
+from ..registry import OpPattern, Precision, ops
 from ..schedules import default_schedules
 from ..shaping import layout_transform
 from ..types import (
     Dim,
+    Shape,
     TypeRelation,
     apply,
     expect,
@@ -67,7 +69,8 @@ def conv_type(who: str, spatial: str) -> TypeRelation:
         data = expect_tensor(arg_types[0], who)
         weight = expect_tensor(arg_types[1], who, "weight")
         have = axes_extents(shape_of_type(data), attrs.data_layout, who)
-        kernel = axes_extents(shape_of_type(weight), attrs.kernel_layout, f"{who}'s weight")
+        kernel_layout = _kernel_layout(attrs, shape_of_type(weight))
+        kernel = axes_extents(shape_of_type(weight), kernel_layout, f"{who}'s weight")
         _check_kernel(attrs, have, kernel, weight, who, spatial)
         if attrs.kernel_size is not None:
             kernel.update(zip(spatial, attrs.kernel_size, strict=True))
@@ -94,6 +97,13 @@ def conv_type(who: str, spatial: str) -> TypeRelation:
         return tensor(shape, attrs.out_dtype or data.dtype)
 
     return relation
+
+
+def _kernel_layout(attrs: Attrs, shape: Shape) -> str:
+    """The layout of a kernel; blocks that its attribute is silent about are those it has."""
+    name = str(attrs.kernel_layout)
+    is_silent = name == "OIHW" and attrs.data_layout != "NCHW" and len(shape) == 6
+    return f"OIHW{shape[4]}i{shape[5]}o" if is_silent else name
 
 
 def _out_channels(attrs: Attrs, kernel: dict[str, Dim]) -> Dim:
@@ -329,16 +339,6 @@ def _by_dot_products(
     return without_raise(altered, weight, blocks[1]) if products.is_raised else altered
 
 
-def _own_layouts(
-    attrs: Attrs, in_layouts: Sequence[tir.Layout | None], arg_types: Sequence[Type]
-) -> LayoutChoice:
-    """The layouts that the attributes name."""
-    return LayoutChoice(
-        (tir.layout(attrs.data_layout), tir.layout(attrs.kernel_layout)),
-        (tir.layout(attrs.out_layout or attrs.data_layout),),
-    )
-
-
 # of all convolutions, and of those in plain layouts
 CONVOLUTION: dict[str, Any] = {
     "fuse": OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -356,7 +356,7 @@ PLAIN_CONVOLUTION: dict[str, Any] = {
     infer_type=conv_type("nn.conv2d", "HW"),
     gradient=of_plain_result(conv2d_gradient),
     alter_layout=_alter_conv2d,
-    infer_layout=_own_layouts,
+    infer_layout=layout_named,
     argument_types=of_convolution,
     **PLAIN_CONVOLUTION,
 )
@@ -403,6 +403,7 @@ def _blocked_conv(
     attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType, has_small_weights: bool = False
 ) -> list[te.Tensor]:
     conv = topi.nn.conv2d_NCHWc
+    inputs = [inputs[0], _in_both_blocks(attrs, inputs), *inputs[2:]]
     if _has_groups(attrs):
         words = topi.utils.dims(inputs[1].shape)[-1]
         conv = partial(
@@ -424,6 +425,18 @@ def _blocked_conv(
     return [out]
 
 
+def _in_both_blocks(attrs: Any, inputs: Sequence[te.Tensor]) -> te.Tensor:
+    """The weight with its input and output channels in blocks, as OIHW4i4o of OIHW4o."""
+    weight = inputs[1]
+    if len(weight.shape) >= 6:
+        return weight
+    inner, outer = [
+        tir.layout(name).factor_of("C")
+        for name in (attrs.data_layout, attrs.out_layout or attrs.data_layout)
+    ]
+    return moved(weight, attrs.kernel_layout, f"OIHW{inner}i{outer}o")
+
+
 def _schedule_blocked_conv(attrs: Any, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
     if _has_groups(attrs):
         return topi.x86.schedule_conv2d_NCHWc_int8(outs)
@@ -436,7 +449,7 @@ def _schedule_blocked_conv(attrs: Any, outs: Sequence[te.Tensor], target: Target
     infer_type=conv_type("nn.contrib_conv2d_NCHWc", "HW"),
     compute=_blocked_conv,
     schedules={**default_schedules(), "cpu": _schedule_blocked_conv},
-    infer_layout=_own_layouts,
+    infer_layout=layout_named,
     **CONVOLUTION,
 )
 def contrib_conv2d_nchwc(
@@ -462,7 +475,7 @@ def contrib_conv2d_nchwc(
     infer_type=conv_type("nn.contrib_conv2d_NCHWc_small_weights", "HW"),
     compute=partial(_blocked_conv, has_small_weights=True),
     schedules={**default_schedules(), "cpu": _schedule_blocked_conv},
-    infer_layout=_own_layouts,
+    infer_layout=layout_named,
     **CONVOLUTION,
 )
 def contrib_conv2d_nchwc_small_weights(
@@ -498,7 +511,7 @@ def contrib_conv2d_nchwc_small_weights(
         )
     ],
     schedules=default_schedules(topi.x86.schedule_depthwise_conv2d_NCHWc),
-    infer_layout=_own_layouts,
+    infer_layout=layout_named,
     **CONVOLUTION,
 )  # fmt: skip
 def contrib_depthwise_conv2d_nchwc(

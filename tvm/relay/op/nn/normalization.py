@@ -13,6 +13,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
 from ..known_shapes import shape_of
+from ..layout_axes import layout_along_axes, layout_along_axis
 from ..operator import Expr, OptionalInts, operator
 from ..registry import OpPattern, Precision, ops
 from ..schedules import default_schedules
@@ -84,6 +85,7 @@ def _inference_batch_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayE
 @operator(
     "nn.batch_norm",
     infer_type=_batch_norm_type,
+    infer_layout=layout_along_axis(outputs=3),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=lambda attrs, inputs, out_type: [
         topi.nn.batch_norm(*inputs, attrs.axis, attrs.epsilon, attrs.center, attrs.scale)[0],
@@ -197,6 +199,7 @@ def _layer_norm_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "nn.layer_norm",
     infer_type=_layer_norm_type,
+    infer_layout=layout_along_axis(),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_layer_norm_compute,
     schedules=default_schedules(topi.x86.schedule_layer_norm),
@@ -248,6 +251,7 @@ def _composed_instance_norm(call: Call, arg_types: Sequence[TensorType]) -> Rela
 @operator(
     "nn.instance_norm",
     infer_type=_instance_norm_type,
+    infer_layout=layout_along_axis(),
     argument_types=vectors_of_channels,
     simplify=_composed_instance_norm,
     precision=Precision.KEEP_FLOAT32,
@@ -328,6 +332,7 @@ def _composed_l2_normalize(call: Call, arg_types: Sequence[TensorType]) -> Relay
 @operator(
     "nn.l2_normalize",
     infer_type=lambda attrs, arg_types: expect_floating(arg_types[0], "nn.l2_normalize"),
+    infer_layout=layout_along_axes,
     simplify=_composed_l2_normalize,
 )
 def l2_normalize(data: Expr, eps: float, axis: OptionalInts = None) -> RelayExpr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import te, topi
+from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
@@ -13,9 +13,10 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple
 
 from ..known_shapes import known_shape, sliced
+from ..layout import Layouts
 from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
-from ..registry import OpPattern, ops
+from ..registry import LayoutChoice, OpPattern, ops
 from ..schedules import default_schedules
 from ..types import (
     expect,
@@ -128,6 +129,14 @@ def _deformable_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return out
 
 
+def _deformable_layouts(
+    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
+) -> LayoutChoice:
+    """The offsets have the layout of the data."""
+    data, kernel = tir.layout(attrs.data_layout), tir.layout(attrs.kernel_layout)
+    return LayoutChoice((data, data, kernel), (tir.layout(attrs.out_layout or data.name),))
+
+
 def _deformable_compute(
     attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
 ) -> list[te.Tensor]:
@@ -161,6 +170,7 @@ def _deformable_arguments(attrs: Attrs, known: Sequence[Type | None]) -> list[Ty
         "data_layout", "kernel_layout", "out_layout", "out_dtype",
     ),
     infer_type=_deformable_type,
+    infer_layout=_deformable_layouts,
     fuse=OpPattern.OPAQUE,
     compute=_deformable_compute,
     schedules=_SCHEDULES,

@@ -12,6 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
+from ..layout import Layouts
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..registry import LayoutChoice, OpPattern, Precision
@@ -85,7 +86,7 @@ def _fold_weight(attrs: Any, inputs: Sequence[np.ndarray], out_type: Type) -> li
 
 
 def _own_layouts(
-    attrs: Any, in_layouts: Sequence[tir.Layout | None], arg_types: Sequence[Type]
+    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
 ) -> LayoutChoice:
     weight = tir.layout(attrs.kernel_layout) if len(shape_of_type(arg_types[1])) > 4 else None
     return LayoutChoice(

@@ -14,6 +14,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import const
 from tvm.relay.op.attributes import as_int
+from tvm.relay.op.layout_axes import layout_along_axis
 from tvm.relay.op.operator import Expr, operator
 from tvm.relay.op.registry import OpPattern, Precision, define_op, ops
 from tvm.relay.op.types import expect, expect_tensor, shape_of_type, tensor
@@ -148,6 +149,7 @@ define_op(
     "qnn.quantize",
     fields=("out_dtype", "axis"),
     infer_type=_quantize_type,
+    infer_layout=layout_along_axis(),
     qnn_canonicalize=lambda attrs, inputs, types: quantized(*inputs, attrs.out_dtype, attrs.axis),
     precision=Precision.KEEP_FLOAT32,
 )
@@ -177,6 +179,7 @@ def quantize(
     "qnn.dequantize",
     fields=("out_dtype", "axis"),
     infer_type=_dequantize_type,
+    infer_layout=layout_along_axis(),
     qnn_canonicalize=lambda attrs, inputs, types: dequantized(*inputs, attrs.out_dtype, attrs.axis),
 )
 def dequantize(

@@ -16,6 +16,8 @@ from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Tuple, const, fields_of
 from tvm.relay.op.binary import broadcast_type
 from tvm.relay.op.joining import concatenate as plain_concatenate
+from tvm.relay.op.layout import layout_concatenate
+from tvm.relay.op.layout_axes import layout_with_two_axes
 from tvm.relay.op.operator import Expr, Tensors, operator
 from tvm.relay.op.registry import ops
 from tvm.relay.op.types import expect, expect_tuple, shape_of_type
@@ -159,6 +161,7 @@ def _canonicalize_concatenate(
     "qnn.add",
     "BroadcastAttrs",
     infer_type=_binary_type("qnn.add"),
+    infer_layout=layout_with_two_axes,
     qnn_canonicalize=_canonicalize_add,
 )
 def add(
@@ -192,6 +195,7 @@ def add(
     "qnn.subtract",
     add,
     infer_type=_binary_type("qnn.subtract"),
+    infer_layout=layout_with_two_axes,
     qnn_canonicalize=_canonicalize_subtract,
 )
 def subtract(
@@ -213,6 +217,7 @@ def subtract(
     "qnn.mul",
     add,
     infer_type=_mul_type,
+    infer_layout=layout_with_two_axes,
     qnn_canonicalize=_canonicalize_mul,
 )
 def mul(
@@ -234,6 +239,7 @@ def mul(
     "qnn.concatenate",
     plain_concatenate,
     infer_type=_concatenate_type,
+    infer_layout=layout_concatenate,
     qnn_canonicalize=_canonicalize_concatenate,
 )
 def concatenate(

@@ -15,6 +15,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TensorType
 from tvm.relay.expr import const
+from tvm.relay.op.layout_axes import layout_along_axis
 from tvm.relay.op.nn.activation import leaky_relu as real_leaky_relu
 from tvm.relay.op.nn.activation import softmax as real_softmax
 from tvm.relay.op.operator import Expr, operator
@@ -229,6 +230,7 @@ def leaky_relu(
     "qnn.softmax",
     real_softmax.op.attrs_type,
     infer_type=like_data("qnn.softmax", ("int8", "uint8")),
+    infer_layout=layout_along_axis(),
     qnn_canonicalize=_canonicalize_softmax,
 )
 def softmax(

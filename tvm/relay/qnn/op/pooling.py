@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, const
+from tvm.relay.op.layout import layout_bound
 from tvm.relay.op.operator import Expr, operator, padding, spatial
 from tvm.relay.op.registry import ops
 
@@ -45,6 +46,7 @@ def _canonicalize_avg_pool2d(
     "qnn.avg_pool2d",
     ops.nn.avg_pool2d.attrs_type,
     infer_type=_avg_pool2d_type,
+    infer_layout=layout_bound,
     qnn_canonicalize=_canonicalize_avg_pool2d,
 )
 def avg_pool2d(

@@ -19,6 +19,7 @@ from tvm.error import OpAttributeInvalid, suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import const
+from tvm.relay.op.layout_axes import layout_along_axis
 from tvm.relay.op.operator import Expr, operator
 from tvm.relay.op.registry import ops
 from tvm.relay.op.types import expect, shape_of_type, tensor
@@ -240,6 +241,7 @@ def _scaled_in_int64(
 @operator(
     "qnn.requantize",
     infer_type=_requantize_type,
+    infer_layout=layout_along_axis(),
     qnn_canonicalize=canonicalize_requantize,
 )
 def requantize(
