@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from . import tag
 from .utils import dims, prod
@@ -111,4 +112,8 @@ def layout_parts(layout: str) -> Parts:
 def axis_positions(layout: str, spatial: str) -> list[int]:
     """The positions of spatial axes in a layout, block sizes aside."""
     letters = [c for c in layout if c.isalpha()]
+    if any([axis not in letters or axis.lower() in letters for axis in spatial]):
+        raise RuntimeValueError(
+            f"Unsupported layout {layout}: the axes {', '.join(spatial)} are required, without blocks"
+        )
     return [letters.index(axis) for axis in spatial]

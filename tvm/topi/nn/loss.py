@@ -23,7 +23,8 @@ def nll_loss(
     Parameters
     ----------
     predictions, targets, weights : te.Tensor
-        (batch, classes, ...) logarithms, (batch, ...) classes and (classes,) weights.
+        (batch, classes, ...) logarithms, (batch, ...) classes and (classes,) weights; without a
+        batch (classes,) and ().
     reduction : str
         "none", "sum", or "mean" (weighted).
     ignore_index : int
@@ -40,20 +41,23 @@ def nll_loss(
         is_ignored = tir.EQ(target, tir.const(ignore_index, target.dtype))
         return tir.if_then_else(is_ignored, zero, value(target))
 
+    def prediction(i: Any, target: Any) -> Any:
+        return predictions(i[0], target, *i[1:]) if i else predictions(target)
+
     losses = te.compute(
         targets.shape,
-        lambda *i: unless_ignored(i, lambda t: zero - predictions(i[0], t, *i[1:]) * weights(t)),
+        lambda *i: unless_ignored(i, lambda t: zero - prediction(i, t) * weights(t)),
         name="nll_loss",
         tag="nll_loss",
     )
+    axes = tuple(range(len(dims(targets.shape))))
     if reduction == "none":
         return losses
-    axes = tuple(range(len(dims(targets.shape))))
-    total = sum_of(losses, axes)
+    total = sum_of(losses, axes) if axes else losses
     if reduction == "sum":
         return total
     given = te.compute(
         targets.shape, lambda *i: unless_ignored(i, lambda t: weights(t)), name="nll_weight"
     )
-    count = sum_of(given, axes)
+    count = sum_of(given, axes) if axes else given
     return te.compute(total.shape, lambda *i: total(*i) / count(*i), name="nll_mean")

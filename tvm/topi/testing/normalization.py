@@ -106,7 +106,11 @@ def nll_loss(
     predictions: Array, targets: Array, weights: Array, reduction: str = "mean",
     ignore_index: int = -100,
 ) -> Array:  # fmt: skip
-    """The negative log likelihood of targets; predictions are (N, classes, ...)."""
+    """The negative log likelihood of targets; predictions are (N, classes, ...) or (classes,)."""
+    if predictions.ndim == 1:
+        predictions, targets = predictions[None], np.reshape(targets, (1,))
+        loss = nll_loss(predictions, targets, weights, reduction, ignore_index)
+        return loss[0] if reduction == "none" else loss
     counts = targets != ignore_index
     known = np.where(counts, targets, 0)
     picked = np.take_along_axis(predictions, known[:, None], 1)[:, 0]

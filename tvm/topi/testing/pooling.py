@@ -85,6 +85,9 @@ def poolnd_python(
     over = tuple(range(-len(kernel), 0))
     if pool_type == "max":
         out = windows(data, -np.inf, -np.inf).max(over)
+        # of nothing but padding: padding counts, or the least value that there is
+        nothing = 0 if count_include_pad else _least(dtype)
+        out = np.where(np.isneginf(out), nothing, out)
     elif pool_type == "avg":
         # what lies behind the padding never counts
         weight = windows(np.ones_like(data, "float64"), float(count_include_pad), 0.0).sum(over)
@@ -92,6 +95,11 @@ def poolnd_python(
     else:
         raise RuntimeValueError(f"a pool_type of max or avg is required, got {pool_type!r}")
     return (np.moveaxis(out, 1, -1) if is_last else out).astype(dtype)
+
+
+def _least(dtype: Any) -> float:
+    kind = np.dtype(dtype)
+    return float(np.finfo(kind).min if kind.kind == "f" else np.iinfo(kind).min)
 
 
 def adaptive_pool_channel_first(
@@ -143,10 +151,12 @@ def pool_grad_nchw(
         bottom = min(top + pool_size[0], height + padding[2])
         right = min(left + pool_size[1], width + padding[3])
         whole = (bottom - top) * (right - left)
-        rows = slice(max(top, 0), min(bottom, height))
-        columns = slice(max(left, 0), min(right, width))
+        rows = slice(max(top, 0), max(min(bottom, height), 0))
+        columns = slice(max(left, 0), max(min(right, width), 0))
         window = a_np[:, :, rows, columns]
         given = out_grad_np[:, :, y, x]
+        if window.size == 0:
+            continue  # nothing but padding
         if pool_type == "avg":
             count = whole if count_include_pad else window.shape[2] * window.shape[3]
             grad[:, :, rows, columns] += (given / max(count, 1))[..., None, None]

@@ -10,7 +10,7 @@ from tvm import te, tir
 from ...math import elementwise
 from ...reduction import sum as sum_of
 from ...shaping import reshape
-from ...utils import cast_scalar, dims, prod, real_axis
+from ...utils import cast_scalar, dims, mean_dtype, prod, real_axis
 
 
 def layer_norm(
@@ -236,19 +236,23 @@ def rms_norm(
     axis : sequence of int
         The axes.
     epsilon : float
-        Added to the mean square.
+        Added to the mean square. Narrow floats are computed in float32.
     """
-    rank = len(data.shape)
+    rank, wide = len(data.shape), mean_dtype(data.dtype)
     axes = sorted([real_axis(a, rank) for a in ([axis] if isinstance(axis, int) else axis)])
-    count = cast_scalar(prod(dims([data.shape[a] for a in axes])), data.dtype)
-    squares = te.compute(
-        data.shape, lambda *i: data(*i) * data(*i), name="T_squares", tag="elemwise"
-    )
+    count = cast_scalar(prod(dims([data.shape[a] for a in axes])), wide)
+
+    def square(*i: Any) -> Any:
+        value = data(*i).astype(wide)
+        return value * value
+
+    squares = te.compute(data.shape, square, name="T_squares", tag="elemwise")
     total = sum_of(squares, axes, keepdims=True)
 
     def element(*i: Any) -> Any:
         row = [0 if k in axes else i[k] for k in range(rank)]
-        scale = tir.rsqrt(total(*row) / count + tir.const(epsilon, data.dtype))
-        return data(*i) * scale * weight(*[i[k] for k in axes])
+        scale = tir.rsqrt(total(*row) / count + tir.const(epsilon, wide))
+        factor = weight(*[i[k] for k in axes]).astype(wide)
+        return (data(*i).astype(wide) * scale * factor).astype(data.dtype)
 
     return te.compute(data.shape, element, name="T_rms_norm", tag="rms_norm")
