@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -198,7 +199,9 @@ def allocate_const(
     kind = as_dtype(dtype)
     pointer = Var("", pointer_type(content_dtype(kind)))
     shape = [int(extent) for extent in extents]
-    array = data if hasattr(data, "numpy") else ndarray.array(np.array(data, kind).reshape(shape))
+    values = data.numpy() if hasattr(data, "numpy") else np.array(data, kind)
+    # data may be given short of the extents: as an example of what the memory holds
+    array = ndarray.array(values.reshape(shape) if values.size == prod(shape) else values)
     return Frame(
         lambda body: s.AllocateConst(pointer, kind, extents, array, body, dict(annotations or {})),
         pointer,

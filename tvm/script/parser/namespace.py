@@ -56,7 +56,7 @@ def tir_names() -> dict[str, Any]:
         buffer=constructs.buffer,
         Let=values.let_expr,
         Cast=op_cast,
-        cast=op_cast,
+        cast=_cast,
         Ramp=expr.Ramp,
         ramp=expr.Ramp,
         Broadcast=expr.Broadcast,
@@ -72,6 +72,13 @@ def tir_names() -> dict[str, Any]:
     # as releases before 0.12 spell them
     names.update({f"tvm_{name}": names[name] for name in _PACKED_CALLS})
     return names
+
+
+def _cast(value: Any, dtype: Any) -> Any:
+    """``T.cast(x, "int16")``; `T.Cast` takes the data type first."""
+    if isinstance(value, str):
+        value, dtype = dtype, value
+    return op_cast(dtype, value)
 
 
 def _with_stated_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
