@@ -18,7 +18,7 @@ from tvm.tir.usmp.transform import (
     assign_statement_places,
     convert_pool_allocations_to_offsets,
 )
-from tvm.tir.usmp.utils import BufferInfo
+from tvm.tir.usmp.utils import CANDIDATE_MEMORY_POOL_ATTR, BufferInfo
 
 POOL = WorkspacePoolInfo("sram", [Target("c")])
 
@@ -71,7 +71,7 @@ def planned(*functions: tvm.tir.PrimFunc) -> tuple[tvm.IRModule, BufferInfoAnaly
     named = {str(f.attrs.get("global_symbol", "main")): f for f in functions}
     mod = tvm.IRModule({n: assign_pools(f, [POOL], []) for n, f in named.items()})
     main = list(named)[-1]
-    return mod, extract_buffer_info(mod[main], mod)
+    return mod, extract_buffer_info(mod[main], mod, keep_arguments=True)
 
 
 def conflicts(analysis: BufferInfoAnalysis) -> dict[str, set[str]]:
@@ -90,6 +90,28 @@ def test_buffers_of_called_functions_meet_those_of_the_caller() -> None:
         "scratch": {"a", "b", "c"},
     }
     assert analysis.memory_pressure == 256 + 256 + 512
+
+
+def test_arguments_are_in_use_while_the_callee_mentions_them() -> None:
+    mod, _ = planned(first, run_model)
+    analysis = extract_buffer_info(mod["run_model"], mod)
+    kept = extract_buffer_info(mod["run_model"], mod, keep_arguments=True)
+    found, all_of_it = conflicts(analysis), conflicts(kept)
+    assert all(found[name] <= all_of_it[name] for name in found) and found != all_of_it
+    assert all(info.size_bytes.value == info.size for info in analysis.buffer_info_stmts)
+
+
+def test_allocations_right_inside_parallel_loops_are_left_out() -> None:
+    @T.prim_func
+    def shared(X: T.Buffer((8,), "int8")):
+        for i in T.parallel(8):
+            a = T.allocate([16], "int8", "global")
+            A = T.decl_buffer((16,), "int8", data=a)
+            A[i] = X[i]
+
+    allocation = shared.body.body.replace(annotations={CANDIDATE_MEMORY_POOL_ATTR: [POOL]})
+    func = shared.with_body(shared.body.replace(body=allocation))
+    assert not extract_buffer_info(func, tvm.IRModule({"main": func})).buffer_info_stmts
 
 
 def test_buffer_in_a_loop_is_in_use_during_all_of_it() -> None:

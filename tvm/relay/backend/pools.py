@@ -165,7 +165,7 @@ def place_in_pools(
             for gvar, func in mod.functions.items()
         }
     )
-    analysis = extract_buffer_info(annotated[main], annotated)
+    analysis = extract_buffer_info(annotated[main], annotated, keep_arguments=True)
     for info, statement in analysis.buffer_info_stmts.items():
         info.alignment = alignments[isinstance(statement, AllocateConst)]
     places = assign_statement_places(analysis.buffer_info_stmts, _choose_places(analysis))
@@ -180,7 +180,7 @@ def _argument_places(
     places: Mapping[Stmt, PoolAllocation],
 ) -> dict[tuple[str, str], tuple[str, int]]:
     return {
-        (kind, str(name)): (place.pool_info.pool_name, place.byte_offset)
+        (kind, str(name)): (place.pool_info.pool_name, place.offset)
         for statement, place in places.items()
         for kind, name in (getattr(statement, "annotations", None) or {}).items()
         if kind in (INPUT, OUTPUT)
@@ -197,7 +197,10 @@ def _choose_places(analysis: BufferInfoAnalysis) -> Placement:
             f"static memory planning has no algorithm {custom or name!r}",
             hint=suggest(name, ALGORITHMS) or f"algorithms: {', '.join(ALGORITHMS)}",
         )
-    return dict(algorithm(list(analysis.buffer_info_stmts), analysis.memory_pressure))
+    statements = analysis.buffer_info_stmts.items()
+    constants = sum([info.size for info, stmt in statements if isinstance(stmt, AllocateConst)])
+    least = analysis.memory_pressure + constants
+    return dict(algorithm(list(analysis.buffer_info_stmts), least))
 
 
 def _placed_model(mod: IRModule, main: PrimFunc) -> PlacedModel:

@@ -26,7 +26,7 @@ def greedy_by_size(buffers: Sequence[BufferInfo], memory_pressure: int) -> Place
 
 def greedy_by_conflicts(buffers: Sequence[BufferInfo], memory_pressure: int) -> Placement:
     """Those with the most conflicts first."""
-    order = sorted(buffers, key=lambda b: (-len(b.conflicts), -b.size_bytes, b.name_hint))
+    order = sorted(buffers, key=lambda b: (-len(b.conflicts), -b.size, b.name_hint))
     return _place(order)
 
 
@@ -60,7 +60,7 @@ def pool_sizes(placement: Placement) -> dict[PoolInfo, int]:
     """The bytes that each pool needs."""
     sizes: dict[PoolInfo, int] = {}
     for buffer, place in placement.items():
-        end = place.byte_offset + buffer.size_bytes
+        end = place.offset + buffer.size
         sizes[place.pool_info] = max(sizes.get(place.pool_info, 0), end)
     return sizes
 
@@ -71,7 +71,7 @@ def total_size(placement: Placement) -> int:
 
 
 def _by_size(buffers: Sequence[BufferInfo]) -> list[BufferInfo]:
-    return sorted(buffers, key=lambda b: (-b.size_bytes, -len(b.conflicts), b.name_hint))
+    return sorted(buffers, key=lambda b: (-b.size, -len(b.conflicts), b.name_hint))
 
 
 def _exchanged(
@@ -79,11 +79,7 @@ def _exchanged(
 ) -> list[BufferInfo]:
     """The order with one that reaches the top of its pool exchanged with one it conflicts with."""
     sizes = pool_sizes(placement)
-    top = [
-        b
-        for b, place in placement.items()
-        if place.byte_offset + b.size_bytes == sizes[place.pool_info]
-    ]
+    top = [b for b, place in placement.items() if place.offset + b.size == sizes[place.pool_info]]
     chosen = rng.choice(top)
     near = chosen.conflicts or list(order)
     other = rng.choice([*near, *rng.choice(near).conflicts])
@@ -107,25 +103,25 @@ def _find_place(buffer: BufferInfo, placement: Placement) -> PoolAllocation:
     for pool in buffer.pool_candidates:
         taken = sorted(
             [
-                (place.byte_offset, place.byte_offset + other.size_bytes)
+                (place.offset, place.offset + other.size)
                 for other in buffer.conflicts
                 if (place := placement.get(other)) is not None and place.pool_info is pool
             ]
         )
         offset = 0
         for first, end in taken:
-            if offset + buffer.size_bytes <= first:
+            if offset + buffer.size <= first:
                 break
             offset = max(offset, _aligned(end, buffer.alignment))
         if pool.size_hint_bytes in (UNLIMITED, None) or (
-            offset + buffer.size_bytes <= pool.size_hint_bytes
+            offset + buffer.size <= pool.size_hint_bytes
         ):
             return PoolAllocation(pool, offset)
     names = ", ".join(
         [f"{p.pool_name} ({p.size_hint_bytes} bytes)" for p in buffer.pool_candidates]
     )
     raise TVMError(
-        f"static memory planning found no room for {buffer.name_hint} of {buffer.size_bytes} bytes "
+        f"static memory planning found no room for {buffer.name_hint} of {buffer.size} bytes "
         f"in the pools {names}",
         hint="give a pool more bytes, or add one",
     )

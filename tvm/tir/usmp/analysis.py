@@ -6,14 +6,16 @@ last; one that a loop mentions and that lives outside of it is in use during the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.visitor import Visitor
 from tvm.tir.expr import BufferLoad, Call, StringImm, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Allocate, AllocateConst, BufferStore, For, While
+from tvm.tir.stmt import Allocate, AllocateConst, BufferStore, For, ForKind, While
 from tvm.tir.usmp.utils import CANDIDATES, INPUT, OUTPUT, BufferInfo
 
 Interval = tuple[int, int]
@@ -22,14 +24,21 @@ Allocation = Allocate | AllocateConst
 
 @dataclass(frozen=True)
 class BufferInfoAnalysis:
-    """The allocations with pools to choose from, and the most bytes that are in use at one time."""
+    """The allocations with pools to choose from, and the most bytes that are in use at one time.
+
+    Constants, which are in use all the time, are not counted.
+    """
 
     buffer_info_stmts: dict[BufferInfo, Allocation]
     memory_pressure: int
 
 
-def extract_buffer_info(main_func: PrimFunc, mod: IRModule) -> BufferInfoAnalysis:
+def extract_buffer_info(
+    main_func: PrimFunc, mod: IRModule, keep_arguments: bool = False
+) -> BufferInfoAnalysis:
     """The allocations that are annotated with ``candidate_memory_pools``, and their conflicts.
+
+    Those right inside of parallel loops are left out: iterations need memory of their own.
 
     Parameters
     ----------
@@ -37,19 +46,23 @@ def extract_buffer_info(main_func: PrimFunc, mod: IRModule) -> BufferInfoAnalysi
         Where the program starts.
     mod : IRModule
         The functions that it calls, by name.
+    keep_arguments : bool
+        Arguments of a call are in use during all of it, rather than from the callee's first mention
+        to its last: functions compiled under ``tir.noalias`` may not be given memory that overlaps.
     """
     functions = {
         str(func.get_attr("global_symbol") or gvar.name_hint): func
         for gvar, func in mod.functions.items()
         if isinstance(func, PrimFunc)
     }
-    lives = _Lives(functions)
+    lives = _Lives(functions, keep_arguments)
     lives.visit(main_func.body)
     intervals = {
         info: _extended(lives.intervals.get(info, []), statement, lives.now)
         for info, statement in lives.statements.items()
     }
-    pressure = _set_conflicts(intervals)
+    constants = [b for b, stmt in lives.statements.items() if isinstance(stmt, AllocateConst)]
+    pressure = _set_conflicts(intervals) - sum([constant.size for constant in constants])
     return BufferInfoAnalysis(lives.statements, pressure)
 
 
@@ -71,19 +84,22 @@ class _Instance:
     info: BufferInfo
     first: int = -1
     last: int = -1
+    has_ended: bool = False
 
 
 @dataclass
 class _Loop:
     start: int
-    touched: dict[Var, None] = field(default_factory=dict)  # what lives outside of it
+    is_parallel: bool
+    touched: dict[int, _Instance] = field(default_factory=dict)  # by identity
 
 
 class _Lives(Visitor):
     """Walks the program in the order of execution."""
 
-    def __init__(self, functions: dict[str, PrimFunc]) -> None:
+    def __init__(self, functions: dict[str, PrimFunc], keep_arguments: bool) -> None:
         self.functions = functions
+        self.keep_arguments = keep_arguments
         self.now = 0
         self.statements: dict[BufferInfo, Allocation] = {}
         self.intervals: dict[BufferInfo, list[Interval]] = {}
@@ -100,7 +116,8 @@ class _Lives(Visitor):
     def _allocation(self, alloc: Allocation) -> None:
         pools = alloc.annotations.get(CANDIDATES) if alloc.annotations else None
         count = alloc.constant_size()
-        if not pools or count is None:
+        is_shared = bool(self.loops) and self.loops[-1].is_parallel
+        if not pools or count is None or is_shared:
             self.visit(alloc.body)
             return
         info = self.known.get(id(alloc))
@@ -111,6 +128,7 @@ class _Lives(Visitor):
         instance = self.live[alloc.buffer_var] = _Instance(info)
         self.visit(alloc.body)
         del self.live[alloc.buffer_var]
+        instance.has_ended = True
         if instance.first >= 0:
             self.intervals.setdefault(info, []).append((instance.first, instance.last))
 
@@ -121,12 +139,13 @@ class _Lives(Visitor):
         self._loop(loop)
 
     def _loop(self, loop: For | While) -> None:
-        self.loops.append(_Loop(self._tick()))
+        is_parallel = isinstance(loop, For) and loop.kind is ForKind.PARALLEL
+        self.loops.append(_Loop(self._tick(), is_parallel))
         self.visit_children(loop)
         done = self.loops.pop()
         end = self._tick()
-        for var in done.touched:
-            if (instance := self.live.get(var)) is not None:
+        for instance in done.touched.values():
+            if not instance.has_ended:
                 instance.first = min(instance.first, done.start)
                 instance.last = max(instance.last, end)
 
@@ -138,7 +157,7 @@ class _Lives(Visitor):
         instance.first = now if instance.first < 0 else instance.first
         instance.last = now
         for loop in self.loops:
-            loop.touched[var] = None
+            loop.touched[id(instance)] = instance
 
     def visit_buffer_load(self, load: BufferLoad) -> None:
         self.visit_var(load.buffer.data)
@@ -149,11 +168,31 @@ class _Lives(Visitor):
         self.visit_var(store.buffer.data)
 
     def visit_call(self, call: Call) -> None:
-        self.visit_children(call)
         callee = self._callee(call)
-        if callee is not None:
+        if callee is None:
+            self.visit_children(call)
+        elif self.keep_arguments:
+            self.visit_children(call)
             self.visit(callee.body)
-            self.visit_children(call)  # arguments are in use until it returns
+            self.visit_children(call)
+        else:
+            self._visit_callee(callee, _arguments(call))
+
+    def _visit_callee(self, callee: PrimFunc, arguments: Sequence[Any]) -> None:
+        """Visit a function whose parameters stand for what it is given."""
+        around = self.live
+        self.live = dict(around)
+        # others may follow the parameters, such as a device
+        for param, argument in zip(callee.params, arguments, strict=False):
+            instance = around.get(argument) if isinstance(argument, Var) else None
+            if instance is None:
+                self.visit(argument)
+                continue
+            self.live[param] = instance
+            if (buffer := callee.buffer_map.get(param)) is not None:
+                self.live[buffer.data] = instance
+        self.visit(callee.body)
+        self.live = around
 
     def _callee(self, call: Call) -> PrimFunc | None:
         if isinstance(call.op, GlobalVar):
@@ -164,6 +203,15 @@ class _Lives(Visitor):
     def _tick(self) -> int:
         self.now += 1
         return self.now
+
+
+def _share_a_pool(one: BufferInfo, other: BufferInfo) -> bool:
+    return any([pool.same_as(p) for pool in one.pool_candidates for p in other.pool_candidates])
+
+
+def _arguments(call: Call) -> Sequence[Any]:
+    """What the callee's parameters are given; calls by name have the name in front."""
+    return call.args if isinstance(call.op, GlobalVar) else call.args[1:]
 
 
 def _set_conflicts(intervals: dict[BufferInfo, list[Interval]]) -> int:
@@ -183,11 +231,11 @@ def _set_conflicts(intervals: dict[BufferInfo, list[Interval]]) -> int:
                 del active[info]
             continue
         for other in active:
-            if other is not info:
+            if other is not info and _share_a_pool(info, other):
                 conflicts[info][other] = None
                 conflicts[other][info] = None
         active[info] = active.get(info, 0) + 1
-        pressure = max(pressure, sum([other.size_bytes for other in active]))
+        pressure = max(pressure, sum([other.size for other in active]))
     for info, others in conflicts.items():
         info.set_conflicts(list(others))
     return pressure

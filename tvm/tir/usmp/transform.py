@@ -168,7 +168,7 @@ class _Converter:
 
     def convert(self, with_attributes: bool) -> IRModule:
         for statement, place in self.places.items():
-            end = place.byte_offset + _size_of(statement)
+            end = place.offset + _size_of(statement)
             self.sizes[place.pool_info] = max(self.sizes.get(place.pool_info, 0), end)
         functions = dict(self.mod.functions)
         for gvar, func in self.mod.functions.items():
@@ -285,13 +285,13 @@ class _OffsetWriter(Rewriter):
         alloc = self.rewrite_children(alloc)
         if place is None:
             return alloc
-        info = ConstantInfo(alloc.buffer_var.name, place.byte_offset, alloc.data)
+        info = ConstantInfo(alloc.buffer_var.name, place.offset, alloc.data)
         self.converter.constants.append((place.pool_info, info))
         return self._bound(alloc.buffer_var, place, alloc.body)
 
     def _bound(self, var: Var, place: PoolAllocation, body: Stmt) -> Stmt:
         buffer = self.scope.buffers[place.pool_info]
-        offset = const(place.byte_offset, "int32" if place.byte_offset < 2**31 else "int64")
+        offset = const(place.offset, "int32" if place.offset < 2**31 else "int64")
         return LetStmt(var, address_of(BufferLoad(buffer, (offset,))), body)
 
     def visit_call(self, call: Call) -> PrimExpr:
