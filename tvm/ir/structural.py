@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from enum import Enum
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from tvm.error import TVMError
@@ -111,7 +111,6 @@ def is_simple(value: Any) -> bool:
     )
 
 
-@cache
 def _is_variable(cls: type) -> bool:
     return getattr(cls, "structural", None) == "variable"
 
@@ -328,7 +327,7 @@ class _Hasher:
             return known[1]
         if _is_variable(type(node)):
             return self.variable(node)
-        key = _key_hash(type(node))
+        key = _text_hash(node.type_key)
         parts = [
             self.definition(getattr(node, name)) if binds else self.value(getattr(node, name))
             for name, binds in type(node).compared
@@ -369,7 +368,7 @@ class _Hasher:
             if name not in names
         ]
         self.map_free = free
-        return hash((_key_hash(type(variable)), *parts))
+        return hash((_text_hash(variable.type_key), *parts))
 
     def remember(self, node: Any, result: int) -> int:
         self.known[id(node)] = (node, result)
@@ -380,11 +379,6 @@ class _Hasher:
 def _text_hash(text: str) -> int:
     data = text.encode()
     return zlib.crc32(data) << 32 | zlib.adler32(data)
-
-
-@cache
-def _key_hash(cls: type) -> int:
-    return _text_hash(cls.type_key)  # type: ignore[attr-defined]
 
 
 _PLAIN_HASHES: dict[type, Callable[[Any], int]] = {

@@ -304,8 +304,7 @@ class TypeInferencer:
 
     def call(self, call: Call) -> Step:
         op = call.op
-        is_operator = type(op) is Op
-        if not is_operator and (lambdas := _without_types(call.args)):
+        if not isinstance(op, Op) and (lambdas := _without_types(call.args)):
             return self._lambda_arguments(call, lambdas)
         if needed := _untyped(*call.args):
             derivable = [a for a in needed if isinstance(a, Var) and a.type_annotation is None]
@@ -316,7 +315,7 @@ class TypeInferencer:
             self._derive_arguments(call)
             if needed := _untyped(*call.args):
                 return needed
-        if is_operator:
+        if isinstance(op, Op):
             return self._operator_call(call, op)
         arg_types = [a.checked_type for a in call.args]
         func = _called_function(op)

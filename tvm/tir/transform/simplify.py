@@ -173,7 +173,7 @@ class _AlternativeLoads(Rewriter):
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
         if not self.is_inside:
-            return self.rewrite_children(load)  # type: ignore[no-any-return]
+            return self.rewrite_children(load)
         indices = tuple([self.analyzer.simplify(index) for index in load.indices])
         is_same = all([new is old for new, old in zip(indices, load.indices, strict=True)])
         # of quotients a condition may tell more
