@@ -24,6 +24,7 @@ from tvm.ir import (
     structural_equal,
     structural_hash,
 )
+from tvm.runtime.object_path import ObjectPath
 
 
 def _sum_loop(name: str, extent: int = 8, step: int = 1) -> tir.PrimFunc:
@@ -172,3 +173,11 @@ def test_truth_values_are_equal_as_literals() -> None:
     assert structural_equal(attrs, {"tir.noalias": True})
     assert structural_hash(attrs) == structural_hash({"tir.noalias": True})
     assert not structural_equal(attrs, {"tir.noalias": False})
+
+
+def test_an_entry_that_only_one_map_has_is_the_mismatch() -> None:
+    short, long = {"a": 3, "b": 4}, {"a": 3, "b": 4, "c": 5}
+    root = ObjectPath.root()
+    expected = (root.missing_map_entry(), root.map_value("c"))
+    assert get_first_structural_mismatch(short, long) == expected
+    assert get_first_structural_mismatch(long, short) == expected[::-1]

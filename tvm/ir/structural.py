@@ -179,8 +179,7 @@ class _Comparison:
 
     def mappings(self, a: dict[Any, Any], b: dict[Any, Any]) -> bool:
         """Keys are matched as variables or as plain values."""
-        if len(a) != len(b):
-            return False
+        matched = []
         named = {k.name_hint: k for k in b if hasattr(k, "name_hint")}
         for key, x in a.items():
             other = self.counterpart(key, b, named)
@@ -192,7 +191,11 @@ class _Comparison:
                 missing = ("missing_map_entry",) if other is None else ("map_value", other)
                 self.path.append((there, missing))
                 return False
-        return True
+            matched.append(other)
+        left = [key for key in b if key not in matched] if len(a) < len(b) else []
+        if left:
+            self.path.append((("missing_map_entry",), ("map_value", left[0])))
+        return not left
 
     def counterpart(self, key: Any, b: dict[Any, Any], named: dict[str, Any]) -> Any:
         """The key of ``b`` that stands for ``key``: bound with it, of its name, or equal to it."""

@@ -41,8 +41,13 @@ class ObjectPath(Object):
         IndexError
             If the path has fewer steps, or `length` is less than 1.
         """
-        if not 1 <= length <= len(self):
-            raise IndexError(f"{self} has prefixes of 1 to {len(self)} steps, got {length}")
+        if length < 1:
+            raise IndexError(f"Prefix length must be at least 1, got {length} for {self}")
+        if length > len(self):
+            raise IndexError(
+                f"Attempted to get a prefix longer than the path itself, got {length} for {self}, "
+                f"which has {len(self)} steps"
+            )
         path = self
         for _ in range(len(self) - length):
             assert path._parent is not None

@@ -375,3 +375,36 @@ def test_operations_come_from_text_too() -> None:
     np.testing.assert_array_equal(result, np.arange(4) * 2)
     with pytest.raises(te.hybrid.HybridError, match="one function"):
         te.hybrid.parser.source_to_op("x = 1", [a], {}, {})
+
+
+def test_a_name_that_is_assigned_once_to_a_constant_is_that_constant() -> None:
+    @te.hybrid.script
+    def total(inputs: Any) -> Any:
+        out = output_tensor((4,), inputs[0].dtype)
+        n = len(inputs)
+        for i in range(4):
+            for j in const_range(n):
+                out[i] += inputs[j][i]
+        return out
+
+    tensors = [te.placeholder((4,), name=f"t{i}") for i in range(3)]
+    out = total(tensors)
+    assert len(out.op.inputs) == 3
+
+
+def test_nested_lists_are_indexed_by_constants() -> None:
+    table = [[1, 2], [3, 4]]
+
+    @te.hybrid.script
+    def shifted(a: Any, b: Any) -> Any:
+        out = output_tensor(a.shape, a.dtype)
+        for i in const_range(2):
+            out[i] = a[i] + table[1][i] + b[i, 0]
+        return out
+
+    a = te.placeholder((2,), dtype="int32", name="a")
+    out = shifted(a, [[10, 0], [20, 0]])
+    func = tvm.build(te.create_schedule(out.op), [a, out])
+    result = tvm.nd.array(np.zeros(2, "int32"))
+    func(tvm.nd.array(np.array([1, 2], "int32")), result)
+    assert list(result.numpy()) == [14, 26]

@@ -91,12 +91,17 @@ class ExpressionParser(ast.NodeVisitor):
         value = self.expression(node.value)
         if isinstance(value, Buffer):
             return BufferLoad(value, self._indices(node, value))
-        index = as_number(self.expression(node.slice))
-        if isinstance(value, tuple) and isinstance(index, int):
-            if not -len(value) <= index < len(value):
-                self.refuse(node, f"an index below {len(value)}", str(index))
-            return value[index]
-        return self.refuse(node, "a tensor, or a tuple and a constant", ast.unparse(node))
+        index = self.expression(node.slice)
+        for position in index if isinstance(index, tuple) else (index,):
+            value = self._item(node, value, as_number(position))
+        return value
+
+    def _item(self, node: ast.Subscript, value: Any, index: Any) -> Any:
+        if not isinstance(value, (tuple, list)) or not isinstance(index, int):
+            self.refuse(node, "a tensor, or a tuple and a constant", ast.unparse(node))
+        if not -len(value) <= index < len(value):
+            self.refuse(node, f"an index below {len(value)}", str(index))
+        return value[index]
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         combine = BINARY.get(type(node.op))

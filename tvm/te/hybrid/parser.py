@@ -20,6 +20,7 @@ from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import (
     BOOL,
     INT32,
+    FloatImm,
     IntImm,
     IterVar,
     IterVarType,
@@ -332,9 +333,22 @@ class HybridParser(ExpressionParser):
             self.names[target.id] = initial
             return [], []
         expr = as_expr(initial)
+        if isinstance(expr, (IntImm, FloatImm)) and self._is_assigned_once(target.id):
+            self.names[target.id] = expr
+            return [], []
         buffer = decl_buffer((1,), expr.dtype, target.id)
         self.names[target.id] = Scalar(buffer)
         return [buffer], [BufferStore(buffer, expr, (const(0, INT32),))]
+
+    def _is_assigned_once(self, name: str) -> bool:
+        """Whether nothing but one statement of the script assigns to a name: it is no variable then."""
+        assert self.function is not None
+        stored = [
+            node
+            for node in ast.walk(self.function)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
+        ]
+        return len(stored) == 1
 
     def _script_called(self, value: ast.expr) -> Source | None:
         """The script that an expression calls, if it does."""
