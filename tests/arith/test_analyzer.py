@@ -463,3 +463,17 @@ def test_float_of_an_integer_plus_zero_is_itself() -> None:
 def test_stride_of_a_ramp_has_the_dtype_of_its_base() -> None:
     ramp = tir.Ramp(tir.const(0, "int64"), 1, 4)
     assert ramp.stride.dtype == "int64"
+
+
+def test_modular_sets_of_shifts_masks_and_let() -> None:
+    x, y = variables("x y")
+    analyzer = Analyzer()
+    expected = {
+        tir.shift_right(x * 4 + 2, 1): (2, 1),
+        tir.bitwise_and(x * 16 + 6, 7): (0, 6),
+        tir.bitwise_and(x * 4 + 6, 7): (4, 2),
+        tir.Let(y, x * 10, y + 1): (10, 1),
+    }
+    for expr, (coefficient, base) in expected.items():
+        found = analyzer.modular_set(expr)
+        assert (found.coeff, found.base) == (coefficient, base), expr

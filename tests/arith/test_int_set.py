@@ -83,3 +83,18 @@ def test_regions_under_a_predicate_end_where_it_does() -> None:
     assert_interval(found, 0, 19)
     (found,) = estimate_region_upper_bound(region, domain, i * i < 5)
     assert_interval(found, 0, 31)
+
+
+def test_region_of_a_falling_index_begins_with_its_last() -> None:
+    i = tir.Var("i", "int32")
+    [found] = estimate_region_upper_bound([tir.Range(1 - i, 2 - i)], {i: tir.Range(0, 5)})
+    assert (found.min_value.value, found.max_value.value) == (-3, 1)
+
+
+def test_regions_are_bounded_each_for_itself_where_together_they_are_no_box() -> None:
+    o, i = tir.Var("o", "int32"), tir.Var("i", "int32")
+    at = (o * 4 + i) * 8
+    region = [tir.Range(at, at + 8), tir.Range(at, at + 7)]
+    domain = {o: tir.Range(0, 16), i: tir.Range(0, 4)}
+    first, _ = estimate_region_upper_bound(region, domain, o * 4 + i < 63)
+    assert (first.min_value.value, first.max_value.value) == (0, 503)

@@ -49,7 +49,7 @@ def test_deduced_bounds_relax_other_variables() -> None:
     assert same(found.max_value, -3)
     found = deduce_bound(x, x // 4 < 3, {}, {})
     assert same(found.max_value, 11)
-    assert deduce_bound(x, x * x > 4, {}, {}).is_everything()
+    assert deduce_bound(x, x * x > 4, {}, {}).is_nothing()  # it is not sure to hold anywhere
 
 
 def test_deduced_bounds_hold() -> None:
@@ -67,3 +67,17 @@ def test_common_subexpressions() -> None:
     found = detect_common_subexpr((x + y) * (x + y) + (x + y), 3)
     [(expr, count)] = found.items()
     assert same(expr, x + y) and count == 3
+
+
+def test_clip_bounds_of_negations_extrema_and_equalities() -> None:
+    low, high = detect_clip_bound(tir.all(tir.Not(x > n * 6), x - 1 > 0), [x])
+    assert same(low, 2) and same(high, n * 6)
+    bounds = detect_clip_bound(tir.all(tir.min(x, y) > 3, x - 10 < 0), [x, y])
+    assert [None if end is None else end.value for end in bounds] == [4, 9, 4, None]
+    assert [end.value for end in detect_clip_bound(tir.EQ(x, 10), [x])] == [10, 10]
+
+
+def test_a_condition_without_the_variable_is_no_bound() -> None:
+    assert deduce_bound(x, y < 3, {}, {y: IntervalSet(0, 3)}).is_nothing()
+    found = deduce_bound(x, tir.all(y < 4, x < 7), {y: IntervalSet(0, 3)}, {})
+    assert same(found.max_value, 6)

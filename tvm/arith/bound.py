@@ -16,6 +16,7 @@ from tvm.tir import op
 from .analyzer import Analyzer
 from .interval import (
     EVERYTHING,
+    NOTHING,
     IntervalSet,
     as_interval,
     evaluate_set,
@@ -23,7 +24,7 @@ from .interval import (
     neg_inf,
     pos_inf,
 )
-from .pattern import conjuncts, not_negative_form, split_linear, uses
+from .pattern import conjuncts, not_negative_forms, split_linear, uses
 
 
 @deep
@@ -46,7 +47,7 @@ def deduce_bound(
     Returns
     -------
     IntervalSet
-        Everything, if nothing can be deduced.
+        Nothing, if none can be deduced.
     """
     analyzer = Analyzer()
     domains = {**relax_map, **hint_map}
@@ -55,21 +56,17 @@ def deduce_bound(
     relaxed = {v: as_interval(domain) for v, domain in relax_map.items()}
     found = EVERYTHING
     for part in conjuncts(tir.as_expr(cond)):
-        for form in _forms(part):
+        forms = not_negative_forms(part)
+        if not uses(part, [var]) or not forms:
+            if not analyzer.can_prove(part):
+                return NOTHING
+            continue
+        for form in forms:
             interval = _solve(analyzer, var, analyzer.simplify(form), relaxed)
             if interval is None:
-                return EVERYTHING
+                return NOTHING
             found = intersect(analyzer, found, interval)
     return found
-
-
-def _forms(condition: PrimExpr) -> list[PrimExpr]:
-    """Expressions that are not negative exactly if the condition holds."""
-    if isinstance(condition, tir.EQ):
-        difference = op.subtract(condition.a, condition.b)
-        return [difference, op.negative(difference)]
-    form = not_negative_form(condition)
-    return [] if form is None else [form]
 
 
 def _tell(analyzer: Analyzer, var: Any, domain: IntervalSet) -> None:
@@ -99,7 +96,7 @@ def _solve(
         high = op.floordiv(rest, op.negative(factor))
         end = evaluate_set(analyzer, high, relaxed).min_value
         return IntervalSet(neg_inf(), end) if end is not neg_inf() else None
-    return EVERYTHING if not uses(form, [var]) else None
+    return EVERYTHING if analyzer.can_prove(op.greater_equal(form, 0)) else None
 
 
 def _isolate_division(

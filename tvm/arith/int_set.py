@@ -72,8 +72,12 @@ def estimate_region_upper_bound(
     if (exact := estimate_region_strict_bound(region, var_dom, predicate)) is not None:
         return exact
     analyzer = Analyzer()
+    intervals = []
     with analyzer.constraint_scope(predicate):
-        return [evaluate_range(analyzer, domain, var_dom) for domain in region]
+        for domain in region:
+            alone = estimate_region_strict_bound([domain], var_dom, predicate)
+            intervals += alone or [evaluate_range(analyzer, domain, var_dom)]
+    return intervals
 
 
 def estimate_region_strict_bound(
@@ -88,13 +92,20 @@ def estimate_region_strict_bound(
     analyzer = Analyzer()
     intervals: list[IntervalSet] = []
     for total, domain in zip(found.indices, region, strict=True):
+        first = total.base
         last = op.add(total.base, op.subtract(domain.extent, 1))
         for split in total.args:
+            downwards = analyzer.can_prove(op.less(split.scale, 0))
+            step = op.negative(split.scale) if downwards else split.scale
             # steps no longer than what each of them touches leave no gap
-            if not analyzer.can_prove(op.less_equal(split.scale, domain.extent)):
+            if not analyzer.can_prove(op.less_equal(step, domain.extent)):
                 return None
-            last = op.add(last, op.multiply(op.subtract(split.extent, 1), split.scale))
-        intervals.append(IntervalSet(total.base, analyzer.simplify(last)))
+            reach = op.multiply(op.subtract(split.extent, 1), split.scale)
+            if downwards:
+                first = op.add(first, reach)
+            else:
+                last = op.add(last, reach)
+        intervals.append(IntervalSet(analyzer.simplify(first), analyzer.simplify(last)))
     return intervals
 
 

@@ -363,7 +363,8 @@ class _IntervalEvaluator:
                 self._simple(op.subtract(a.max_value, offset)),
             )
         if analyzer.can_prove(op.greater_equal(a.min_value, 0)):
-            return IntervalSet(zero, self._simple(op.min(a.max_value, last)))
+            is_small = analyzer.can_prove(op.less_equal(a.max_value, last))
+            return IntervalSet(zero, a.max_value if is_small else last)
         return IntervalSet(zero, last)
 
     def _extremum(self, expr: Any) -> IntervalSet:

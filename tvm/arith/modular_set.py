@@ -72,6 +72,7 @@ class ModularSetAnalyzer:
             tir.Select: lambda e: union(self.visit(e.true_value), self.visit(e.false_value)),
             tir.Cast: self._cast,
             tir.Call: self._call,
+            tir.Let: self._let,
         }
 
     def visit(self, expr: Any) -> Residue:
@@ -105,14 +106,13 @@ class ModularSetAnalyzer:
         b = self.visit(expr.b)
         if b[0] != 0 or b[1] == 0:
             return ANYTHING
-        a = self.visit(expr.a)
-        if a[0] % b[1]:
+        return self._divided(expr.a, b[1], rounds_down=type(expr) is tir.FloorDiv)
+
+    def _divided(self, expr: Any, divisor: int, rounds_down: bool) -> Residue:
+        a = self.visit(expr)
+        if a[0] % divisor or not (rounds_down or a[1] % divisor == 0):
             return ANYTHING
-        if a[1] % b[1] == 0:
-            return residue(a[0] // b[1], a[1] // b[1])
-        if type(expr) is tir.FloorDiv:
-            return residue(a[0] // b[1], a[1] // b[1])
-        return ANYTHING
+        return residue(a[0] // divisor, a[1] // divisor)
 
     def _floormod(self, expr: tir.FloorMod) -> Residue:
         a, b = self.visit(expr.a), self.visit(expr.b)
@@ -128,10 +128,23 @@ class ModularSetAnalyzer:
         a, b = self.visit(expr.a), self.visit(expr.b)
         return residue(gcd(a[0], b[0], b[1]), a[1])
 
+    def _masked(self, value: Any, mask: Any) -> Residue:
+        """x & (2**n - 1) is x modulo 2**n."""
+        coefficient, last = self.visit(mask)
+        if coefficient or last < 0 or last & (last + 1):
+            return ANYTHING
+        a = self.visit(value)
+        if a[0] % (last + 1) == 0:
+            return 0, a[1] & last
+        return residue(gcd(a[0], last + 1), a[1])
+
     def _cast(self, expr: tir.Cast) -> Residue:
         source = expr.value.dtype
         widens = source.is_int and source.bits <= expr.dtype.bits
         return self.visit(expr.value) if widens else ANYTHING
+
+    def _let(self, expr: tir.Let) -> Residue:
+        return self.visit(self.analyzer.substitute(expr.body, {expr.var: expr.value}))
 
     def _call(self, expr: tir.Call) -> Residue:
         name = getattr(expr.op, "name", "")
@@ -142,6 +155,12 @@ class ModularSetAnalyzer:
             if shift[0] == 0 and 0 <= shift[1] < 63:
                 coefficient, base = self.visit(expr.args[0])
                 return residue(coefficient << shift[1], base << shift[1])
+        if name == "tir.shift_right":
+            shift = self.visit(expr.args[1])
+            if shift[0] == 0 and 0 <= shift[1] < 63:
+                return self._divided(expr.args[0], 1 << shift[1], rounds_down=True)
+        if name == "tir.bitwise_and":
+            return self._masked(*expr.args)
         if name == "tir.likely":
             return self.visit(expr.args[0])
         return ANYTHING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
@@ -84,8 +85,12 @@ def detect_clip_bound(expr: Any, var_list: Sequence[tir.Var]) -> tuple[PrimExpr 
     analyzer = Analyzer()
     lows: dict[int, PrimExpr | None] = {id(var): None for var in var_list}
     highs: dict[int, PrimExpr | None] = {id(var): None for var in var_list}
-    for condition in conjuncts(tir.as_expr(expr)):
-        bounded = _bounded_variable(condition, var_list, analyzer)
+    conditions = conjuncts(tir.as_expr(expr))
+    forms = [not_negative_forms(condition) for condition in conditions]
+    if not all(forms):
+        return ()
+    for form in chain(*forms):
+        bounded = _bounded_variable(form, var_list, analyzer)
         if bounded is None:
             return ()
         var, factor, rest = bounded
@@ -105,28 +110,61 @@ def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
         return [*conjuncts(condition.a), *conjuncts(condition.b)]
     if isinstance(condition, tir.Call) and getattr(condition.op, "name", "") == "tir.likely":
         return conjuncts(condition.args[0])
-    return [condition]
+    if isinstance(condition, tir.Not) and (opposite := _opposite(condition.a)) is not None:
+        return conjuncts(opposite)
+    parts = _parts_of_extremum(condition)
+    return [condition] if parts is None else [*conjuncts(parts[0]), *conjuncts(parts[1])]
 
 
-def not_negative_form(condition: PrimExpr) -> PrimExpr | None:
-    """The expression whose being at least 0 is the comparison; None for other conditions."""
-    if isinstance(condition, tir.LT):
-        return op.subtract(op.subtract(condition.b, condition.a), 1)
-    if isinstance(condition, tir.LE):
-        return op.subtract(condition.b, condition.a)
-    if isinstance(condition, tir.GT):
-        return op.subtract(op.subtract(condition.a, condition.b), 1)
-    if isinstance(condition, tir.GE):
-        return op.subtract(condition.a, condition.b)
+_OPPOSITES = {tir.LT: op.greater_equal, tir.LE: op.greater, tir.GT: op.less_equal, tir.GE: op.less}
+
+
+def _opposite(condition: PrimExpr) -> PrimExpr | None:
+    """The negation of a comparison of integers or of a disjunction; None for other conditions."""
+    if isinstance(condition, tir.Or):
+        return op.logical_and(op.logical_not(condition.a), op.logical_not(condition.b))
+    if isinstance(condition, tir.Not):
+        return condition.a
+    compare = _OPPOSITES.get(type(condition))
+    if compare is None or not condition.a.dtype.is_int:  # type: ignore[attr-defined]
+        return None
+    return compare(condition.a, condition.b)  # type: ignore[attr-defined]
+
+
+def _parts_of_extremum(condition: Any) -> tuple[PrimExpr, PrimExpr] | None:
+    """min(x, y) > c as x > c and y > c, and so on; None for other conditions."""
+    if isinstance(condition, (tir.GT, tir.GE)):
+        small, large = condition.b, condition.a
+    elif isinstance(condition, (tir.LT, tir.LE)):
+        small, large = condition.a, condition.b
+    else:
+        return None
+    compare = op.less if isinstance(condition, (tir.LT, tir.GT)) else op.less_equal
+    if isinstance(large, tir.Min):
+        return compare(small, large.a), compare(small, large.b)
+    if isinstance(small, tir.Max):
+        return compare(small.a, large), compare(small.b, large)
     return None
 
 
+def not_negative_forms(condition: PrimExpr) -> list[PrimExpr]:
+    """The expressions that are at least 0 exactly if the comparison holds; none for other conditions."""
+    if isinstance(condition, tir.LT):
+        return [op.subtract(op.subtract(condition.b, condition.a), 1)]
+    if isinstance(condition, tir.LE):
+        return [op.subtract(condition.b, condition.a)]
+    if isinstance(condition, tir.GT):
+        return [op.subtract(op.subtract(condition.a, condition.b), 1)]
+    if isinstance(condition, tir.GE):
+        return [op.subtract(condition.a, condition.b)]
+    if isinstance(condition, tir.EQ):
+        return [op.subtract(condition.a, condition.b), op.subtract(condition.b, condition.a)]
+    return []
+
+
 def _bounded_variable(
-    condition: PrimExpr, var_list: Sequence[tir.Var], analyzer: Analyzer
+    form: PrimExpr, var_list: Sequence[tir.Var], analyzer: Analyzer
 ) -> tuple[tir.Var, int, PrimExpr] | None:
-    form = not_negative_form(condition)
-    if form is None:
-        return None
     form = analyzer.simplify(form)
     present = [var for var in var_list if uses(form, [var])]
     found = split_linear(form, present[0]) if len(present) == 1 else None

@@ -41,6 +41,7 @@ TRUNCDIV_NO_OVERFLOW = rules(
         & (calling(evaluate_truncdiv, lower(x), c0) == calling(evaluate_truncdiv, upper(x), c0)),
     ),
     rule(truncdiv(x, x), 1, when=nonzero(x)),
+    rule(truncdiv(0, x), 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
     rule(truncdiv(x * c0, c1), x * fold(c0 // c1), when=(c1 != 0) & (c0 % c1 == 0)),
     rule(truncdiv(x * c0, c1), truncdiv(x, fold(c1 // c0)), when=(c0 != 0) & (c1 % c0 == 0)),
     rule(truncdiv(truncdiv(x, c0), c1), truncdiv(x, fold(c0 * c1)), when=(c0 > 0) & (c1 > 0)),
@@ -131,6 +132,7 @@ TRUNCMOD_NO_OVERFLOW = rules(
         when=(c0 > 0) & (lower(x) == upper(x)),
     ),
     rule(truncmod(x, x), 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
+    rule(truncmod(0, x), 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
     rule(truncmod(x * c0, c1), 0, when=(c1 != 0) & (c0 % c1 == 0)),
     rule(
         truncmod(x * c0, c1),
