@@ -108,6 +108,16 @@ def test_configuration_decides_how_halves_are_rounded() -> None:
     np.testing.assert_array_equal(_run(y, x=data), [0, -1])
 
 
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64"])
+def test_halves_go_away_from_zero_whatever_computes_them(dtype: str) -> None:
+    x = relay.var("x", shape=(6,), dtype="int32")
+    y = OPS.requantize(
+        x, scale(1), zero(0), scale(2), zero(0), rounding="TONEAREST", compute_dtype=dtype
+    )
+    data = np.array([-5, -3, -1, 1, 3, 5], "int32")
+    np.testing.assert_array_equal(_run(relay.Function([x], y), x=data), [-3, -2, -1, 1, 2, 3])
+
+
 @settings(max_examples=5, deadline=None)
 @given(
     s=st.floats(1e-4, 1), out_s=st.floats(1e-3, 50), z=st.integers(-128, 127),

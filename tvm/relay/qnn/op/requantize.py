@@ -150,9 +150,17 @@ def requantized(
     dtype = "float32" if dtype == "int64" else dtype
     factor = _factor(input_scale, output_scale, quotient, rank, axis, dtype)
     scaled = ops.multiply(subtract_zero_point(cast(data, dtype), zeros[0]), factor)
-    half = const(0.0 if rounding == "DOWN" else 0.5, dtype)
-    rounded = ops.round(scaled) if rounding == "TONEAREST" else ops.floor(ops.add(scaled, half))
+    rounded = _rounded(scaled, rounding, dtype)
     return _saturate_floats(add_zero_point(rounded, zeros[1]), out_dtype, dtype)
+
+
+def _rounded(x: RelayExpr, rounding: str, dtype: str) -> RelayExpr:
+    """Floating-point numbers without fractions."""
+    half = const(0.0 if rounding == "DOWN" else 0.5, dtype)
+    if rounding != "TONEAREST":
+        return ops.floor(ops.add(x, half))
+    magnitude = ops.floor(ops.add(ops.abs(x), half))
+    return ops.where(ops.less(x, const(0.0, dtype)), ops.negative(magnitude), magnitude)
 
 
 def _wide(ty: TensorType) -> str:
