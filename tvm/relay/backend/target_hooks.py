@@ -79,7 +79,8 @@ def compile_hooked(
     named = IRModule({n: f.with_attr("global_symbol", n) for n, f in found.items()}, attrs=attrs)
     if (generate := target.get_kind_attr(TIR_TO_RUNTIME)) is None:
         return build(named, target=ours)
-    made = _callable(generate)(named, target)
+    with ours:
+        made = _callable(generate)(named, target)
     if not isinstance(made, Module):
         raise TVMError(
             f"{TIR_TO_RUNTIME} of {kind} must return a runtime module, got {type(made).__name__}"
