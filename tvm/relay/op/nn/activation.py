@@ -322,7 +322,8 @@ def _pad_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> lis
     before = [pair[0] for pair in attrs.pad_width]
     after = [pair[1] for pair in attrs.pad_width]
     if attrs.pad_mode == "constant":
-        return [topi.nn.pad(inputs[0], before, after, inputs[1]())]
+        border = inputs[1](*[0] * len(inputs[1].shape))
+        return [topi.nn.pad(inputs[0], before, after, border)]
     return [topi.nn.mirror_pad(inputs[0], before, after, attrs.pad_mode.upper())]
 
 
@@ -339,7 +340,9 @@ def _constant_border_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     begins = tuple([before for before, _ in call.attrs.pad_width])
     ends = tuple([b + extent for b, extent in zip(begins, shape, strict=True)])
     inner = ops.strided_slice(grad, begin=begins, end=ends)
-    return [inner, ops.sum(grad, axis=None) - ops.sum(inner, axis=None)]
+    border = ops.sum(grad, axis=None) - ops.sum(inner, axis=None)
+    # the border may be a vector of one element
+    return [inner, ops.reshape(border, newshape=known_shape(call.args[1], "nn.pad"))]
 
 
 def _bordered(call: Call, grad: RelayExpr) -> list[RelayExpr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import Parameter
 from typing import Any
 
 from tvm import te, topi
@@ -124,6 +125,7 @@ def _pool(
     return operator(
         name,
         fields=("pool_size", *(["count_include_pad"] if kind == "avg" else []), *_FIELDS),
+        defaults={"pool_size": Parameter.empty},  # texts always tell it
         infer_type=pool_type(name, _SPATIAL[rank]),
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,
