@@ -6,10 +6,11 @@ builds: code is generated for its processor. The target's text stays the classic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from .cpu_features import X86_CPUS, host_feature_set, named_features, with_implied, without
+from .cpu_timing import CpuTiming
 from .host import host_caches, host_cores, host_features, host_name
 from .kind import TargetError
 from .llvm_tables import processor_features
@@ -33,6 +34,7 @@ class CpuInfo:
     l2: int
     l3: int
     cores: int
+    timing: CpuTiming = field(default_factory=CpuTiming)
 
     @property
     def has_avx512f(self) -> bool:

@@ -10,6 +10,12 @@ from ..nn.conv2d.dot_x86 import (
     narrow_dtypes,
     schedule_conv2d_NCHWc_int8,
 )
+from ..nn.conv2d.layout_choice import (
+    bfloat16_speed,
+    is_faster_in_rows,
+    row_columns,
+    whole_vector_channels,
+)
 from ..nn.conv2d.library import (
     conv2d_nchw_dnnl,
     conv2d_nhwc_dnnl,
@@ -49,6 +55,7 @@ __all__ = [
     "WinogradConfig",
     "WinogradShape",
     "byte_pair_blocks",
+    "bfloat16_speed",
     "channel_blocks",
     "choose_conv2d",
     "choose_winograd",
@@ -77,4 +84,7 @@ __all__ = [
     "schedule_conv2d_nhwc_dnnl",
     "should_skip_border_rows",
     "winograd_tile",
+    "is_faster_in_rows",
+    "row_columns",
+    "whole_vector_channels",
 ]

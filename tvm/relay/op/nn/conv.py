@@ -206,30 +206,16 @@ def _alter_conv2d(
     return _blocked(call, op, inner, outer, weight_layout)
 
 
-# what it costs for each element to cut off channels and bring the rest into other blocks, in operations
-_CHANGE_OF_BLOCKS = 640
-
-
 def _in_whole_vectors(
     call: Call, arg_types: Sequence[Type], out_type: TensorType, block: int, target: Target
 ) -> RelayExpr | None:
     """Filters of zeros fill the vectors of channels, if less time is spent in spite of more work."""
     shape = shape_of_type(out_type)
     full = topi.x86.conv2d.full_block(out_type.dtype, target)
-    channels = shape[1]
-    if block == full or channels <= 4:
+    terms = product(shape_of_type(arg_types[1])[1:])
+    wide = topi.x86.conv2d.whole_vector_channels(shape[1], block, full, terms)
+    if wide is None:
         return None
-    step = full if channels > full // 2 else full // 2
-    wide = -(-channels // step) * step
-    if wide == channels:
-        return None
-    if block * 2 < full and step * channels < 1.5 * block * wide:
-        return None
-    if block * 2 >= full:
-        # neighbours have these blocks as well: to change the layout is worth many operations alone
-        terms = product(shape_of_type(arg_types[1])[1:])
-        if 2 * terms * (full / block - wide / channels) < _CHANGE_OF_BLOCKS:
-            return None
     return _of_more_filters(call, arg_types, out_type, wide, target)
 
 
@@ -293,10 +279,6 @@ def _in_groups(
     return _blocked(joined, ops.nn.contrib_conv2d_NCHWc, *blocks, f"OIHW{blocks[0]}i{blocks[1]}o")
 
 
-# how much faster than float32 an instruction for pairs of bfloat16 multiplies
-_BFLOAT16_SPEED = 1.85
-
-
 def _of_narrow_numbers(
     call: Call, arg_types: Sequence[TensorType], out_type: Type, target: Target
 ) -> RelayExpr | None:
@@ -305,7 +287,7 @@ def _of_narrow_numbers(
     if isinstance(weight, Constant) and all(t.dtype == "bfloat16" for t in arg_types):
         out_channels, channels = shape_of_type(arg_types[1])[:2]
         blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, "float32", target)  # type: ignore[arg-type]
-        speed = _BFLOAT16_SPEED if topi.x86.conv2d.dot_group(*["bfloat16"] * 2, target) > 1 else 1.0
+        speed = topi.x86.conv2d.bfloat16_speed(target)
         tile = winograd_tile(call, arg_types, blocks, target, speed)
         if tile is not None:
             wide = call.replace(args=(data, ops.cast(weight, dtype="float32")))

@@ -15,10 +15,7 @@ from tvm.target import Target
 
 from ..attributes import padding_pairs
 from ..registry import ops
-from ..types import is_known, product, shape_of_type
-
-# what bringing one element into another layout costs, in operations at full speed
-_TRANSFORM = 80
+from ..types import is_known, shape_of_type
 
 
 def wants_plain_rows(
@@ -33,15 +30,10 @@ def wants_plain_rows(
     if any([ty.dtype != "float32" for ty in (*arg_types, out_type)]):
         return False
     lanes = topi.x86.conv2d.full_block("float32", target)
-    if 2 * shape[1] > lanes:
-        return False
     data = call.args[0]
     is_blocked = isinstance(data, Call) and data.op is ops.layout_transform
-    # for each element of the data
-    operations = 2 * product((shape[1], *shape_of_type(arg_types[1])[2:]))
-    in_blocks = operations * lanes / shape[1] + (0 if is_blocked else _TRANSFORM)
-    in_rows = 1.1 * operations + (_TRANSFORM if is_blocked else 0)
-    return in_rows < in_blocks
+    window = shape_of_type(arg_types[1])[2:]
+    return topi.x86.conv2d.is_faster_in_rows(shape[1], window, lanes, is_blocked)
 
 
 def keeps_channels_apart(call: Call, arg_types: Sequence[TensorType], out_type: TensorType) -> bool:
@@ -69,9 +61,7 @@ def in_plain_rows(call: Call, out_type: Type, target: Target) -> RelayExpr | Non
     shape = shape_of_type(out_type)
     lanes = topi.x86.conv2d.full_block("float32", target)
     columns = shape[3]
-    wide = -(-columns // lanes) * lanes
-    if wide > 1.25 * columns:
-        wide = -(-columns // 8) * 8
+    wide = topi.x86.conv2d.row_columns(columns, lanes)
     if wide == columns:
         return None
     top, left, bottom, right = padding_pairs(call.attrs.padding, 2)

@@ -46,7 +46,7 @@ def choose_attention(
         columns and lanes of results."""
         fitting = [v for h, v in register_tiles(info) if h == rows]
         narrow = [v for v in fitting if v == 1 or v * lanes < keys]
-        score, scores = min([(tile_cost(queries, keys, rows, v, lanes), v) for v in narrow])
+        score, scores = min([(tile_cost(queries, keys, rows, v, lanes, info), v) for v in narrow])
         options = [
             (v * value_lanes, value_lanes) for v in fitting if width % (v * value_lanes) == 0
         ]
@@ -57,7 +57,8 @@ def choose_attention(
         def cost(option: tuple[int, int]) -> float:
             """Vectors to multiply."""
             vectors, covered = option[0] // option[1], max(width, option[0])
-            return tile_cost(queries, covered, rows, vectors, option[1]) * covered / option[1]
+            cycles = tile_cost(queries, covered, rows, vectors, option[1], info)
+            return cycles * covered / option[1]
 
         best = min(options, key=cost)
         return score * depth / lanes + cost(best), scores, best
@@ -96,7 +97,8 @@ def schedule_attention(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
             s[stages[name]].parallel(s[stages[name]].op.axis[0])
     queries, width = dims(result.shape)[1], int(anchor.attrs["width"])
     vectors = config.value_columns // config.value_lanes
-    note(config, 1 / tile_cost(queries, width, config.rows, vectors, config.value_lanes))
+    lanes = config.value_lanes
+    note(config, 1 / tile_cost(queries, width, config.rows, vectors, lanes, processor()))
     _schedule_copies(s, stages, config)
     _schedule_scores(s, stages, result, block, config)
     _schedule_rows(s, stages, result, block, config)

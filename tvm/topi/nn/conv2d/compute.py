@@ -14,6 +14,7 @@ from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 
 from ...configuration import workload_attrs
+from ...cpu.fitted import CONV2D_COPY, CONV2D_TILE_EDGE
 from ...math import cast
 from ...utils import (
     as_extent,
@@ -380,8 +381,8 @@ def padded_columns(columns: Any, is_padded: bool) -> Any:
 
     def cost(count: int) -> float:
         # data without a border would have to be copied
-        copy = 1.0 if is_padded or count == columns else 1.15
-        return copy * count * (1 + 2 / largest_divisor(count, 28))
+        copy = 1.0 if is_padded or count == columns else CONV2D_COPY
+        return copy * count * (1 + CONV2D_TILE_EDGE / largest_divisor(count, 28))
 
     return min(range(columns, columns + 8), key=cost)
 

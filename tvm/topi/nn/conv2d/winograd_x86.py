@@ -29,6 +29,14 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...configuration import Choices, workload_of
+from ...cpu.fitted import (
+    CONV2D_FMA,
+    WINOGRAD,
+    WINOGRAD_SPILLED_SUMS,
+    WINOGRAD_STEPS,
+    WINOGRAD_TRANSFORM,
+)
+from ...cpu.tile_cost import TileStep, step_cycles
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims, divisors, largest_divisor, prod, rounded_up
 from ...x86.common import fuse_and_parallel, processor
@@ -39,26 +47,10 @@ from .x86 import TILE_KNOBS, inline_around, schedule_padding, vectorize_block
 
 # fewer channels than these do not pay for the transforms
 MIN_CHANNELS = 16
-# of a plain convolution, for each multiplication of vectors
-PLAIN_CYCLES = 0.52
-# of the transforms of a tile, for each vector of input or output channels
-LINE_CYCLES = {2: 40, 4: 110}
-# that come from memory in one cycle: 28 GB/s to two cores of 3.2 GHz
-MEMORY_BYTES = 9
-# that come from the second cache in one cycle, when a kernel begins
-NEAR_BYTES = 64
-# that come from the second or third cache in one cycle
-SHARED_BYTES = 24
 # groups in registers, of those that multiply fastest, for which blocks are tried
 MOST_TILES = 24
 # the most products that are added one after the other
 MOST_ADDED = 16
-# of a load beside multiplications
-LOAD_CYCLES = 0.8
-# of the steps that a plain convolution does without: their buffers, threads that wait for each other
-STEP_CYCLES = 5000
-# how much longer sums take that registers do not hold all the time
-MOVED_SUMS = 1.12
 WINOGRAD_KNOBS = TILE_KNOBS | {"by_tiles": "is_split_by_tiles"}
 
 
@@ -187,7 +179,7 @@ def _with_blocks(
     moved = _moved_bytes(shape, group, places, tiles, by_tiles, info)
     uneven = rounded_up(units, info.cores) / units
     config = WinogradConfig(*registers, *block, by_tiles)
-    return cycles * uneven + moved / SHARED_BYTES, config
+    return cycles * uneven + moved / info.timing.shared_bandwidth, config
 
 
 def _register_tiles(grid: tuple[int, int], weights: int, info: CpuInfo) -> list[tuple[int, int]]:
@@ -203,18 +195,17 @@ def _register_tiles(grid: tuple[int, int], weights: int, info: CpuInfo) -> list[
 def _product_cycles(
     shape: WinogradShape, group: int, vectors: int, rows: int, columns: int, info: CpuInfo
 ) -> float:
-    """Cycles of all products: two multiplications a cycle, chains of four, loads that collide."""
+    """Cycles of all products."""
     weights, held = group * vectors, rows * columns
     area = rounded_up(shape.grid[0], rows) * rounded_up(shape.grid[1], columns)
     depth = shape.chunks[0] * shape.blocks[0]
-    step = max(weights * held / 2, 4.0, LOAD_CYCLES * (weights + held))
-    if depth * weights * info.vector_bits // 8 > info.l1d * 3 // 4:
-        step = max(step, weights * info.vector_bits / 8 / SHARED_BYTES)
-    step *= 1 + 0.1 * (1 / held + 1 / weights)
+    is_streamed = depth * weights * info.vector_bits // 8 > info.l1d * 3 // 4
+    l2_bytes = weights * info.vector_bits / 8 if is_streamed else 0.0
+    step = step_cycles(TileStep(weights * held, weights + held, l2_bytes), WINOGRAD, info.timing)
     # the sums over some channels, and those over all
     sums = weights * held * (2 if depth > MOST_ADDED else 1)
     if sums + weights >= info.vector_registers:
-        step *= MOVED_SUMS
+        step *= WINOGRAD_SPILLED_SUMS
     return step * area / held * shape.chunks[1] / group * shape.batch * shape.places * depth
 
 
@@ -284,7 +275,7 @@ def plain_total(places: int, weights: int, info: CpuInfo, speed: float = 1.0) ->
 
     `speed` tells how much faster than in float32 it multiplies.
     """
-    cycles = places * weights / info.fp32_lanes * PLAIN_CYCLES / speed
+    cycles = places * weights / info.fp32_lanes * CONV2D_FMA / speed
     return _total(cycles, int(4 * weights / speed), info)
 
 
@@ -297,8 +288,8 @@ def winograd_total(shape: WinogradShape, cycles: float, info: CpuInfo) -> float:
             for chunks, block in zip(shape.chunks, shape.blocks, strict=True)
         ]
     )
-    lines = shape.batch * prod(shape.grid) * vectors * LINE_CYCLES[shape.tile]
-    return _total(cycles + lines, shape.weight_bytes, info) + STEP_CYCLES
+    lines = shape.batch * prod(shape.grid) * vectors * WINOGRAD_TRANSFORM[shape.tile]
+    return _total(cycles + lines, shape.weight_bytes, info) + WINOGRAD_STEPS
 
 
 def _total(cycles: float, weight_bytes: int, info: CpuInfo) -> float:
@@ -306,7 +297,9 @@ def _total(cycles: float, weight_bytes: int, info: CpuInfo) -> float:
 
     All of it is where a kernel runs alone; in a network the next one waits for memory as well.
     """
-    streamed = weight_bytes / (MEMORY_BYTES if weight_bytes > info.l2 else NEAR_BYTES)
+    timing = info.timing
+    fits = weight_bytes <= info.l2
+    streamed = weight_bytes / (timing.l2_bandwidth if fits else timing.memory_bandwidth)
     return cycles / info.cores + streamed / 2
 
 
@@ -402,9 +395,9 @@ def _grouping(anchor: te.tensor.Operation, info: CpuInfo, is_rounded: bool) -> W
 
 
 def _least_cycles(shape: WinogradShape, info: CpuInfo) -> float:
-    """Cycles of all products at two multiplications of vectors a cycle."""
+    """Cycles of the multiply-adds of all products alone."""
     values = prod((*shape.grid, *shape.chunks, *shape.blocks)) * shape.batch * shape.places
-    return values * as_dtype(shape.dtype).bits / info.vector_bits / 2
+    return values * as_dtype(shape.dtype).bits / info.vector_bits / info.timing.fmas_per_cycle
 
 
 def unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo) -> None:

@@ -21,6 +21,8 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...configuration import Choices, workload_of
+from ...cpu.fitted import CONV2D, CONV2D_STREAMED_VECTOR, CONV2D_UNUSUAL_HEIGHT, UNUSUAL
+from ...cpu.tile_cost import TileStep, relative_cycles
 from ...generic.schedules import open_schedule
 from ...tag import is_injective
 from ...utils import ceil_div, dims, divisors, largest_divisor, operations_above, prod
@@ -33,8 +35,6 @@ from .rows_x86 import is_by_channel, schedule_channel_rows
 PLAIN_PLACES = 8
 PLAIN_KNOBS = {"tile_y": "places", "tile_x": "vectors"}
 TILE_KNOBS = {"channel_blocks": "channel_blocks", "tile_oh": "rows", "tile_ow": "columns"}
-# what makes the model prefer tiles as low as keep the multipliers busy
-_UNUSUAL_HEIGHT = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +106,19 @@ def conv2d_choices(
     def cost(tile: Conv2dConfig) -> float:
         weights = tile.channel_blocks * vectors
         is_streamed = _panel_bytes(tile, vectors, inner, info) > info.l1d // 2
-        found = _cost(weights, tile.columns * tile.rows, is_streamed, info)
+        found = _fma_cycles(weights, tile.columns * tile.rows, is_streamed, info)
         usual = _height(weights, tile.columns, rows, room)
-        return found if tile.rows == usual else found + _UNUSUAL_HEIGHT
+        return found if tile.rows == usual else found + CONV2D_UNUSUAL_HEIGHT
 
     return Choices(TILE_KNOBS, tiles, cost)
 
 
 def predicted_share(tile: Conv2dConfig, vectors: int, inner: int, info: CpuInfo) -> float:
+    """The share of the multipliers' peak."""
     is_streamed = _panel_bytes(tile, vectors, inner, info) > info.l1d // 2
     weights = tile.channel_blocks * vectors
-    return 0.5 / _cost(weights, tile.columns * tile.rows, is_streamed, info)
+    cycles = _fma_cycles(weights, tile.columns * tile.rows, is_streamed, info)
+    return 1 / info.timing.fmas_per_cycle / cycles
 
 
 def _panel_bytes(tile: Conv2dConfig, vectors: int, inner: int, info: CpuInfo) -> int:
@@ -130,16 +132,13 @@ def _height(weights: int, places: int, rows: int, room: int) -> int:
     return largest_divisor(rows, max(room // weights - 1, places) // places)
 
 
-def _cost(weights: int, places: int, is_streamed: bool, info: CpuInfo) -> float:
-    """Cycles for each multiplication of vectors, at two a cycle of four cycles each."""
-    multiplications = weights * places
-    cycles = [0.5, 4 / multiplications, 0.5 * (weights + places) / multiplications]
-    if is_streamed:
-        # weights that do not stay in the first cache come at about 24 bytes a cycle
-        cycles.append(info.vector_bits / 8 / (24 * places))
-        # and fewer of them at a time come faster
-        return max(cycles) + 0.1 * (weights + places) / multiplications + 0.02 * weights
-    return max(cycles) + 0.1 * (weights + places) / multiplications
+def _fma_cycles(weights: int, pixels: int, is_streamed: bool, info: CpuInfo) -> float:
+    """Cycles for each multiply-add of vectors."""
+    l2_bytes = weights * info.vector_bits / 8 if is_streamed else 0.0
+    step = TileStep(weights * pixels, weights + pixels, l2_bytes)
+    cycles = relative_cycles(step, CONV2D, info.timing) / info.timing.fmas_per_cycle
+    # fewer streamed weights at a time come faster
+    return cycles + CONV2D_STREAMED_VECTOR * weights if is_streamed else cycles
 
 
 def schedule_conv2d_NCHWc(
@@ -413,7 +412,9 @@ def plain_choices(extent: object, vectors: int, info: CpuInfo) -> Choices[PlainC
         pairs = [(a, b) for a in heights for b in divisors(vectors) if a * b <= most]
         return [usual, *[tile for tile in (PlainConfig(*p) for p in pairs) if tile != usual]]
 
-    return Choices(PLAIN_KNOBS, tiles, lambda tile: 1.0 if tile == usual else 1.1, lambda: [usual])
+    return Choices(
+        PLAIN_KNOBS, tiles, lambda tile: 1.0 if tile == usual else UNUSUAL, lambda: [usual]
+    )
 
 
 def _schedule_plain_tile(

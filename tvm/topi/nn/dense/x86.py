@@ -20,6 +20,8 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...configuration import Choices, Workload, is_active, workload, workload_of
+from ...cpu.fitted import MATMUL
+from ...cpu.tile_cost import TileStep, relative_cycles
 from ...generic.schedules import open_schedule
 from ...tag import is_injective
 from ...utils import (
@@ -44,6 +46,8 @@ from .compute import PACK_TASK, padded_rows
 
 # steps of a sum between two prefetches
 PREFETCH_STEPS = 16
+# of a vector from L2, whatever its length: rows of panels lie in whole lines
+VECTOR_BYTES = 64
 # fewer rows are not worth turning the lines of the right operand into columns
 FEW_ROWS = 8
 TILE_KNOBS = {"tile_y": "rows", "tile_x": "columns"}
@@ -79,6 +83,7 @@ def matmul_choices(
     room = info.vector_registers - 1
     room_in_cache = info.l2 // 2 // max(inner * lanes * as_dtype(dtype).bits // 8, 1)
     widest = max(min(room_in_cache, 16), 2) if inner else 16
+    row_traffic = VECTOR_BYTES / MATMUL.l2_bandwidth * info.timing.fmas_per_cycle
 
     def tiles() -> list[MatmulConfig]:
         fitting = [
@@ -91,9 +96,9 @@ def matmul_choices(
         return fitting or [MatmulConfig(1, lanes, lanes)]
 
     def cost(tile: MatmulConfig) -> float:
-        cycles = _tile_cycles(tile.rows, tile.columns // tile.lanes)
-        # rows of a panel come from the second cache
-        return max(cycles, 4.5 / tile.rows) if inner else cycles
+        cycles = tile_cycles(tile.rows, tile.columns // tile.lanes, info)
+        # rows of a panel come from L2
+        return max(cycles, row_traffic / tile.rows) if inner else cycles
 
     return Choices(TILE_KNOBS, tiles, cost)
 
@@ -106,12 +111,10 @@ def masked_matmul_choices(
     return matmul_choices(rows, ceil_div(columns, lanes) * lanes, dtype, info)
 
 
-def _tile_cycles(rows: int, vectors: int) -> float:
-    """Cycles for each two multiplications of a tile's vectors."""
-    accumulators = vectors * rows
-    loads = (vectors + rows) / accumulators
-    # two multiplications start each cycle and take four
-    return max(8 / accumulators, 1.0) * max(1.0, loads) + 0.25 * loads
+def tile_cycles(rows: int, vectors: int, info: CpuInfo, l2_bytes: float = 0.0) -> float:
+    """Cycles of a tile's step in those that its multiply-adds take alone."""
+    step = TileStep(rows * vectors, rows + vectors, l2_bytes)
+    return relative_cycles(step, MATMUL, info.timing)
 
 
 def packed_columns(
@@ -209,7 +212,8 @@ def schedule_tile(
     Panels of the streamed operand are brought from memory ahead of their use.
     Returns the place where one matrix of a batch is computed.
     """
-    note(config, 1 / _tile_cycles(config.rows, config.columns // config.lanes))
+    vectors = config.columns // config.lanes
+    note(config, 1 / tile_cycles(config.rows, vectors, processor()))
     is_output = output.op is product.op
     acc = s.cache_write(product, "local") if is_output else product
     s[acc].set_scope("local")

@@ -25,6 +25,15 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note, origin_of, tell_origin
 from ...configuration import Choices
+from ...cpu.fitted import (
+    MATMUL,
+    MATMUL_BLOCK_START,
+    MATMUL_CONFLICTS,
+    MATMUL_FAR_PRODUCT,
+    MATMUL_FAR_ROWS,
+    MATMUL_PACKING,
+)
+from ...cpu.tile_cost import TileStep, relative_cycles
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims
 from ...x86.common import fuse_and_parallel, lanes_of, processor
@@ -32,25 +41,18 @@ from .compute import matmul, product_task
 from .x86 import (
     FEW_ROWS,
     TILE_KNOBS,
+    VECTOR_BYTES,
     MatmulConfig,
     inline_injective_but,
     masked_matmul_choices,
     schedule_dense_nopack,
+    tile_cycles,
 )
 
 SUM = "matmul_pack"
 TILE = "matmul_pack.tile"
 LEFT = "matmul_pack.left"
 RIGHT = "matmul_pack.right"
-# cycles for each element that is packed
-PACKING = 0.3
-# cycles for each element of a product beyond the second cache that is written panel by panel
-FAR_PRODUCT = 0.6
-# what it costs to read the left operand from there, for each panel of the right one
-FAR_ROWS = 1.15
-# what it costs where rows of the right operand push one another out of the second cache, of so many ways
-CONFLICTS = 1.8
-WAYS = 16
 # steps of k whose sums stay in registers
 MOST_DEPTH = 1024
 
@@ -99,11 +101,11 @@ def matmul_pack_choices(
         return [MatmulConfig(height, vectors * lanes, lanes) for height, vectors in fitting]
 
     def cost(tile: MatmulConfig) -> float:
-        return tile_cost(rows, columns, tile.rows, tile.columns // lanes, lanes)
+        return tile_cost(rows, columns, tile.rows, tile.columns // lanes, lanes, info)
 
     choices = Choices(TILE_KNOBS, tiles, cost)
     # in multiplications of vectors, two a cycle
-    packing = PACKING * inner * (rows + columns) / (rows * columns * inner / (2 * lanes))
+    packing = MATMUL_PACKING * inner * (rows + columns) / (rows * columns * inner / (2 * lanes))
     as_they_are = _cost_as_they_are(rows, columns, inner, dtype, info, is_transposed)
     return choices if cost(choices.best()) + packing < as_they_are else None
 
@@ -122,17 +124,17 @@ def _cost_as_they_are(
         return math.inf
     tile = choices.best()
     vectors, size = tile.columns // tile.lanes, as_dtype(dtype).bits // 8
-    accumulators = vectors * tile.rows
     # a vector that lies across two lines is read twice
-    loads = (vectors * (2 if columns % lanes else 1) + tile.rows) / accumulators
-    speed = max(8 / accumulators, 1.0) * max(1.0, loads) + 0.25 * loads
+    loads = vectors * (2 if columns % lanes else 1) + tile.rows
+    speed = relative_cycles(TileStep(vectors * tile.rows, loads), MATMUL, info.timing)
     covered = ceil_div(columns, tile.columns) * tile.columns * lanes // tile.lanes
-    if rows > tile.rows and inner * max(math.gcd(columns * size, info.l2 // WAYS), 64) > info.l2:
-        speed *= CONFLICTS
+    way = info.l2 // info.timing.l2_ways
+    if rows > tile.rows and inner * max(math.gcd(columns * size, way), 64) > info.l2:
+        speed *= MATMUL_CONFLICTS
     if rows * inner * size > info.l2 // 2 and columns > tile.columns:
-        speed *= FAR_ROWS
+        speed *= MATMUL_FAR_ROWS
     if rows * columns * size > info.l2:
-        speed += FAR_PRODUCT * 2 * lanes / inner
+        speed += MATMUL_FAR_PRODUCT * 2 * lanes / inner
     return speed * covered / columns
 
 
@@ -156,14 +158,15 @@ def register_tiles(info: CpuInfo) -> list[tuple[int, int]]:
     return [(h, v) for h in range(2, 15) for v in range(1, 9) if h * v + v < room]
 
 
-def tile_cost(rows: int, columns: int, height: int, vectors: int, lanes: int) -> float:
-    accumulators = height * vectors
-    loads = (height + vectors) / accumulators
-    # two multiplications start each cycle and take four; rows of B come from the second cache
-    speed = max(8 / accumulators, 4.5 / height, 1.0) * max(1.0, loads) + 0.25 * loads
+def tile_cost(
+    rows: int, columns: int, height: int, vectors: int, lanes: int, info: CpuInfo
+) -> float:
+    """Cycles of a product in those that its multiply-adds take alone, padding included."""
+    # rows of B come from L2
+    cycles = tile_cycles(height, vectors, info, vectors * VECTOR_BYTES)
     width = vectors * lanes
     covered = ceil_div(rows, height) * height * ceil_div(columns, width) * width
-    return float(speed * covered / (rows * columns))
+    return cycles * covered / (rows * columns)
 
 
 def _block_tiles(tiles: int, most: int, cores: int) -> int:
@@ -171,7 +174,7 @@ def _block_tiles(tiles: int, most: int, cores: int) -> int:
 
     def cost(count: int) -> float:
         rounds = ceil_div(ceil_div(tiles, count), cores)
-        return float(rounds * count * (1 + 0.2 / count))
+        return float(rounds * count * (1 + MATMUL_BLOCK_START / count))
 
     return min(range(1, max(min(most, tiles), 1) + 1), key=cost)
 
@@ -323,7 +326,8 @@ def _schedule_blocks(
     tile = summed.input_tensors[0]
     rows, columns = dims(product.shape)
     vectors = config.columns // config.lanes
-    note(config, 1 / tile_cost(rows, columns, config.rows, vectors, config.lanes))
+    cost = tile_cost(rows, columns, config.rows, vectors, config.lanes, processor())
+    note(config, 1 / cost)
     block, y, x = _split_rows(s, output, config)
     s[output].parallel(block)
     if output.op is summed or not summed.reduce_axis:

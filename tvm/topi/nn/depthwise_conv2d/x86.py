@@ -18,6 +18,7 @@ from tvm import te
 from tvm.target.cpu import CpuInfo
 
 from ...configuration import Choices, workload_of
+from ...cpu.fitted import UNUSUAL
 from ...generic.schedules import open_schedule
 from ...utils import dims, divisors, largest_divisor
 from ...x86.common import fuse_and_parallel, processor
@@ -49,7 +50,7 @@ def depthwise_choices(columns: int, window: int, info: CpuInfo) -> Choices[Depth
         return [DepthwiseConfig(d, unroll) for d in fitting for unroll in (True, False)]
 
     def cost(config: DepthwiseConfig) -> float:
-        return 1.0 if config == usual else 1.1
+        return 1.0 if config == usual else UNUSUAL
 
     return Choices({"tile_ow": "columns", "unroll_kw": "unroll_window"}, configs, cost)
 
