@@ -21,8 +21,8 @@ from benchmarks.timing import seconds_of
 from tvm import te, topi
 from tvm.target.cpu import cpu_info
 from tvm.topi.configuration import Choices
-from tvm.topi.nn.conv2d.x86 import conv2d_choices
-from tvm.topi.nn.dense.x86 import masked_matmul_choices
+from tvm.topi.nn.conv2d.cpu import conv2d_choices
+from tvm.topi.nn.dense.cpu import masked_matmul_choices
 
 MATMULS = ((64, 256, 256), (128, 768, 64), (197, 64, 197))
 CONVOLUTIONS = ((64, 56, 3), (256, 14, 3), (128, 28, 1))  # channels, columns, window

@@ -45,7 +45,7 @@ CLASSIC = {
         strided_slice_python
     """,
     "tvm.topi.x86": """
-        binarize_pack binary_dense bitserial_conv2d bitserial_dense concat conv1d
+        injective reduction binarize_pack binary_dense bitserial_conv2d bitserial_dense concat conv1d
         conv2d_avx_common conv2d_int8 conv2d_transpose conv3d conv3d_transpose dense_alter_op depthwise_conv2d
         group_conv2d nn pooling roi_align sparse
     """,

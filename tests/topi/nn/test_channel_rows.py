@@ -12,7 +12,7 @@ from tests.topi.common import check
 from tests.topi.nn.test_assembly import _inner_loops
 from tvm import relay, te, topi
 from tvm.topi.nn.conv2d.compute import conv
-from tvm.topi.nn.conv2d.rows_x86 import is_by_channel
+from tvm.topi.nn.conv2d.rows_cpu import is_by_channel
 
 # data, multiplier, window, strides, padding (before, then behind), dilations
 CASES = [

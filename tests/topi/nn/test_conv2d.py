@@ -9,7 +9,7 @@ import tvm
 from tests.topi.common import check
 from tvm import te, topi
 from tvm.target.cpu import cpu_info
-from tvm.topi.nn.conv2d.x86 import Conv2dConfig, channel_block, choose_conv2d, column_bands
+from tvm.topi.nn.conv2d.cpu import Conv2dConfig, channel_block, choose_conv2d, column_bands
 
 TARGETS = ["llvm -mcpu=core-avx2", "llvm"]
 

@@ -9,7 +9,7 @@ import tvm
 from tests.topi.common import check
 from tvm import te, topi
 from tvm.target.cpu import cpu_info
-from tvm.topi.nn.dense.x86 import MatmulConfig, choose_matmul
+from tvm.topi.nn.dense.cpu import MatmulConfig, choose_matmul
 
 TARGETS = ["llvm -mcpu=core-avx2", "llvm"]
 

@@ -31,9 +31,9 @@ from tvm.ir.module import IRModule
 from tvm.support.files import write_text
 from tvm.target import Target
 from tvm.te.declare import placeholder
+from tvm.topi.cpu.injective import schedule_injective as x86_schedule
 from tvm.topi.generic.schedules import schedule_injective as plain_schedule
 from tvm.topi.layout import layout_transform as transformed
-from tvm.topi.x86.injective import schedule_injective as x86_schedule
 
 PLAIN = "NCHW"
 Record = tuple[MeasureInput, MeasureResult]

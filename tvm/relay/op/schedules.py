@@ -1,4 +1,4 @@
-"""Schedules that operators of several families have."""
+"""Schedules that operators of several families have, and layouts, by the keys of targets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
+from tvm.ir.expr import RelayExpr
+from tvm.ir.type import Type
+from tvm.target import Target
 
-from .registry import Schedule
+from .registry import AlterLayout, Schedule
 
 
 def for_all_targets(
@@ -33,6 +36,26 @@ def default_schedules(
     if cpu is None:
         return {"generic": generic}
     return {"generic": generic, "cpu": lambda attrs, outs, target: cpu(outs)}
+
+
+# as AlterLayout, for a target
+AlterFor = Callable[[Any, Sequence[Any], Sequence[Any], Any, Target], RelayExpr | None]
+
+
+def alterations(**by_key: AlterFor) -> AlterLayout[Any]:
+    """Other layouts for a call, by the key of the target, as schedules are."""
+
+    def alter(
+        attrs: Attrs, inputs: Sequence[RelayExpr], arg_types: Sequence[Type], out_type: Type
+    ) -> RelayExpr | None:
+        target = Target.current()
+        keys = () if target is None else target.keys
+        chosen = next((by_key[key] for key in keys if key in by_key), None)
+        if chosen is None or target is None:
+            return None
+        return chosen(attrs, inputs, arg_types, out_type, target)
+
+    return alter
 
 
 # of kernels whose loops are written out

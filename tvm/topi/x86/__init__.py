@@ -1,11 +1,20 @@
 """Schedules for x86 processors (and other CPUs with vector registers)."""
 
 from ..argument_checks import guarded
+from ..cpu.injective import (
+    schedule_broadcast,
+    schedule_concatenate,
+    schedule_elemwise,
+    schedule_injective,
+    schedule_injective_from_existing,
+)
+from ..cpu.reduction import schedule_reduce
+from ..cpu.steps import schedule_steps
 from ..modules import module_attribute
-from ..nn.attention.x86 import choose_attention, schedule_attention
-from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
-from ..nn.pooling.x86 import schedule_adaptive_pool, schedule_pool
-from ..nn.softmax.x86 import schedule_layer_norm, schedule_softmax
+from ..nn.attention.cpu import choose_attention, schedule_attention
+from ..nn.depthwise_conv2d.cpu import schedule_depthwise_conv2d_NCHWc
+from ..nn.pooling.cpu import schedule_adaptive_pool, schedule_pool
+from ..nn.softmax.cpu import schedule_layer_norm, schedule_softmax
 from ..nn.workload import fallback_schedule as _fallback_schedule
 from . import batch_matmul, conv2d, dense, tasks, tensor_intrin
 from .batch_matmul import (
@@ -49,15 +58,6 @@ from .dense import (
     schedule_matmul_mkl,
     schedule_matmul_pack,
 )
-from .injective import (
-    schedule_broadcast,
-    schedule_concatenate,
-    schedule_elemwise,
-    schedule_injective,
-    schedule_injective_from_existing,
-)
-from .reduction import schedule_reduce
-from .steps import schedule_steps
 from .templates import *
 from .templates import __all__ as _TEMPLATES
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..nn.batch_matmul.cpu import schedule_batch_matmul
 from ..nn.batch_matmul.dot import batch_matmul_dot, find_batch_dot
-from ..nn.batch_matmul.x86 import schedule_batch_matmul
 from ..nn.dense.library import (
     batch_matmul_blas_common,
     batch_matmul_cblas,

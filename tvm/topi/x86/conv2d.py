@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from ..nn.conv2d.cpu import (
+    Conv2dConfig,
+    channel_blocks,
+    choose_conv2d,
+    full_block,
+    groups_together,
+    schedule_conv2d,
+    should_skip_border_rows,
+)
 from ..nn.conv2d.dot_x86 import (
     byte_pair_blocks,
     dot_blocks,
@@ -22,26 +31,17 @@ from ..nn.conv2d.library import (
     schedule_conv2d_nchw_dnnl,
     schedule_conv2d_nhwc_dnnl,
 )
-from ..nn.conv2d.pixels_x86 import nominal_extent, pixel_tile, schedule_conv2d_NCHWc
-from ..nn.conv2d.plan_x86 import Conv2dPlan, Conv2dShape, plan_conv2d
-from ..nn.conv2d.rows_x86 import fills_vectors
-from ..nn.conv2d.winograd_open_x86 import conv2d_NCHWc_winograd, schedule_conv2d_NCHWc_winograd
-from ..nn.conv2d.winograd_x86 import (
+from ..nn.conv2d.pixels_cpu import nominal_extent, pixel_tile, schedule_conv2d_NCHWc
+from ..nn.conv2d.plan_cpu import Conv2dPlan, Conv2dShape, plan_conv2d
+from ..nn.conv2d.rows_cpu import fills_vectors
+from ..nn.conv2d.winograd_cpu import (
     WinogradConfig,
     WinogradShape,
     choose_winograd,
     winograd_tile,
 )
-from ..nn.conv2d.x86 import (
-    Conv2dConfig,
-    channel_blocks,
-    choose_conv2d,
-    full_block,
-    groups_together,
-    schedule_conv2d,
-    should_skip_border_rows,
-)
-from ..nn.depthwise_conv2d.x86 import OPEN_COLUMNS
+from ..nn.conv2d.winograd_open_cpu import conv2d_NCHWc_winograd, schedule_conv2d_NCHWc_winograd
+from ..nn.depthwise_conv2d.cpu import OPEN_COLUMNS
 from .templates import conv2d_nchw, conv2d_NCHWc
 
 schedule_conv2d_nchw = schedule_conv2d

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from ..nn.dense.cpu import (
+    FEW_ROWS,
+    MatmulConfig,
+    choose_matmul,
+    packed_columns,
+    schedule_dense_nopack,
+    schedule_dense_pack,
+)
 from ..nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
 from ..nn.dense.library import (
     dense_cblas,
@@ -13,15 +21,7 @@ from ..nn.dense.library import (
     matmul_mkl,
     schedule_product,
 )
-from ..nn.dense.x86 import (
-    FEW_ROWS,
-    MatmulConfig,
-    choose_matmul,
-    packed_columns,
-    schedule_dense_nopack,
-    schedule_dense_pack,
-)
-from ..nn.dense.x86_pack import (
+from ..nn.dense.pack_cpu import (
     PackedMatmulConfig,
     choose_matmul_pack,
     matmul_pack,

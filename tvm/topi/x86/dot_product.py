@@ -18,8 +18,8 @@ from tvm import te, tir
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
+from ..cpu.common import processor
 from ..utils import dims
-from .common import processor
 
 VNNI = "llvm.x86.avx512.vpdpbusd."
 BF16 = "llvm.x86.avx512bf16.dpbf16ps."

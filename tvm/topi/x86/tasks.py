@@ -17,20 +17,20 @@ from tvm.error import RuntimeValueError
 
 from .. import nn
 from ..configuration import workload
-from ..nn.batch_matmul.x86 import schedule_batch_matmul
+from ..cpu.common import processor
+from ..nn.batch_matmul.cpu import schedule_batch_matmul
 from ..nn.conv2d.compute import GROUP_TASK
+from ..nn.conv2d.cpu import schedule_conv2d, schedule_conv2d_NCHWc
 from ..nn.conv2d.dot_x86 import schedule_conv2d_NCHWc_int8
-from ..nn.conv2d.plan_x86 import Conv2dShape, plan_choices, planned_workload
-from ..nn.conv2d.winograd_x86 import conv2d_NCHWc_winograd, schedule_conv2d_NCHWc_winograd
-from ..nn.conv2d.x86 import schedule_conv2d, schedule_conv2d_NCHWc
+from ..nn.conv2d.plan_cpu import Conv2dShape, plan_choices, planned_workload
+from ..nn.conv2d.winograd_cpu import conv2d_NCHWc_winograd, schedule_conv2d_NCHWc_winograd
 from ..nn.dense.compute import PACK_TASK, padded_rows
+from ..nn.dense.cpu import matmul_choices, schedule_dense_pack
 from ..nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
-from ..nn.dense.x86 import matmul_choices, schedule_dense_pack
-from ..nn.dense.x86_pack import matmul_pack, schedule_matmul_pack
-from ..nn.depthwise_conv2d.x86 import schedule_depthwise_conv2d_NCHWc
+from ..nn.dense.pack_cpu import matmul_pack, schedule_matmul_pack
+from ..nn.depthwise_conv2d.cpu import schedule_depthwise_conv2d_NCHWc
 from ..nn.utils import dilated_window, get_pad_tuple_generic
 from ..utils import dims
-from .common import processor
 
 Built = tuple[te.Schedule, list[te.Tensor]]
 

@@ -16,14 +16,14 @@ from tvm import te
 from tvm.error import RuntimeValueError
 
 from .. import generic, nn
+from ..cpu.injective import schedule_concatenate_cpu, schedule_injective
 from ..joining import concatenate
-from ..nn.conv2d.x86 import schedule_conv2d
+from ..nn.conv2d.cpu import schedule_conv2d
+from ..nn.dense.cpu import packed_columns, schedule_dense_nopack
 from ..nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
-from ..nn.dense.x86 import packed_columns, schedule_dense_nopack
 from ..utils import dims, prod
 from ..vision.rcnn.roi_align import roi_align_nchw
 from .dot_product import find_dot_product
-from .injective import schedule_concatenate_cpu, schedule_injective
 
 
 def _renamed(function: Callable[..., Any], **names: str) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tvm import te, tir
 from tvm.target import Target
 
-from .common import processor
+from ..cpu.common import processor
 from .dot_product import BYTE_PAIRS, VNNI, DotProduct, byte_pairs, dot_product_intrin
 
 _WORDS = 32  # sums of int16 in a register

@@ -22,7 +22,7 @@ from ..layout_shapes import axes_extents, moved, plain_layout, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..plain_results import of_plain_result
 from ..registry import OpPattern, Precision, ops
-from ..schedules import default_schedules
+from ..schedules import alterations, default_schedules
 from ..shaping import layout_transform
 from ..types import (
     Dim,
@@ -155,17 +155,16 @@ def conv_compute(
     return [moved(out, plain[0], attrs.out_layout or attrs.data_layout)]
 
 
-def _alter_conv2d(
-    attrs: Any, inputs: Sequence[RelayExpr], arg_types: Sequence[TensorType], out_type: TensorType
+def _conv2d_on_cpu(
+    attrs: Any,
+    inputs: Sequence[RelayExpr],
+    arg_types: Sequence[TensorType],
+    out_type: TensorType,
+    target: Target,
 ) -> RelayExpr | None:
-    """NCHW convolutions on x86 processors: channels in blocks of the vector width."""
-    target = Target.current()
-    if (
-        target is None
-        or "cpu" not in target.keys
-        or (attrs.data_layout, attrs.kernel_layout) != ("NCHW", "OIHW")
-        or attrs.out_layout not in ("", "NCHW")
-    ):
+    """NCHW convolutions: channels in blocks of the vector width."""
+    layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW")
+    if layouts != ("NCHW", "OIHW", "NCHW"):
         return None
     if "dnnl" in target.libs and all(t.dtype == "float32" for t in arg_types):
         return None  # it has blocks of its own
@@ -231,7 +230,7 @@ def _of_more_filters(
     attrs = call.attrs.replace(channels=wide)
     types = [arg_types[0], tensor(filters.shape, weight.data.dtype)]
     result = tensor((shape[0], wide, *shape[2:]), out_type.dtype)
-    altered = _alter_conv2d(attrs, (call.args[0], kernel), types, result)
+    altered = _conv2d_on_cpu(attrs, (call.args[0], kernel), types, result, target)
     return None if altered is None else ops.strided_slice(altered, begin=(0,) * 4, end=shape)
 
 
@@ -337,7 +336,7 @@ PLAIN_CONVOLUTION: dict[str, Any] = {
     "nn.conv2d",
     infer_type=conv_type("nn.conv2d", "HW"),
     gradient=of_plain_result(conv2d_gradient),
-    alter_layout=_alter_conv2d,
+    alter_layout=alterations(cpu=_conv2d_on_cpu),
     infer_layout=layout_named,
     argument_types=of_convolution,
     **PLAIN_CONVOLUTION,

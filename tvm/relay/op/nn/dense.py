@@ -18,7 +18,7 @@ from ..layout_shapes import axes_extents
 from ..operator import Expr, OptionalStr, operator
 from ..plain_results import of_plain_result
 from ..registry import OpPattern, Precision, ops
-from ..schedules import default_schedules
+from ..schedules import alterations, default_schedules
 from ..types import (
     Dim,
     broadcast_shapes,
@@ -83,18 +83,16 @@ def _fold_matmul(
     return [_numpy_product(a, b, out_type.dtype)]
 
 
-def _alter_dense(
-    attrs: Attrs, inputs: Sequence[RelayExpr], arg_types: Sequence[TensorType], out_type: TensorType
+def _dense_on_cpu(
+    attrs: Attrs,
+    inputs: Sequence[RelayExpr],
+    arg_types: Sequence[TensorType],
+    out_type: TensorType,
+    target: Target,
 ) -> RelayExpr | None:
-    """On processors: the weight in blocks of the micro-kernel's columns."""
-    target = Target.current()
-    # a library takes weights as they are
-    if (
-        target is None
-        or "cpu" not in target.keys
-        or not {"cblas", "mkl", "dnnl"}.isdisjoint(target.libs)
-    ):
-        return None
+    """The weight in blocks of the micro-kernel's columns."""
+    if not {"cblas", "mkl", "dnnl"}.isdisjoint(target.libs):
+        return None  # a library takes weights as they are
     call = Call(ops.nn.dense, inputs, attrs)
     data, shape = [shape_of_type(t) for t in arg_types]
     if len(data) == 2 and (plain := _before_transpose(call.args[1])) is not None:
@@ -116,7 +114,7 @@ def _alter_dense(
     wide = -(-units // step) * step
     is_static = all(isinstance(d, int) for d in out)
     can_pad = isinstance(weight, Constant) and is_static and target.kind.name == "llvm"
-    lanes = topi.x86.common.lanes_of(dtype, topi.x86.common.processor(target))
+    lanes = topi.cpu.common.lanes_of(dtype, topi.cpu.common.processor(target))
     # half a vector will do for a single row, which streams the weight, and for few units
     has_halves = units % (lanes // 2) == 0 and (rows == 1 or units < 64)
     is_whole = units % min(lanes, step) == 0 or has_halves
@@ -203,7 +201,7 @@ def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) ->
     schedules=default_schedules(topi.x86.schedule_matmul_pack),
     fold=lambda attrs, arrays, out_type: [_numpy_product(arrays[0], arrays[1].T, out_type.dtype)],
     gradient=of_plain_result(dense_gradient),
-    alter_layout=_alter_dense,
+    alter_layout=alterations(cpu=_dense_on_cpu),
     precision=Precision.ALWAYS,
 )
 def dense(

@@ -13,9 +13,9 @@ from typing import Any
 from tvm import te, tir
 from tvm.target import Target
 
+from ...cpu.common import fuse_and_parallel, processor, vector_lanes
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims, is_target, rounded_up
-from ...x86.common import fuse_and_parallel, processor, vector_lanes
 from ...x86.dot_product import DotProduct, dot_dtypes, dot_product_intrin, find_dot_product
 
 TAG = "batch_matmul_dot"

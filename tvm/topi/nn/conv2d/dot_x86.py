@@ -18,9 +18,9 @@ from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
 from ...configuration import workload_of
+from ...cpu.common import fuse_and_parallel, processor
 from ...generic.schedules import open_schedule
 from ...utils import dims, prod
-from ...x86.common import fuse_and_parallel, processor
 from ...x86.dot_product import (
     DotProduct,
     dot_dtypes,
@@ -29,9 +29,7 @@ from ...x86.dot_product import (
     find_dot_product,
     instruction_of,
 )
-from .pixels import PIXELS_TAG
-from .pixels_x86 import schedule_pixels
-from .x86 import (
+from .cpu import (
     Conv2dConfig,
     channel_block,
     conv2d_choices,
@@ -41,6 +39,8 @@ from .x86 import (
     tile_output,
     vectorize_block,
 )
+from .pixels import PIXELS_TAG
+from .pixels_cpu import schedule_pixels
 
 
 def dot_blocks(

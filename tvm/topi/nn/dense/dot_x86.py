@@ -17,13 +17,13 @@ from tvm import te
 from tvm.target import Target
 
 from ...configuration import workload_of
+from ...cpu.common import fuse_and_parallel, processor
 from ...generic.schedules import open_schedule
 from ...utils import dims
-from ...x86.common import fuse_and_parallel, processor
 from ...x86.dot_product import DotProduct, dot_product_intrin, find_dot_product, instruction_of
 from .compute import padded_rows
+from .cpu import MatmulConfig, _vector_loop, choose_matmul, inline_injective_but, panel_choices
 from .dot import DENSE_DOT
-from .x86 import MatmulConfig, _vector_loop, choose_matmul, inline_injective_but, panel_choices
 
 
 def dense_dot_block(

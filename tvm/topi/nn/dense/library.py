@@ -9,9 +9,9 @@ from tvm import te, tir
 from tvm.autotvm.task.space import ConfigSpace
 from tvm.error import RuntimeValueError
 
+from ...cpu.injective import schedule_injective
 from ...generic import schedule_extern
 from ...utils import dims, prod
-from ...x86.injective import schedule_injective
 
 
 def matmul_by(

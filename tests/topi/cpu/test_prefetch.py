@@ -4,9 +4,9 @@ import pytest
 
 import tvm
 from tvm import te, topi
-from tvm.topi.nn.conv2d.x86 import schedule_conv2d_NCHWc
-from tvm.topi.nn.dense.x86 import schedule_dense_pack
-from tvm.topi.x86.common import processor
+from tvm.topi.cpu.common import processor
+from tvm.topi.nn.conv2d.cpu import schedule_conv2d_NCHWc
+from tvm.topi.nn.dense.cpu import schedule_dense_pack
 
 
 def conv_text(channels: int, out_channels: int, size: int, window: int) -> str:

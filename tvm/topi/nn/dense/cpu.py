@@ -1,4 +1,4 @@
-"""Matrix products on x86: a tile of rows and vectors of columns in registers.
+"""Matrix products on processors: a tile of rows and vectors of columns in registers.
 
 for xo.yo in parallel(...):                      # a panel of the weight, a tile of rows
     acc[8][3][0:16] = 0
@@ -20,7 +20,16 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...configuration import Choices, Workload, is_active, workload, workload_of
+from ...cpu.common import (
+    covering_lanes,
+    fuse_and_parallel,
+    has_shape_of,
+    processor,
+    vector_lanes,
+)
 from ...cpu.fitted import MATMUL
+from ...cpu.prefetch import is_streamed, prefetch_panels
+from ...cpu.reduction import schedule_reduce
 from ...cpu.tile_cost import TileStep, relative_cycles
 from ...generic.schedules import open_schedule
 from ...tag import is_injective
@@ -33,15 +42,6 @@ from ...utils import (
     prod,
     product_dtype,
 )
-from ...x86.common import (
-    covering_lanes,
-    fuse_and_parallel,
-    has_shape_of,
-    processor,
-    vector_lanes,
-)
-from ...x86.prefetch import is_streamed, prefetch_panels
-from ...x86.reduction import schedule_reduce
 from .compute import PACK_TASK, padded_rows
 
 # steps of a sum between two prefetches

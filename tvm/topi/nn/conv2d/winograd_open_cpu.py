@@ -1,4 +1,4 @@
-"""Winograd's convolution to a height or a width that only the run knows, on x86: the tiles are one axis.
+"""Winograd's convolution to a height or a width that only the run knows, on processors: the tiles are one axis.
 
 for block in parallel(blocks of tiles):          # as many blocks as the second cache asks for
     for ic: V[eps, nu, ic, tiles] = B' d B
@@ -19,15 +19,16 @@ from tvm import te, tir
 from tvm.target.cpu import CpuInfo
 
 from ...choice import note
+from ...cpu.common import fuse_and_parallel, has_shape_of, processor
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims, is_dynamic_shape
-from ...x86.common import fuse_and_parallel, has_shape_of, processor
-from . import winograd_x86
+from . import winograd_cpu
 from .compute import block_size
-from .pixels_x86 import nominal_extent
+from .cpu import inline_around, vectorize_block
+from .pixels_cpu import nominal_extent
 from .winograd import WINDOW
 from .winograd import conv2d_NCHWc_winograd as compute_winograd
-from .winograd_x86 import (
+from .winograd_cpu import (
     WinogradConfig,
     WinogradParts,
     WinogradShape,
@@ -37,7 +38,6 @@ from .winograd_x86 import (
     schedule_tiles,
     winograd_choices,
 )
-from .x86 import inline_around, vectorize_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def conv2d_NCHWc_winograd(
     """Winograd's convolution, its tiles rounded up to whole groups in registers."""
     args = (data, kernel, padding, tile_size, layout, out_layout, out_dtype)
     if not is_dynamic_shape(data.shape[2:4]):
-        return winograd_x86.conv2d_NCHWc_winograd(*args)
+        return winograd_cpu.conv2d_NCHWc_winograd(*args)
     tiles = open_tiles(kernel, block_size(out_layout), out_dtype or data.dtype, processor())
     return compute_winograd(*args, padded_tiles=tiles.padded)
 
@@ -99,7 +99,7 @@ def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.
     anchor = next(op for op in ops if op.tag == "conv2d_NCHWc_winograd")
     parts = parts_of(anchor)
     if not is_dynamic_shape(parts.tiles.shape[4:6]):
-        return winograd_x86.schedule_conv2d_NCHWc_winograd(outs)
+        return winograd_cpu.schedule_conv2d_NCHWc_winograd(outs)
     inline_around(s, [op for op in ops if op is not parts.source.op], anchor, final)
     if not has_shape_of(final, anchor.output(0)):
         return s

@@ -1,4 +1,4 @@
-"""Pooling on x86: outer loops parallel, blocked channels in vectors."""
+"""Pooling on processors: outer loops parallel, blocked channels in vectors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from tvm import te
 
 from ...access import are_read_as_one, reads_neighbours
-from ...generic.schedules import as_outputs, open_schedule
-from ...tag import is_injective
-from ...utils import ceil_div, dims, largest_divisor, prod
-from ...x86.common import (
+from ...cpu.common import (
     covering_lanes,
     element_count,
     fuse_and_parallel,
@@ -21,7 +18,10 @@ from ...x86.common import (
     vector_lanes,
     vectorize_inner,
 )
-from ...x86.reduction import schedule_reduce
+from ...cpu.reduction import schedule_reduce
+from ...generic.schedules import as_outputs, open_schedule
+from ...tag import is_injective
+from ...utils import ceil_div, dims, largest_divisor, prod
 
 # vectors of windows that hide the latency of additions
 SIDE_BY_SIDE = 4

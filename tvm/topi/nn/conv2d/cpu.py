@@ -1,4 +1,4 @@
-"""Convolution on x86: accumulators of one tile of the output stay in registers.
+"""Convolution on processors: accumulators of one tile of the output stay in registers.
 
 for n.oco.y in parallel(...):                    # a pair of channel blocks, one output row
     for xo in range(ow / 14):
@@ -21,15 +21,15 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...configuration import Choices, workload_of
+from ...cpu.common import fuse_and_parallel, is_static, lanes_of, processor, vector_lanes
 from ...cpu.fitted import CONV2D, CONV2D_STREAMED_VECTOR, CONV2D_UNUSUAL_HEIGHT, UNUSUAL
+from ...cpu.prefetch import prefetch_near, prefetch_panels
 from ...cpu.tile_cost import TileStep, relative_cycles
 from ...generic.schedules import open_schedule
 from ...tag import is_injective
 from ...utils import ceil_div, dims, divisors, largest_divisor, operations_above, prod
-from ...x86.common import fuse_and_parallel, is_static, lanes_of, processor, vector_lanes
-from ...x86.prefetch import prefetch_near, prefetch_panels
-from ..dense.x86 import is_whole_output
-from .rows_x86 import is_by_channel, schedule_channel_rows
+from ..dense.cpu import is_whole_output
+from .rows_cpu import is_by_channel, schedule_channel_rows
 
 # sums beside one another in a plain layout
 PLAIN_PLACES = 8

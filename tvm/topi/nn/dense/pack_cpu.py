@@ -1,4 +1,4 @@
-"""Large matrix products on x86 whose operands are packed while the program runs.
+"""Large matrix products on processors whose operands are packed while the program runs.
 
 for block in parallel(...):                      # rows of A that stay in the second-level cache
     for depth in ...:                            # a stretch of k
@@ -25,6 +25,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note, origin_of, tell_origin
 from ...configuration import Choices
+from ...cpu.common import fuse_and_parallel, lanes_of, processor
 from ...cpu.fitted import (
     MATMUL,
     MATMUL_BLOCK_START,
@@ -36,9 +37,8 @@ from ...cpu.fitted import (
 from ...cpu.tile_cost import TileStep, relative_cycles
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims
-from ...x86.common import fuse_and_parallel, lanes_of, processor
 from .compute import matmul, product_task
-from .x86 import (
+from .cpu import (
     FEW_ROWS,
     TILE_KNOBS,
     VECTOR_BYTES,

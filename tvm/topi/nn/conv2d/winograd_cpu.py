@@ -1,4 +1,4 @@
-"""Winograd's convolution on x86: blocks of tiles whose transforms stay in the second cache.
+"""Winograd's convolution on processors: blocks of tiles whose transforms stay in the second cache.
 
 for block in parallel(blocks of tiles):
     for ic: V[eps, nu, ic, tiles] = B' d B
@@ -29,6 +29,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...configuration import Choices, workload_of
+from ...cpu.common import fuse_and_parallel, processor
 from ...cpu.fitted import (
     CONV2D_FMA,
     WINOGRAD,
@@ -36,14 +37,13 @@ from ...cpu.fitted import (
     WINOGRAD_STEPS,
     WINOGRAD_TRANSFORM,
 )
+from ...cpu.prefetch import prefetch_panels
 from ...cpu.tile_cost import TileStep, step_cycles
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims, divisors, largest_divisor, prod, rounded_up
-from ...x86.common import fuse_and_parallel, processor
-from ...x86.prefetch import prefetch_panels
+from .cpu import TILE_KNOBS, inline_around, schedule_padding, vectorize_block
 from .winograd import POINTS, WINDOW
 from .winograd import conv2d_NCHWc_winograd as compute_winograd
-from .x86 import TILE_KNOBS, inline_around, schedule_padding, vectorize_block
 
 # fewer channels than these do not pay for the transforms
 MIN_CHANNELS = 16

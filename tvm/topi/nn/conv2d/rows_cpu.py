@@ -16,8 +16,8 @@ from __future__ import annotations
 from tvm import te
 from tvm.support.dtype import dtype as as_dtype
 
+from ...cpu.common import fuse_and_parallel, is_static, processor, row_lanes, vectorize_inner
 from ...utils import dims, largest_divisor, prod, rounded_up
-from ...x86.common import fuse_and_parallel, is_static, processor, row_lanes, vectorize_inner
 
 ROWS = 4
 # multiplications of a window that are unrolled

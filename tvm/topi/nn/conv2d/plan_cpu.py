@@ -1,4 +1,4 @@
-"""How a convolution of plain data is computed on x86: by which algorithm, in which blocks of channels.
+"""How a convolution of plain data is computed on processors: by which algorithm, in which blocks of channels.
 
     plan = plan_conv2d(shape, is_weight_known=True)
     plan.winograd, plan.out_block        # (4, 16)
@@ -15,12 +15,13 @@ from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
 from ...configuration import Choices, Workload, is_active, workload
+from ...cpu.common import processor
 from ...utils import ceil_div, prod, product_dtype
-from ...x86.common import processor
 from ..utils import dilated_window
 from .compute import padded_columns
+from .cpu import Conv2dConfig, channel_blocks, conv2d_choices
 from .winograd import POINTS, WINDOW, WINOGRAD_TASK
-from .winograd_x86 import (
+from .winograd_cpu import (
     MIN_CHANNELS,
     WINOGRAD_KNOBS,
     WinogradConfig,
@@ -30,7 +31,6 @@ from .winograd_x86 import (
     winograd_cycles,
     winograd_total,
 )
-from .x86 import Conv2dConfig, channel_blocks, conv2d_choices
 
 CONV_TASK = "conv2d_NCHWc.x86"
 

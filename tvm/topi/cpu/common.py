@@ -1,4 +1,4 @@
-"""What the x86 schedules share: vector widths, parallel loops, vectorised outputs."""
+"""What schedules for processors share: vector widths, parallel loops, vectorised outputs."""
 
 from __future__ import annotations
 

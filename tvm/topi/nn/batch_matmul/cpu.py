@@ -1,4 +1,4 @@
-"""Batched matrix products on x86: one matrix of the batch a thread, tiles in registers."""
+"""Batched matrix products on processors: one matrix of the batch a thread, tiles in registers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from tvm import te, tir
 
 from ...configuration import workload_of
+from ...cpu.common import fuse_and_parallel, processor, vector_lanes
 from ...generic.schedules import open_schedule
 from ...utils import dims
-from ...x86.common import fuse_and_parallel, processor, vector_lanes
-from ..dense.x86 import (
+from ..dense.cpu import (
     MatmulConfig,
     inline_injective_but,
     is_whole_output,

@@ -1,4 +1,4 @@
-"""Depthwise convolution on x86: a stretch of a row in registers, the window unrolled.
+"""Depthwise convolution on processors: a stretch of a row in registers, the window unrolled.
 
 for n.c in parallel(...):
     pad = border(data[n, c])
@@ -18,12 +18,12 @@ from tvm import te
 from tvm.target.cpu import CpuInfo
 
 from ...configuration import Choices, workload_of
+from ...cpu.common import fuse_and_parallel, processor
 from ...cpu.fitted import UNUSUAL
 from ...generic.schedules import open_schedule
 from ...utils import dims, divisors, largest_divisor
-from ...x86.common import fuse_and_parallel, processor
-from ..conv2d.x86 import inline_around, row_parts, schedule_padding
-from ..dense.x86 import is_whole_output
+from ..conv2d.cpu import inline_around, row_parts, schedule_padding
+from ..dense.cpu import is_whole_output
 
 # columns of a tile where only the run knows how many there are: more would often be computed in vain
 OPEN_COLUMNS = 4

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 
 from tvm import te
 
-from ...generic.schedules import open_schedule
-from ...tag import is_injective
-from ...utils import dims
-from ...x86.common import (
+from ...cpu.common import (
     covering_lanes,
     element_count,
     fuse_and_parallel,
@@ -18,7 +15,10 @@ from ...x86.common import (
     row_lanes,
     vectorize_inner,
 )
-from ...x86.reduction import find_row, partial_sums
+from ...cpu.reduction import find_row, partial_sums
+from ...generic.schedules import open_schedule
+from ...tag import is_injective
+from ...utils import dims
 
 
 def schedule_softmax(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:

@@ -19,11 +19,11 @@ from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
 from ...choice import note
+from ...cpu.common import fuse_and_parallel, lanes_of, processor, vector_lanes, vectorize_inner
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims, divisors
-from ...x86.common import fuse_and_parallel, lanes_of, processor, vector_lanes, vectorize_inner
-from ..dense.x86 import inline_injective_but
-from ..dense.x86_pack import register_tiles, tile_cost
+from ..dense.cpu import inline_injective_but
+from ..dense.pack_cpu import register_tiles, tile_cost
 from .compute import OUTPUT, AttentionConfig
 
 Ops = dict[str, te.Tensor]

@@ -1,4 +1,4 @@
-"""Convolution to a height or a width that only the run knows, on x86: tiles of pixels, whatever row they are in.
+"""Convolution to a height or a width that only the run knows, on processors: tiles of pixels, whatever row they are in.
 
 for n.part in parallel(...):                     # a run of pixels
     for oco, p in grid(oc / 4, tiles):           # channel blocks, a tile of 6 pixels
@@ -23,12 +23,11 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.target.cpu import CpuInfo
 
 from ...choice import note
+from ...cpu.common import fuse_and_parallel, has_shape_of, processor
+from ...cpu.prefetch import prefetch_near
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims, prod
-from ...x86.common import fuse_and_parallel, has_shape_of, processor
-from ...x86.prefetch import prefetch_near
-from .pixels import PIXELS_TAG
-from .x86 import (
+from .cpu import (
     Conv2dConfig,
     conv2d_choices,
     inline_around,
@@ -37,7 +36,8 @@ from .x86 import (
     schedule_sums,
     vectorize_block,
 )
-from .x86 import schedule_conv2d_NCHWc as schedule_known_extents
+from .cpu import schedule_conv2d_NCHWc as schedule_known_extents
+from .pixels import PIXELS_TAG
 
 # more addresses would not stay in registers
 MOST_PIXELS = 8
