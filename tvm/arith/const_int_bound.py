@@ -121,26 +121,6 @@ class ConstIntBoundAnalyzer:
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.memo: dict[int, Bound] = {}
-        self._methods: dict[type, Callable[[Any], Bound]] = {
-            tir.IntImm: lambda e: (e.value, e.value),
-            tir.Var: lambda e: range_of(e.dtype),
-            tir.SizeVar: lambda e: (0, range_of(e.dtype)[1]),
-            tir.Add: lambda e: add_bounds(self.visit(e.a), self.visit(e.b)),
-            tir.Sub: lambda e: add_bounds(self.visit(e.a), negate(self.visit(e.b))),
-            tir.Mul: lambda e: multiply_bounds(self.visit(e.a), self.visit(e.b)),
-            tir.FloorDiv: lambda e: _divide_bounds(self.visit(e.a), self.visit(e.b), _floordiv),
-            tir.Div: lambda e: _divide_bounds(self.visit(e.a), self.visit(e.b), _truncdiv),
-            tir.FloorMod: self._floormod,
-            tir.Mod: self._truncmod,
-            tir.Min: self._min,
-            tir.Max: self._max,
-            tir.Select: self._select,
-            tir.Cast: self._cast,
-            tir.Ramp: self._ramp,
-            tir.Broadcast: lambda e: self.visit(e.value),
-            tir.Let: self._let,
-            tir.Call: self._call,
-        }
 
     def visit(self, expr: Any) -> Bound:
         found = self.memo.get(id(expr))
@@ -148,8 +128,8 @@ class ConstIntBoundAnalyzer:
             dtype = expr.dtype
             if dtype.is_float or dtype.is_handle:
                 return EVERYTHING
-            method = self._methods.get(expr.__class__)
-            found = range_of(dtype) if method is None else method(expr)
+            method = _METHODS.get(expr.__class__)
+            found = range_of(dtype) if method is None else method(self, expr)
             if not dtype.is_int or dtype.bits < 32:
                 # narrow and unsigned values wrap around
                 limits = range_of(dtype)
@@ -252,6 +232,29 @@ class ConstIntBoundAnalyzer:
         if name in ("tir.popcount", "tir.clz"):
             return 0, expr.dtype.bits
         return range_of(expr.dtype)
+
+
+# each takes expressions of its own kind
+_METHODS: dict[type, Callable[[ConstIntBoundAnalyzer, Any], Bound]] = {
+    tir.IntImm: lambda s, e: (e.value, e.value),
+    tir.Var: lambda s, e: range_of(e.dtype),
+    tir.SizeVar: lambda s, e: (0, range_of(e.dtype)[1]),
+    tir.Add: lambda s, e: add_bounds(s.visit(e.a), s.visit(e.b)),
+    tir.Sub: lambda s, e: add_bounds(s.visit(e.a), negate(s.visit(e.b))),
+    tir.Mul: lambda s, e: multiply_bounds(s.visit(e.a), s.visit(e.b)),
+    tir.FloorDiv: lambda s, e: _divide_bounds(s.visit(e.a), s.visit(e.b), _floordiv),
+    tir.Div: lambda s, e: _divide_bounds(s.visit(e.a), s.visit(e.b), _truncdiv),
+    tir.FloorMod: ConstIntBoundAnalyzer._floormod,
+    tir.Mod: ConstIntBoundAnalyzer._truncmod,
+    tir.Min: ConstIntBoundAnalyzer._min,
+    tir.Max: ConstIntBoundAnalyzer._max,
+    tir.Select: ConstIntBoundAnalyzer._select,
+    tir.Cast: ConstIntBoundAnalyzer._cast,
+    tir.Ramp: ConstIntBoundAnalyzer._ramp,
+    tir.Broadcast: lambda s, e: s.visit(e.value),
+    tir.Let: ConstIntBoundAnalyzer._let,
+    tir.Call: ConstIntBoundAnalyzer._call,
+}
 
 
 def _gcd(a: int, b: int) -> int:

@@ -31,18 +31,14 @@ class Interner:
         self._known: dict[int, tuple[Any, Any]] = {}
         self._constants: dict[tuple[DType, int], tir.IntImm] = {}
         self._serials: dict[int, int] = {}
-        self._methods: dict[type, Callable[[Any], Any]] = dict.fromkeys(_BINARY, self._binary)
-        self._methods[tir.IntImm] = self._int_imm
-        # two unknown dimensions are not known to be equal
-        self._methods.update(dict.fromkeys((tir.Var, tir.SizeVar, tir.Any), self._itself))
 
     def intern(self, expr: Any) -> Any:
         """The representative of all expressions equal to this one."""
         found = self._known.get(id(expr))
         if found is not None:
             return found[1]
-        method = self._methods.get(expr.__class__)
-        result = self._generic(expr) if method is None else method(expr)
+        method = _METHODS.get(expr.__class__)
+        result = self._generic(expr) if method is None else method(self, expr)
         self._known[id(expr)] = (expr, result)
         return result
 
@@ -110,6 +106,14 @@ class Interner:
 
     def _generic(self, expr: Node) -> Any:
         return self.node(expr.map_children(self.intern))
+
+
+# each takes expressions of its own kind; two unknown dimensions are not known to be equal
+_METHODS: dict[type, Callable[[Interner, Any], Any]] = {
+    **dict.fromkeys(_BINARY, Interner._binary),
+    tir.IntImm: Interner._int_imm,
+    **dict.fromkeys((tir.Var, tir.SizeVar, tir.Any), Interner._itself),
+}
 
 
 def _key(expr: Node) -> Any:

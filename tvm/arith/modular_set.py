@@ -58,22 +58,6 @@ class ModularSetAnalyzer:
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.memo: dict[int, Residue] = {}
-        self._methods: dict[type, Callable[[Any], Residue]] = {
-            tir.IntImm: lambda e: (0, e.value),
-            tir.Add: self._add,
-            tir.Sub: self._sub,
-            tir.Mul: self._mul,
-            tir.FloorDiv: self._divide,
-            tir.Div: self._divide,
-            tir.FloorMod: self._floormod,
-            tir.Mod: self._truncmod,
-            tir.Min: lambda e: union(self.visit(e.a), self.visit(e.b)),
-            tir.Max: lambda e: union(self.visit(e.a), self.visit(e.b)),
-            tir.Select: lambda e: union(self.visit(e.true_value), self.visit(e.false_value)),
-            tir.Cast: self._cast,
-            tir.Call: self._call,
-            tir.Let: self._let,
-        }
 
     def visit(self, expr: Any) -> Residue:
         found = self.memo.get(id(expr))
@@ -81,8 +65,8 @@ class ModularSetAnalyzer:
             dtype = expr.dtype
             # arithmetic of narrow and unsigned integers is modulo their own range
             exact = dtype.is_int and dtype.bits >= 32
-            method = self._methods.get(expr.__class__) if exact else None
-            found = ANYTHING if method is None else method(expr)
+            method = _METHODS.get(expr.__class__) if exact else None
+            found = ANYTHING if method is None else method(self, expr)
             fact = self.analyzer.facts.residue_of(expr)
             if fact is not None:
                 found = intersection(found, fact)
@@ -164,3 +148,22 @@ class ModularSetAnalyzer:
         if name == "tir.likely":
             return self.visit(expr.args[0])
         return ANYTHING
+
+
+# each takes expressions of its own kind
+_METHODS: dict[type, Callable[[ModularSetAnalyzer, Any], Residue]] = {
+    tir.IntImm: lambda s, e: (0, e.value),
+    tir.Add: ModularSetAnalyzer._add,
+    tir.Sub: ModularSetAnalyzer._sub,
+    tir.Mul: ModularSetAnalyzer._mul,
+    tir.FloorDiv: ModularSetAnalyzer._divide,
+    tir.Div: ModularSetAnalyzer._divide,
+    tir.FloorMod: ModularSetAnalyzer._floormod,
+    tir.Mod: ModularSetAnalyzer._truncmod,
+    tir.Min: lambda s, e: union(s.visit(e.a), s.visit(e.b)),
+    tir.Max: lambda s, e: union(s.visit(e.a), s.visit(e.b)),
+    tir.Select: lambda s, e: union(s.visit(e.true_value), s.visit(e.false_value)),
+    tir.Cast: ModularSetAnalyzer._cast,
+    tir.Call: ModularSetAnalyzer._call,
+    tir.Let: ModularSetAnalyzer._let,
+}

@@ -86,19 +86,6 @@ class RewriteSimplifier:
         self._chain = 0
         self.broken_chains = 0  # the tests demand that it stays 0
         self.has_vscale = False  # whether any expression so far depends on it
-        self._rebuilders: dict[type, Callable[[Any, Visit], Any]] = {
-            **dict.fromkeys(_FOLD, self._rebuild_binary),
-            tir.Not: lambda e, visit: self.logical_not(visit(e.a)),
-            tir.Select: self._rebuild_select,
-            tir.Ramp: lambda e, visit: self.ramp(visit(e.base), visit(e.stride), e.lanes),
-            tir.Broadcast: lambda e, visit: self.broadcast(visit(e.value), e.lanes),
-            tir.Cast: lambda e, visit: self.cast(e.dtype, visit(e.value)),
-            tir.Let: self._rebuild_let,
-            tir.IntImm: lambda e, visit: e,
-            tir.Var: self._rebuild_var,
-            tir.SizeVar: self._rebuild_var,
-            tir.Call: self._rebuild_call,
-        }
 
     def visit(self, expr: Any) -> Any:
         """The simple form of an interned expression."""
@@ -110,8 +97,8 @@ class RewriteSimplifier:
 
     def rebuild(self, expr: Any, visit: Visit) -> Any:
         """The simple form of the expression with its operands visited."""
-        method = self._rebuilders.get(expr.__class__)
-        return self._rebuild_other(expr, visit) if method is None else method(expr, visit)
+        method = _REBUILDERS.get(expr.__class__)
+        return self._rebuild_other(expr, visit) if method is None else method(self, expr, visit)
 
     # ---- constructors: the names that rules use
 
@@ -426,6 +413,22 @@ class RewriteSimplifier:
             if fact is not None:
                 return self.truth(fact, node.dtype)
         return node
+
+
+# each takes expressions of its own kind
+_REBUILDERS: dict[type, Callable[[RewriteSimplifier, Any, Visit], Any]] = {
+    **dict.fromkeys(_FOLD, RewriteSimplifier._rebuild_binary),
+    tir.Not: lambda s, e, visit: s.logical_not(visit(e.a)),
+    tir.Select: RewriteSimplifier._rebuild_select,
+    tir.Ramp: lambda s, e, visit: s.ramp(visit(e.base), visit(e.stride), e.lanes),
+    tir.Broadcast: lambda s, e, visit: s.broadcast(visit(e.value), e.lanes),
+    tir.Cast: lambda s, e, visit: s.cast(e.dtype, visit(e.value)),
+    tir.Let: RewriteSimplifier._rebuild_let,
+    tir.IntImm: lambda s, e, visit: e,
+    tir.Var: RewriteSimplifier._rebuild_var,
+    tir.SizeVar: RewriteSimplifier._rebuild_var,
+    tir.Call: RewriteSimplifier._rebuild_call,
+}
 
 
 def _shifted(left: bool) -> Callable[[tir.IntImm, tir.IntImm], int | None]:

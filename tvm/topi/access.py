@@ -128,6 +128,7 @@ def _step(out: te.Tensor, axis: int, start: int) -> int | None:
 def _position(tensor: te.Tensor, at: Sequence[int]) -> int | None:
     """Where an element comes from in the largest input."""
     indices: Sequence[Any] = at
+    analyzer = Analyzer()
     while isinstance(tensor.op, te.tensor.ComputeOp):
         load = _largest_load(tensor.op)
         if load is None:
@@ -136,7 +137,7 @@ def _position(tensor: te.Tensor, at: Sequence[int]) -> int | None:
             axis.var: tir.const(int(i), axis.var.dtype)
             for axis, i in zip(tensor.op.axis, indices, strict=True)
         }
-        found = [Analyzer().simplify(_bound(index, binds)) for index in load.indices]
+        found = [analyzer.simplify(_bound(index, binds)) for index in load.indices]
         if not all(isinstance(index, tir.IntImm) for index in found):
             return None
         tensor, indices = load.producer, [int(index.value) for index in found]
