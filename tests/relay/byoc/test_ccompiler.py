@@ -70,6 +70,26 @@ def test_integers(run, tmp_path: Path) -> None:
     np.testing.assert_array_equal(run(mod, inputs, tmp_path), inputs["x"] * inputs["y"])
 
 
+@runs
+def test_operands_of_one_element(run, tmp_path: Path) -> None:
+    x0 = relay.var("x0", shape=(8, 8))
+    func = relay.Function([x0], relay.const(2.0) * x0 - relay.const(np.ones((1, 1), "float32")))
+    func = set_external(func, "ccompiler", "ccompiler_0")
+    mod = tvm.IRModule.from_expr(relay.Call(func, [relay.var("x", shape=(8, 8))]))
+    inputs = {"x": random(8, 8)}
+    np.testing.assert_allclose(run(mod, inputs, tmp_path), 2 * inputs["x"] - 1, rtol=1e-6)
+
+
+def test_the_target_of_the_kind_gives_the_first_lines_of_the_text() -> None:
+    x0 = relay.var("x0", shape=(8,))
+    func = set_external(relay.Function([x0], x0 + x0), "ccompiler", "ccompiler_0")
+    mod = tvm.IRModule.from_expr(relay.Call(func, [relay.var("x", shape=(8,))]))
+    header = tvm.target.Target({"kind": "ccompiler", "header": "#define MODEL 1"})
+    lib = relay.build(mod, [tvm.target.Target("llvm"), header])
+    (text,) = [m.get_source() for m in lib.lib.imported_modules if m.type_key == "c"]
+    assert text.startswith("#define MODEL 1\n")
+
+
 def test_two_regions_with_ours_between_them(tmp_path: Path) -> None:
     x = relay.var("x", shape=(10, 10))
     w = [relay.var(f"w{i}", shape=(10, 10)) for i in range(4)]

@@ -7,13 +7,14 @@ const_loader -> lib, and C text that needs constants, which will be linked into 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from tvm._ffi import get_global_func
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
-from tvm.relay.backend.target_hooks import compile_hooked, hooked_kind
+from tvm.relay.backend.target_hooks import compile_hooked, given_target, hooked_kind
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.transform.compiler_functions import (
@@ -182,7 +183,9 @@ def compile_external(func: Function) -> Module:
             f"relay.build requires the code generator relay.ext.{compiler}",
             hint=f'register it: @tvm.register_func("relay.ext.{compiler}")',
         )
-    made = generate(func)
+    # the compiler's own target, where the build was given one, tells its options
+    with given_target(str(compiler)) or nullcontext():
+        made = generate(func)
     if not isinstance(made, Module):
         raise TVMError(
             f"relay.ext.{compiler} must return a runtime module, got {type(made).__name__}"

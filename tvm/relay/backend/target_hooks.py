@@ -37,6 +37,11 @@ def external_targets(target: Any) -> AbstractContextManager[dict[str, Target]]:
     return _GIVEN.scope({t.kind.name: t for t in given if is_external(t)})
 
 
+def given_target(kind: str) -> Target | None:
+    """The target of an external kind that the build was given."""
+    return (_GIVEN.current() or {}).get(kind)
+
+
 def hooked_kind(func: Function) -> str | None:
     """The target kind that lowers a function, if its compiler is one."""
     kind = TARGET_KINDS.get(str(func.attrs["Compiler"]))
@@ -57,7 +62,7 @@ def compile_hooked(
     mod : what they are part of.
     attrs : how modules of loops of this model are compiled.
     """
-    target = (_GIVEN.current() or {}).get(kind) or Target(kind)
+    target = given_target(kind) or Target(kind)
     lower = _callable(target.get_kind_attr(RELAY_TO_TIR))
     with target:
         lowered = lower(mod)

@@ -6,10 +6,13 @@ def @f(%a, %b) { (%a + %b) * %a }   ->   int f(TVMValue* args, ...) {
 
 from __future__ import annotations
 
+from math import prod
+
 from tvm._ffi import register_func
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op, register_op_attr
+from tvm.ir.type import TensorType
 from tvm.relay.backend.external import external_constants
 from tvm.relay.backend.graph_codegen import tensor_info
 from tvm.relay.expr import Call, Constant, Tuple, Var
@@ -18,8 +21,9 @@ from tvm.relay.traverse import post_order
 from tvm.relay.ty import flat_types
 from tvm.runtime.csource import csource_module
 from tvm.runtime.module import Module
-from tvm.target import register_target_kind
+from tvm.target import Target, register_target_kind
 
+KIND = "ccompiler"
 OPERATORS = {"add": "+", "subtract": "-", "multiply": "*"}
 C_TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
 
@@ -45,14 +49,30 @@ TVM_DLL_EXPORT_TYPED_FUNC(__init_{symbol}, {symbol}_init);
 
 
 def is_supported(call: Call) -> bool:
-    """Whether the text for a call can be written: both operands of the result's static shape."""
+    """Whether a call is worth giving away: both operands of the result's static shape."""
+    shape = call.checked_type
+    return _can_write(call) and all(
+        [a.checked_type.concrete_shape == shape.concrete_shape for a in call.args]
+    )
+
+
+def _can_write(call: Call) -> bool:
+    """Whether there is text for a call: operands of the result's static shape, or of one element."""
     ty = call.checked_type
-    return str(ty.dtype) in C_TYPES and not ty.is_dynamic and all(
-        [not a.checked_type.is_dynamic and a.checked_type.concrete_shape == ty.concrete_shape for a in call.args]
-    )  # fmt: skip
+    types = [a.checked_type for a in call.args]
+    if str(ty.dtype) not in C_TYPES or any([t.is_dynamic for t in (ty, *types)]):
+        return False
+    return all([t.concrete_shape == ty.concrete_shape or _has_one(t) for t in types])
 
 
-register_target_kind("ccompiler", attrs={"is_external_codegen": True}, override=True)
+def _has_one(ty: TensorType) -> bool:
+    """Whether a tensor has one element, which goes with any other."""
+    return prod(ty.concrete_shape) == 1
+
+
+register_target_kind(
+    KIND, options={"header": "string"}, attrs={"is_external_codegen": True}, override=True
+)
 for _name in OPERATORS:
     register_op_attr(_name, "target.ccompiler", is_supported)
 
@@ -62,6 +82,9 @@ def compile_function(func: Function) -> Module:
     """The module of C text for a function."""
     symbol = str(func.attrs["global_symbol"])
     text, constants = _Writer(symbol, func).text()
+    target = Target.current(allow_none=True)
+    if target is not None and target.kind.name == KIND and "header" in target.attrs:
+        text = f"{target.attrs['header']}\n{text}"
     return csource_module(text, "cc" if constants else "c", [symbol], constants)
 
 
@@ -108,10 +131,10 @@ class _Writer:
     def _pointer(self, node: RelayExpr, name: str, place: str) -> None:
         c_type = self._c_type(node)
         self.pointers.append(f"const {c_type}* {name} = (const {c_type}*){place};")
-        self.names[id(node)] = f"{name}[i]"
+        self.names[id(node)] = f"{name}[0]" if _has_one(node.checked_type) else f"{name}[i]"
 
     def _call(self, call: Call) -> None:
-        if not isinstance(call.op, Op) or call.op.name not in OPERATORS or not is_supported(call):
+        if not isinstance(call.op, Op) or call.op.name not in OPERATORS or not _can_write(call):
             raise self._refused(call)
         name = f"t{len(self.loop)}"
         left, right = [self.names[id(a)] for a in call.args]

@@ -78,7 +78,9 @@ class Multiplier(Rewriter):
 def tir_to_runtime(mod: IRModule, _: Target) -> Module:
     """The module of the lowered functions, compiled for the target of the rest of the model."""
     functions = {
-        gvar: func.with_body(Multiplier().visit(func.body)) if func.attrs.get(_MARK) else func
+        gvar: func.with_body(Multiplier().visit(func.body))
+        if isinstance(func, tir.PrimFunc) and func.attrs.get(_MARK)
+        else func
         for gvar, func in mod.functions.items()
     }
     return build(mod.with_functions(functions), target=Target.current())
