@@ -33,8 +33,8 @@ from tvm.tir.expr import (
 from tvm.tir.expr import const as _const
 from tvm.tir.stmt import Evaluate, Stmt
 
+from .annotation_checks import check_thread_tag
 from .index_width import as_indexed, as_indexed_range
-from .marks import check_thread_tag
 from .tag import resolve_tag
 from .tensor import (
     ComputeOp,

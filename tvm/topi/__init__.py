@@ -28,6 +28,7 @@ from .argwhere import argwhere
 from .broadcast import *
 from .creation import *
 from .einsum import einsum, einsum_extents, einsum_letters
+from .element_writes import invert_permutation, sparse_to_dense, strided_set
 from .indexing import *
 from .indexing import unravel as unravel_index
 from .joining import *
@@ -40,7 +41,6 @@ from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
 from .searchsorted import searchsorted
 from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
-from .setting import invert_permutation, sparse_to_dense, strided_set
 from .shaping import *
 from .signal import dft, stft
 from .slicing import dynamic_strided_slice, strided_slice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .creation import arange, ndarray_size, shape
+from .element_writes import invert_permutation, sparse_to_dense, strided_set
 from .indexing import adv_index, gather, gather_nd, one_hot, take, trilu, where
 from .indexing import unravel as unravel_index
 from .joining import concatenate, meshgrid, repeat, split, stack, tile
@@ -10,7 +11,6 @@ from .layout import layout_transform
 from .products import matmul, tensordot
 from .rewrites import take_legalize
 from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
-from .setting import invert_permutation, sparse_to_dense, strided_set
 from .shaping import expand_dims, expand_like, flip, reshape, squeeze, transpose
 from .slicing import dynamic_strided_slice, strided_slice
 

@@ -14,9 +14,9 @@ from tvm import relay
 from tvm.relay.op.registry import ops
 from tvm.topi import testing as ref
 
+from .advanced_indexing_cases import _multiplied
 from .cases import RNG, Array, Case, _softmax, bools, floats, ints
 from .random_cases import key, normal
-from .setting_cases import _multiplied
 from .special_cases import _deformed, _few_bits, _meaning
 from .vision_cases import _prior, _proposal, _regular, _scores, boxes
 from .window_cases import moved

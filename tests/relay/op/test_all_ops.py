@@ -13,19 +13,19 @@ from tvm.contrib import graph_executor
 from tvm.ir.op import Op
 from tvm.relay.op.registry import all_ops
 
+from .advanced_indexing_cases import setting_cases
 from .algorithm_cases import algorithm_cases
 from .cases import Case, binary_cases, moving_cases, reduce_cases, unary_cases
 from .finding_cases import finding_cases
 from .gradient_cases import gradient_cases
+from .hint_cases import mark_cases
 from .image_cases import image_cases
 from .linalg_cases import linalg_cases
-from .mark_cases import mark_cases
 from .nn_cases import nn_cases
 from .option_cases import option_cases
 from .qnn_cases import qnn_cases
 from .qnn_option_cases import qnn_option_cases
 from .random_cases import random_cases
-from .setting_cases import setting_cases
 from .space_cases import space_cases
 from .sparse_cases import sparse_cases
 from .special_cases import special_cases

@@ -17,7 +17,7 @@ from tvm.relay.op.registry import all_ops
 from tvm.relay.transform.first_order_gradient import operator_gradients
 
 from .cases import Array, Case, floats
-from .mark_cases import marks
+from .hint_cases import marks
 from .test_all_ops import CASES
 
 STEP = 1e-6

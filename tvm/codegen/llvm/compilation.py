@@ -15,13 +15,13 @@ from tvm.ir.module import IRModule
 from tvm.target import Target
 from tvm.target.cpu import machine_cpu, machine_features
 
-from .apart import Results, compile_apart
 from .exports import Exports
 from .foreign import REQUIRED_FEATURES
 from .library import llvm_version
 from .machine import Machine
 from .module import write_module
 from .options import CodegenOptions
+from .worker_process import Results, compile_in_worker
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class CompilationApart(Compilation):
 
     @cached_property
     def _results(self) -> Results:
-        return compile_apart(self.text, self.imports, str(self.target), self.llvm_options)
+        return compile_in_worker(self.text, self.imports, str(self.target), self.llvm_options)
 
     def object_code(self) -> bytes:
         found = load_object(self.key)

@@ -12,10 +12,10 @@ from tvm.runtime.module import Module, module_from_symbols
 from tvm.target import Target, cpu_info
 from tvm.target.host import host_triple
 
-from .apart import FileResults, Results, compile_file_apart
 from .compilation import unknown_format
 from .loaded import LoadedObject
 from .machine import Machine
+from .worker_process import FileResults, Results, compile_file_in_worker
 
 _OPT_LEVEL = 3
 
@@ -45,7 +45,7 @@ def load_llvm(path: str, fmt: str) -> Module:
 
 def _compile(path: str, fmt: str, target: str) -> FileResults:
     try:
-        return compile_file_apart(Path(path).read_bytes(), fmt == "bc", target, _OPT_LEVEL)
+        return compile_file_in_worker(Path(path).read_bytes(), fmt == "bc", target, _OPT_LEVEL)
     except ValueError as error:
         raise TVMError(f"cannot load module {path}: LLVM refuses it: {error}") from None
 

@@ -27,7 +27,7 @@ from tvm.tir.stmt import BufferStore
 
 from .alias import AliasScopes
 from .arithmetic import ArithmeticWriter
-from .near_lanes import NearLanes, find_near_lanes
+from .strided_access import StridedAccess, find_strided_access
 from .types import BOOL, INT64, TYPES, LLVMType, mask_type, splat, vector_text
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class MemoryWriter(ArithmeticWriter):
                 return self._load(type_, buffer, pointer, self._align(buffer, index.base))
             if stride == -1 and buffer.dtype.lanes == 1 and not load.dtype.is_scalable:
                 return self._load_reversed(load, index)
-        if buffer.dtype.lanes == 1 and (near := find_near_lanes(index)) is not None:
+        if buffer.dtype.lanes == 1 and (near := find_strided_access(index)) is not None:
             return self._load_near(load, near)
         return self._gather(load, index)
 
@@ -171,7 +171,7 @@ class MemoryWriter(ArithmeticWriter):
         value = self._load(TYPES[load.dtype], load.buffer, pointer, self._item_bytes(load.buffer))
         return self.shuffle(load.dtype, value, value, list(range(index.lanes))[::-1])
 
-    def _load_near(self, load: BufferLoad, near: NearLanes) -> str:
+    def _load_near(self, load: BufferLoad, near: StridedAccess) -> str:
         buffer, align = load.buffer, self._item_bytes(load.buffer)
         part = buffer.dtype.with_lanes(near.width)
         base = self.element(buffer, near.base)

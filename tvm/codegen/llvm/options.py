@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tvm.target import CpuInfo, Target, cpu_info
 from tvm.target.kind import TargetError
 
-from .apart import command_line_option
+from .worker_process import command_line_option
 
 # contraction only joins a multiplication with an addition, which makes results more exact;
 # the other flags change results, or their validity for NaN and infinity, and have to be asked for

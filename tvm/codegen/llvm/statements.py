@@ -35,13 +35,13 @@ from .alias import AliasScopes
 from .code import Code
 from .failure import write_report
 from .intrinsics import INTRINSICS
-from .long_sequences import loop_groups, parts_of, write_group
 from .memory import MemoryWriter
+from .outline_loops import loop_groups, parts_of, write_group
 from .packed import RUNTIME_FUNCTIONS, through_slot, without_result
 from .parallel import ParallelRegion, partitioned, write_launch
-from .refused import refusal
 from .tensor_check import reports_itself
 from .types import TYPES, quoted
+from .unsupported import unsupported_error
 
 if TYPE_CHECKING:
     from .module import ModuleWriter
@@ -327,7 +327,7 @@ class FunctionWriter(MemoryWriter):
         assert isinstance(call.op, Op)
         write = INTRINSICS.get(call.op.name)
         if write is None:
-            raise refusal(call)
+            raise unsupported_error(call)
         return write(self, call)
 
     def call_symbol(self, name: str, call: Call, args: tuple[PrimExpr, ...]) -> str:

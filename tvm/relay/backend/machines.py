@@ -22,7 +22,7 @@ from tvm.relay.backend.kernels import PLACE
 from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.expr import Call, Constant, ConstantWithFields, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, FunctionWithFields, is_primitive
-from tvm.relay.op.marks import on_device
+from tvm.relay.op.hints import on_device
 from tvm.relay.op.registry import ops
 from tvm.relay.transform import PlanDevices
 from tvm.relay.transform.device_domains import DeviceDomains, is_same_place, is_whole

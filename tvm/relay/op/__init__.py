@@ -3,6 +3,7 @@
 from tvm.ir.op import Op
 
 from . import (
+    advanced_indexing,
     algorithm,
     annotation,
     broadcasting,
@@ -11,11 +12,11 @@ from . import (
     distinct,
     dyn,
     fixed_point,
+    hints,
     image,
     indexing,
     joining,
     linalg,
-    marks,
     memory,
     nn,
     op,
@@ -26,7 +27,6 @@ from . import (
     scatter,
     segments,
     sequence,
-    setting,
     shaping,
     signal,
     slicing,
@@ -42,7 +42,7 @@ from .algorithm import argsort as argsort
 from .algorithm import searchsorted as searchsorted
 from .algorithm import sort as sort
 from .algorithm import topk as topk
-from .marks import debug
+from .hints import debug
 from .op import (
     OpPattern,
     register,

@@ -14,7 +14,7 @@ from tvm.ir.op import Op, has_op, register_op, register_op_attr
 from tvm.ir.type import Type
 
 from .binary import broadcast_type
-from .marks import debug
+from .hints import debug
 from .registry import OpPattern as _Pattern
 from .schedules import REDUCTION_SCHEDULES
 from .strategy import OpImplementation, OpSpecialization, OpStrategy

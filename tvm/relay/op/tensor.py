@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .advanced_indexing import einsum
 from .binary import (
     add,
     bitwise_and,
@@ -37,12 +38,11 @@ from .creation import (
     zeros,
 )
 from .fixed_point import fixed_point_multiply, fixed_point_multiply_per_axis
+from .hints import device_copy
 from .joining import (
     concatenate,
     stack,
 )
-from .marks import device_copy
-from .setting import einsum
 from .unary import (
     abs,
     acos,

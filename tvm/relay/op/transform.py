@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from .advanced_indexing import (
+    adv_index,
+    invert_permutation,
+    sparse_to_dense,
+    strided_set,
+    unravel_index,
+)
 from .broadcasting import broadcast_to, broadcast_to_like, collapse_sum_like, collapse_sum_to
 from .creation import arange, full, full_like
 from .distinct import argwhere, unique
@@ -18,13 +25,6 @@ from .scan import cumprod, cumsum
 from .scatter import scatter_elements, scatter_nd
 from .segments import segment_sum
 from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
-from .setting import (
-    adv_index,
-    invert_permutation,
-    sparse_to_dense,
-    strided_set,
-    unravel_index,
-)
 from .shaping import (
     expand_dims,
     layout_transform,

@@ -12,7 +12,7 @@ from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IntImm, IterVar, IterVarType, StringImm, as_expr, convert
 
-from ..marks import check_pragma
+from ..annotation_checks import check_pragma
 from ..tensor import ComputeOp, ScanOp, Tensor, TensorComputeOp, TensorIntrinCall
 from ..tensor_intrin import TensorIntrin
 from .stage_data import IterVarAttr

@@ -14,7 +14,7 @@ from tvm.tir import op as tir_op
 from tvm.tir.expr import IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import Substituter, substitute
 
-from ..marks import check_scope
+from ..annotation_checks import check_scope
 from ..tensor import (
     BaseComputeOp,
     ComputeOp,

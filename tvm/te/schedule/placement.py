@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import IterVar, as_expr
 from tvm.tir.index_map import IndexMap
 
-from ..marks import check_scope
+from ..annotation_checks import check_scope
 from ..tensor import ComputeOp, PlaceholderOp
 from .layout import transform_loops
 from .stage_data import AttachType

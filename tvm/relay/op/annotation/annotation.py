@@ -10,7 +10,7 @@ from tvm.ir.op import register_op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
-from ..marks import (
+from ..hints import (
     bitpack_end,
     bitpack_start,
     cast_hint,

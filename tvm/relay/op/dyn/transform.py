@@ -13,13 +13,13 @@ from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call
 
+from ..advanced_indexing import sparse_to_dense
 from ..attributes import as_ints
 from ..broadcasting import InitOpAttrs
 from ..indexing import one_hot
 from ..joining import tile
 from ..registry import ops
 from ..schedules import EXTERN_SCHEDULES
-from ..setting import sparse_to_dense
 from ..shaping import reshape, reshape_like, squeeze
 from ..slicing import strided_slice
 from ..types import expect, expect_tensor, shape_of_type, tensor

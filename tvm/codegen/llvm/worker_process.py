@@ -24,8 +24,8 @@ from tvm.target.triple import runs_here
 from .library import native_llvm
 from .machine import Machine
 
-_CHILD = "from tvm.codegen.llvm.apart import answer; answer()"
-_FILE_CHILD = "from tvm.codegen.llvm.apart import answer_file; answer_file()"
+_CHILD = "from tvm.codegen.llvm.worker_process import answer; answer()"
+_FILE_CHILD = "from tvm.codegen.llvm.worker_process import answer_file; answer_file()"
 _TYPES = ("bool", "int", "uint", "string")
 
 
@@ -65,7 +65,7 @@ def command_line_option(text: str) -> str:
     return f"-{found[1]}" + (f"={found[3]}" if found[3] is not None else "")
 
 
-def compile_apart(
+def compile_in_worker(
     text: str, imports: tuple[str, ...], target: str, options: tuple[str, ...]
 ) -> Results:
     """Optimise and assemble a module in another process."""
@@ -83,7 +83,9 @@ def compile_apart(
     return found
 
 
-def compile_file_apart(data: bytes, is_bitcode: bool, target: str, opt_level: int) -> FileResults:
+def compile_file_in_worker(
+    data: bytes, is_bitcode: bool, target: str, opt_level: int
+) -> FileResults:
     """Parse, verify, optimise and assemble LLVM text or bitcode in another process.
 
     Raises

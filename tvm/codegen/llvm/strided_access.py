@@ -21,7 +21,7 @@ LEAST_LANES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class NearLanes:
+class StridedAccess:
     """Where the lanes of an index are."""
 
     base: PrimExpr  # a scalar
@@ -52,7 +52,7 @@ class NearLanes:
         return [p if p < self.width else p - (self.span - self.width) + self.width for p in places]
 
 
-def find_near_lanes(index: PrimExpr) -> NearLanes | None:
+def find_strided_access(index: PrimExpr) -> StridedAccess | None:
     """The lanes of an index, if two vectors of as many lanes hold all that they read."""
     if index.dtype.lanes < LEAST_LANES or index.dtype.is_scalable:
         return None
@@ -60,35 +60,35 @@ def find_near_lanes(index: PrimExpr) -> NearLanes | None:
     return found if found is not None and found.span <= 2 * len(found.offsets) else None
 
 
-def _lanes(e: PrimExpr) -> NearLanes | None:
+def _lanes(e: PrimExpr) -> StridedAccess | None:
     if isinstance(e, Broadcast) and e.value.dtype.lanes == 1:
-        return NearLanes(e.value, (0,) * e.lanes)
+        return StridedAccess(e.value, (0,) * e.lanes)
     if isinstance(e, Ramp) and type(e.stride) is IntImm and e.base.dtype.lanes == 1:
-        return NearLanes(e.base, tuple([e.stride.value * i for i in range(e.lanes)]))
+        return StridedAccess(e.base, tuple([e.stride.value * i for i in range(e.lanes)]))
     if isinstance(e, Cast) and e.dtype.is_int and e.value.dtype.is_int:
         inner = _lanes(e.value) if e.value.dtype.bits <= e.dtype.bits else None
-        return inner and NearLanes(Cast(e.dtype.element, inner.base), inner.offsets)
+        return inner and StridedAccess(Cast(e.dtype.element, inner.base), inner.offsets)
     if isinstance(e, (Add, Sub)):
         return _sum(e)
     if isinstance(e, Mul) and (factor := _constant(e.b)) is not None:
         inner = _lanes(e.a)
-        return inner and NearLanes(
+        return inner and StridedAccess(
             Mul(inner.base, const(factor, inner.base.dtype)),
             tuple([offset * factor for offset in inner.offsets]),
         )
     return _shifted(e)
 
 
-def _sum(e: Add | Sub) -> NearLanes | None:
+def _sum(e: Add | Sub) -> StridedAccess | None:
     left, right = _lanes(e.a), _lanes(e.b)
     if left is None or right is None:
         return None
     sign = 1 if isinstance(e, Add) else -1
     pairs = zip(left.offsets, right.offsets, strict=True)
-    return NearLanes(type(e)(left.base, right.base), tuple([a + sign * b for a, b in pairs]))
+    return StridedAccess(type(e)(left.base, right.base), tuple([a + sign * b for a, b in pairs]))
 
 
-def _shifted(e: PrimExpr) -> NearLanes | None:
+def _shifted(e: PrimExpr) -> StridedAccess | None:
     """A quotient by a power of two that divides the base: floor((b + o) / d) = b / d + floor(o / d)."""
     if isinstance(e, Call) and e.op is SHIFT_RIGHT and (shift := _constant(e.args[1])) is not None:
         inner = _lanes(e.args[0])
@@ -96,7 +96,7 @@ def _shifted(e: PrimExpr) -> NearLanes | None:
             return None
         amount = const(shift, inner.base.dtype)
         base = Call(inner.base.dtype, SHIFT_RIGHT, [inner.base, amount])
-        return NearLanes(base, tuple([offset >> shift for offset in inner.offsets]))
+        return StridedAccess(base, tuple([offset >> shift for offset in inner.offsets]))
     return None
 
 

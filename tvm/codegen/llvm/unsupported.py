@@ -29,7 +29,7 @@ _OWNERS = {
 }
 
 
-def refusal(call: Call) -> LoweringError:
+def unsupported_error(call: Call) -> LoweringError:
     """The error for an intrinsic that the LLVM code generator does not know."""
     assert isinstance(call.op, Op)
     name = call.op.name
