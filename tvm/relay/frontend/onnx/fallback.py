@@ -24,11 +24,7 @@ _TRIALS = (3, 5)
 
 
 def reference_call(
-    node: Any,
-    view: OnnxNode,
-    opsets: Mapping[str, int],
-    attributes: Attributes,
-    warned: set[str],
+    node: Any, view: OnnxNode, opsets: Mapping[str, int], attributes: Attributes, warned: set[str]
 ) -> list[RelayExpr]:
     """The results of a node as a reference computes them.
 

@@ -13,14 +13,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
-from tvm.relay.frontend.extents import (
-    as_vector,
-    counting,
-    extent,
-    product_of,
-    reshaped,
-    stretched,
-)
+from tvm.relay.frontend.extents import as_vector, counting, extent, product_of, reshaped, stretched
 from tvm.relay.frontend.norms import p_norm
 from tvm.relay.frontend.windows import TO_THE_END, pool, within_data
 
@@ -114,8 +107,7 @@ def _max_indices(node: OnnxNode) -> RelayExpr:
     for i in range(rank):
         inner = math.prod(windows.kernel[i + 1 :])
         place = _op.floor_mod(
-            _op.floor_divide(winner, constant(inner, "int64")),
-            constant(windows.kernel[i], "int64"),
+            _op.floor_divide(winner, constant(inner, "int64")), constant(windows.kernel[i], "int64")
         )
         starts = counting(extent(winner, 2 + i)) * constant(windows.strides[i], "int64")
         starts = starts - constant(windows.padding[i], "int64")

@@ -17,13 +17,7 @@ from tvm.relay.frontend.products import swap_last
 from .movement import scatter, stack
 from .nn import matrix_product
 from .open_shapes import broadcast, sizes_of
-from .registry import (
-    Rows,
-    as_number,
-    promoted,
-    torch_op,
-    torch_ops,
-)
+from .registry import Rows, as_number, promoted, torch_op, torch_ops
 
 
 @torch_op("outer", "ger")

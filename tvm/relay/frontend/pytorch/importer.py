@@ -30,10 +30,7 @@ from .complexes import Complex, as_pairs, complex_constant
 from .control import names_within, open_branch
 from .decomposition import Decomposer
 from .fallback import torch_call
-from .graph_types import (
-    type_text,
-    write_graph,
-)
+from .graph_types import type_text, write_graph
 from .growing import item, on_growing
 from .inputs import Input, bound_input, module_for_lists, needs_lists, script_defaults
 from .memory import SharedMemory

@@ -18,14 +18,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
-from tvm.relay.adt import (
-    Clause,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-)
+from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.expr import TupleGetItem, Var, var
 from tvm.relay.frontend.common import set_span
 from tvm.relay.prelude import Prelude

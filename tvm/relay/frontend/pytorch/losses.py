@@ -14,11 +14,7 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 
 from .registry import Rows, as_dtype, as_ints, as_number, is_tensor, torch_op, torch_ops
 
-_REDUCTIONS: dict[int, Callable[[RelayExpr], RelayExpr]] = {
-    0: lambda x: x,
-    1: _op.mean,
-    2: _op.sum,
-}
+_REDUCTIONS: dict[int, Callable[[RelayExpr], RelayExpr]] = {0: lambda x: x, 1: _op.mean, 2: _op.sum}
 
 
 @torch_op("multilabel_margin_loss_forward")

@@ -26,14 +26,7 @@ from tvm.relay.ty import TensorType
 from tvm.tir import Any as OpenSize
 
 from .control import State, as_flag, assign, names_within
-from .nested import (
-    as_tensor,
-    filled,
-    followed,
-    is_same,
-    taken_apart,
-    with_structure_of,
-)
+from .nested import as_tensor, filled, followed, is_same, taken_apart, with_structure_of
 from .registry import as_dtype, as_number, is_tensor, promote_dtypes
 
 if TYPE_CHECKING:

@@ -163,18 +163,6 @@ def _logit(x: RelayExpr, eps: Any = None) -> RelayExpr:
     return _op.log(value / (scalar_like(1.0, value) - value))
 
 
-@torch_op("nan_to_num")
-def _nan_to_num(x: RelayExpr, nan: Any = None, high: Any = None, low: Any = None) -> RelayExpr:
-    if category(infer_dtype(x)) < 2:
-        return x
-    limits = np.finfo(infer_dtype(x))
-    result = _op.where(_op.isnan(x), scalar_like(nan or 0.0, x), x)
-    top = float(limits.max) if high is None else high
-    result = _op.where(_op.equal(x, scalar_like(math.inf, x)), scalar_like(top, x), result)
-    bottom = float(limits.min) if low is None else low
-    return _op.where(_op.equal(x, scalar_like(-math.inf, x)), scalar_like(bottom, x), result)
-
-
 # ---- logic
 
 

@@ -116,10 +116,7 @@ def _frexp(x: RelayExpr) -> list[RelayExpr]:
     mantissa = _op.reinterpret(_op.bitwise_or(kept, constant(126 << 23, "int32")), "float32")
     exponent = _op.where(tiny, exponent - constant(32, "int32"), exponent)
     plain = _op.logical_and(_op.isfinite(x), _op.not_equal(x, scalar_like(0.0, x)))
-    return [
-        _op.where(plain, mantissa, x),
-        _op.where(plain, exponent, constant(0, "int32")),
-    ]
+    return [_op.where(plain, mantissa, x), _op.where(plain, exponent, constant(0, "int32"))]
 
 
 @torch_op("nextafter", "prims::nextafter")

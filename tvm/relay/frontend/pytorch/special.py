@@ -14,13 +14,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.op.annotation import stop_fusion
 
-from .registry import (
-    CONVERTERS,
-    as_number,
-    is_tensor,
-    promoted_floats,
-    torch_op,
-)
+from .registry import CONVERTERS, as_number, is_tensor, promoted_floats, torch_op
 
 _TOGETHER = 8  # steps of a series that become one kernel, which repeats what it uses twice
 

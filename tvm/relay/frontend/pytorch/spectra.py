@@ -16,14 +16,7 @@ from tvm.relay.op.signal import dft
 from tvm.relay.op.signal import stft as sliding_transform
 
 from .complexes import Complex, as_complex, conjugate, from_pairs, scaled
-from .registry import (
-    CONVERTERS,
-    as_float,
-    as_ints,
-    as_number,
-    axes_of,
-    torch_op,
-)
+from .registry import CONVERTERS, as_float, as_ints, as_number, axes_of, torch_op
 
 
 def _transform(z: Complex, axis: int, inverse: bool, division: int) -> Complex:

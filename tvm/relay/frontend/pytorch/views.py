@@ -18,15 +18,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
-from .open_shapes import (
-    cut,
-    is_open,
-    place_from_front,
-    size_of,
-    sizes_of,
-    slice_bounds,
-    with_known,
-)
+from .open_shapes import cut, is_open, place_from_front, size_of, sizes_of, slice_bounds, with_known
 from .registry import as_ints, as_number, is_tensor
 
 # from the tensor behind a view, the view's new value and the view's arguments: the new tensor
