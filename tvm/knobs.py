@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tvm.support.scope import Scoped
 
@@ -51,7 +51,7 @@ class Knob(Generic[T]):
             yield
 
 
-KNOBS: dict[str, Knob[object]] = {}
+KNOBS: dict[str, Knob[Any]] = {}
 
 
 def environment_text(name: str) -> str:

@@ -51,7 +51,7 @@ def _without_unused(reduction: tir.Reduce) -> tir.Reduce:
     if len(needed) == len(reduction.source):
         return reduction
     combiner = reduction.combiner
-    picked = [
+    picked: list[Any] = [
         tuple([values[i] for i in needed])
         for values in (combiner.lhs, combiner.rhs, combiner.result, combiner.identity_element)
     ]

@@ -40,7 +40,7 @@ from .backend import vm as _vm
 from .backend.executor import Executor
 from .backend.runtime import Runtime
 from .base import SequentialSpan, SourceName, Span, astext, pretty_print
-from .build_module import bind_params_by_name, build, create_executor, optimize
+from .build_module import build, create_executor, optimize
 from .expr import (
     Call,
     Constant,
@@ -66,6 +66,7 @@ from .op import contrib as _op_contrib
 from .param_dict import load_param_dict, save_param_dict
 from .parser import fromtext, parse, parse_expr
 from .prelude import Prelude
+from .program import bind_params_by_name
 from .scope_builder import ScopeBuilder
 from .traverse import bind
 from .ty import (
@@ -90,6 +91,7 @@ from .type_functor import TypeFunctor, TypeMutator, TypeVisitor
 # the operators' package has modules of these names too
 if _TYPE_CHECKING:
     from . import op, qnn
+    from .op import image, nn, vision
 else:
     op = _import_module("tvm.relay.op")
     qnn = _import_module("tvm.relay.qnn")

@@ -10,6 +10,7 @@ from typing import Any
 
 from tvm.error import TVMError, suggest
 from tvm.ir.module import IRModule
+from tvm.ir.type import FuncType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.build_aot import AotOptions, build_aot
 from tvm.relay.backend.build_graph import build_graph
@@ -209,7 +210,9 @@ class GraphExecutor(Evaluator):
     def _make_executor(self, func: Function) -> Callable[..., Any]:
         mod = self.mod.with_functions(self.mod.functions).clone()
         mod["main"] = func
-        ret_type = infer_type_of(func, mod).ret_type
+        func_type = infer_type_of(func, mod)
+        assert isinstance(func_type, FuncType)
+        ret_type = func_type.ret_type
         count = len(flat_types(ret_type))
         built = build(mod, self.target, executor=Executor(self.kind))
         module = built["default"](self.device)

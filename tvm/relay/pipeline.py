@@ -14,7 +14,6 @@ from tvm.relay.transform import (
     AlterOpLayout,
     ApplyFunctions,
     CanonicalizeOps,
-    ChannelsFirst,
     DeadCodeElimination,
     DynamicToStatic,
     EliminateCommonSubexpr,
@@ -46,6 +45,7 @@ from tvm.relay.transform import (
     WideAccumulation,
     WidenDense,
 )
+from tvm.relay.transform.channels_first import ChannelsFirst
 from tvm.relay.traverse import post_order
 
 

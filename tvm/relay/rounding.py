@@ -20,7 +20,7 @@ def with_free_rounding(cast: Call) -> Call:
 
 def is_free_rounding(expr: RelayExpr) -> bool:
     """Whether the compiler has put in this cast."""
-    span = expr.span
+    span: object = expr.span
     if not isinstance(span, SequentialSpan) or len(span.spans) != 1:
         return False
     return span.spans[0].source_name.name == _SOURCE

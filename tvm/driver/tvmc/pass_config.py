@@ -80,7 +80,7 @@ def _as_pass(found: Callable[..., Any]) -> Callable[..., Any]:
         if param.default is param.empty
         and param.kind not in (param.VAR_POSITIONAL, param.VAR_KEYWORD)
     ]
-    return found if required else found()  # type: ignore[no-any-return]
+    return found if required else found()
 
 
 def _record(name: str, value: str, config_type: str) -> dict[str, Any]:

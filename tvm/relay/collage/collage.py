@@ -17,7 +17,7 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.backend import vm
 from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.transform.collage_costs import MEASURE
-from tvm.runtime.device import Device, cpu
+from tvm.runtime import Device, cpu
 from tvm.runtime.vm import VirtualMachine
 from tvm.target import Target
 

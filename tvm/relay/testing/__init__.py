@@ -52,7 +52,8 @@ def run_opt_pass(expr: RelayExpr, opt_pass: Pass, import_prelude: bool = False) 
         Prelude(mod)
     mod = opt_pass(InferType()(mod))
     main = mod["main"]
-    return main if isinstance(expr, Function) else main.body
+    result: RelayExpr = main if isinstance(expr, Function) else main.body
+    return result
 
 
 def run_infer_type(expr: RelayExpr) -> RelayExpr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm import relay
+from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.runtime.ndarray import NDArray
 
@@ -21,7 +22,7 @@ def get_net(
     layout: str = "NCHW",
 ) -> relay.Function:
     """The network from four frames to the value of each action."""
-    value = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    value: RelayExpr = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
     for index, (channels, size, stride) in enumerate(_CONVOLUTIONS, start=1):
         value = layers.conv2d(
             value,

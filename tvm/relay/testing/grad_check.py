@@ -11,13 +11,14 @@ from tvm import relay
 from tvm.ir.module import IRModule
 from tvm.relay.function import Function
 from tvm.relay.transform import InferType, gradient
-from tvm.runtime.device import Device, cpu
+from tvm.runtime import Device, cpu
 
 Array = np.ndarray
 
 
 def _typed(func: Function) -> Function:
-    return InferType()(IRModule.from_expr(func))["main"]
+    typed: Function = InferType()(IRModule.from_expr(func))["main"]
+    return typed
 
 
 def _np_randn_from_type(t: relay.TensorType, scale: float = 1, mean: float = 0) -> Array:

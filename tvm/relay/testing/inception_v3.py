@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import relay
 from tvm.ir.expr import RelayExpr
@@ -46,7 +47,7 @@ def Pooling(
     """A pooling of type "max" or "avg"; averages count the padding."""
     if pool_type not in _POOLS:
         raise ValueError(f"pool_type of {name} must be one of {list(_POOLS)}, got {pool_type!r}")
-    counts = {"count_include_pad": True} if pool_type == "avg" else {}
+    counts: dict[str, Any] = {"count_include_pad": True} if pool_type == "avg" else {}
     return _POOLS[pool_type](data, pool_size=kernel, strides=stride, padding=pad, **counts)
 
 

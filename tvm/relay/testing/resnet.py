@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import relay
@@ -18,7 +18,10 @@ EPSILON = 2e-5
 
 _CONVOLUTIONS = {4: layers.conv2d, 5: layers.conv3d}
 _MAX_POOLS = {4: relay.nn.max_pool2d, 5: relay.nn.max_pool3d}
-_GLOBAL_POOLS = {4: relay.nn.global_avg_pool2d, 5: relay.nn.global_avg_pool3d}
+_GLOBAL_POOLS: dict[int, Callable[..., RelayExpr]] = {
+    4: relay.nn.global_avg_pool2d,
+    5: relay.nn.global_avg_pool3d,
+}
 
 
 def _channel_axis(layout: str) -> int:
@@ -47,7 +50,7 @@ def residual_unit(
     num_filter : output channels.
     dim_match : whether the input has the output's shape; if not, the shortcut convolves too.
     """
-    layouts = {"data_layout": data_layout, "kernel_layout": kernel_layout}
+    layouts: dict[str, Any] = {"data_layout": data_layout, "kernel_layout": kernel_layout}
     conv, ones = _CONVOLUTIONS[len(data_layout)], _along_image(data_layout, 1)
 
     def activated(value: RelayExpr, index: int) -> RelayExpr:

@@ -48,7 +48,7 @@ def get_net(
     if version not in _VERSIONS:
         raise ValueError(f"version must be one of {list(_VERSIONS)}, got {version!r}")
     (channels, size), fires, pooled = _VERSIONS[version]
-    value = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
+    value: RelayExpr = relay.var("data", shape=(batch_size, *image_shape), dtype=dtype)
     value = _conv(value, channels, size, "conv1", stride=2)
     for index, squeezed in enumerate(fires):
         if index in pooled:
