@@ -125,10 +125,10 @@ def _opposite(condition: PrimExpr) -> PrimExpr | None:
         return op.logical_and(op.logical_not(condition.a), op.logical_not(condition.b))
     if isinstance(condition, tir.Not):
         return condition.a
-    compare = _OPPOSITES.get(type(condition))
-    if compare is None or not condition.a.dtype.is_int:  # type: ignore[attr-defined]
+    if not isinstance(condition, tir.CmpExpr) or not condition.a.dtype.is_int:
         return None
-    return compare(condition.a, condition.b)  # type: ignore[attr-defined]
+    compare = _OPPOSITES.get(type(condition))
+    return None if compare is None else compare(condition.a, condition.b)
 
 
 def _parts_of_extremum(condition: Any) -> tuple[PrimExpr, PrimExpr] | None:
