@@ -158,3 +158,34 @@ def test_narrow_networks_with_batch_norm_are_built() -> None:
     np.testing.assert_allclose(
         model(data).numpy().astype("float32"), expected, atol=0.02 * np.abs(expected).max()
     )
+
+
+def test_a_factor_in_blocks_scales_weights_in_blocks() -> None:
+    x, w = relay.var("x", shape=(1, 2, 5, 5, 2)), relay.var("w", shape=(3, 4, 1, 1, 1, 2))
+    factors = relay.const(np.arange(1, 7, dtype="float32").reshape(1, 3, 1, 1, 2))
+    layouts = {"data_layout": "NCHW2c", "kernel_layout": "OIHW1i2o"}
+    y = relay.nn.conv2d(x, w, channels=6, kernel_size=(1, 1), **layouts)
+    after = run(relay.Function([x, w], relay.nn.relu(y) * factors), BackwardFoldScaleAxis())
+    weight = after.body.args[0].args[1]
+    assert weight.args[1].attrs.newshape == (3, 1, 1, 1, 1, 2)
+    assert weight.args[1].args[0].attrs.axis == (0, 2, 3)
+
+
+def test_both_sides_of_a_sum_take_the_factor() -> None:
+    x = relay.var("x", shape=(1, 4, 5, 5))
+    weights = [relay.var(f"w{i}", shape=(8, 4, 1, 1)) for i in range(2)]
+    convs = [relay.nn.conv2d(x, w, channels=8, kernel_size=(1, 1)) for w in weights]
+    factors = relay.const(np.arange(1, 9, dtype="float32").reshape(8, 1, 1))
+    func = relay.Function([x, *weights], relay.add(*convs) * factors)
+    after = run(func, BackwardFoldScaleAxis()).body
+    assert [after.op.name, *[side.args[1].op.name for side in after.args]] == [
+        "add", "multiply", "multiply",
+    ]  # fmt: skip
+
+
+def test_a_bias_takes_the_factor() -> None:
+    x, w, b = [relay.var("xwb"[i], shape=s) for i, s in enumerate([(1, 4), (8, 4), (8,)])]
+    factors = relay.const(np.arange(1, 9, dtype="float32"))
+    func = relay.Function([x, w, b], relay.nn.bias_add(relay.nn.dense(x, w), b) * factors)
+    after = run(func, BackwardFoldScaleAxis()).body
+    assert [after.op.name, after.args[1].op.name] == ["nn.bias_add", "multiply"]

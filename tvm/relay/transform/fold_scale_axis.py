@@ -20,8 +20,9 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, Sequential
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
-from tvm.relay.expr import Call, Constant, Var, const
+from tvm.relay.expr import Call, Constant, Var
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.layout_shapes import layout_parts
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import FoldConstant
@@ -32,92 +33,118 @@ from tvm.tir.expr import IntImm
 
 @dataclass(frozen=True)
 class Scale:
-    """A factor for each index of one axis: `values` has shape (length,)."""
+    """A factor for each channel of a tensor: `values` has the extents of its channel axes.
+
+    The axes are one, or two where channels are in blocks.
+    """
 
     values: RelayExpr
-    axis: int
-    rank: int
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]  # of the factors beside the scaled tensor: 1 along other axes
+
+    @property
+    def numbers(self) -> np.ndarray | None:
+        """The factors, if they are constants."""
+        values = _before_reshaping(self.values)
+        return values.data.numpy() if isinstance(values, Constant) else None
 
     @property
     def is_positive(self) -> bool:
-        return isinstance(self.values, Constant) and bool((self.values.data.numpy() > 0).all())
+        return self.numbers is not None and bool((self.numbers > 0).all())
 
-    def vector(self, rank: int, axis: int) -> RelayExpr:
-        """The factors shaped to multiply a tensor of that rank along that axis."""
-        return _aligned(self.values, rank, axis)
+    def shaped(self, shape: tuple[int, ...], axes: tuple[int, ...]) -> RelayExpr:
+        """The factors shaped to multiply a tensor along its channel axes."""
+        if len(self.axes) > 1 or len(axes) > 1:
+            return ops.reshape(self.values, newshape=shape)
+        trailing = len(shape) - 1 - axes[0]
+        if trailing == 0:
+            return self.values
+        return ops.expand_dims(self.values, axis=1, num_newaxis=trailing)
 
     def beside(self) -> RelayExpr:
         """The factors shaped to multiply the scaled tensor."""
-        return self.vector(self.rank, self.axis)
+        return self.shaped(self.shape, self.axes)
 
 
-def _aligned(values: RelayExpr, rank: int, axis: int) -> RelayExpr:
-    trailing = rank - 1 - axis
-    if trailing == 0:
-        return values
-    if isinstance(values, Constant):
-        return const(values.data.numpy().reshape((-1,) + (1,) * trailing))
-    return ops.expand_dims(values, axis=1, num_newaxis=trailing)
-
-
-def channel_values(expr: RelayExpr, ty: TensorType, axis: int) -> RelayExpr | None:
-    """The vector behind a tensor that varies along `axis` of a tensor of type `ty` only."""
+def scale_of(expr: RelayExpr, ty: TensorType, axes: tuple[int, ...]) -> Scale | None:
+    """The factors that a tensor has for another one of type `ty`, if they vary along `axes` only."""
     found = infer_type_of(expr)
-    extent = ty.shape[axis]
-    if not isinstance(found, TensorType) or found.is_dynamic or not isinstance(extent, IntImm):
+    if not isinstance(found, TensorType) or found.is_dynamic:
         return None
-    shape = found.concrete_shape
-    rank, length = len(ty.shape), int(extent.value)
+    if not all([isinstance(ty.shape[axis], IntImm) for axis in axes]):
+        return None
+    shape, rank = found.concrete_shape, len(ty.shape)
     padded = (1,) * (rank - len(shape)) + shape
-    if len(padded) != rank or padded[axis] != length:
+    wanted = tuple([int(ty.shape[i].value) if i in axes else 1 for i in range(rank)])  # type: ignore[attr-defined]
+    if padded != wanted:
         return None
-    if any(dim != 1 for i, dim in enumerate(padded) if i != axis):
+    kept = [axis - (rank - len(shape)) for axis in axes]
+    lost = tuple([i for i in range(len(shape)) if i not in kept])
+    if any([axis < 0 for axis in kept]):  # one channel, of which nothing is said
         return None
-    if shape == (length,):
-        return expr
-    if isinstance(expr, Constant):
-        return const(expr.data.numpy().reshape(length))
-    return ops.reshape(expr, newshape=(length,))
+    return Scale(ops.squeeze(expr, axis=lost) if lost else expr, axes, wanted)
 
 
 def is_parameter(expr: RelayExpr) -> bool:
     """Whether a value is known before the program runs: a constant or a parameter, reshaped at most."""
+    return isinstance(_before_reshaping(expr), Constant | Var)
+
+
+def _before_reshaping(expr: RelayExpr) -> RelayExpr:
     while isinstance(expr, Call) and calls(expr, ops.reshape, ops.expand_dims, ops.squeeze):
         expr = expr.args[0]
-    return isinstance(expr, Constant | Var)
+    return expr
 
 
-def scale_axis_of(call: RelayExpr) -> int | None:
-    """The output channel axis of a layer with weights, or None."""
+def scale_axes_of(call: RelayExpr) -> tuple[int, ...] | None:
+    """The output channel axes of a layer with weights, or None."""
     if calls(call, ops.nn.dense):
-        return len(tensor_type_of(call).shape) - 1
-    if calls(call, ops.nn.conv2d):
-        layout = call.attrs["out_layout"] or call.attrs["data_layout"]
-        return str(layout).index("C") if layout in ("NCHW", "NHWC") else None
+        return (len(tensor_type_of(call).shape) - 1,)
+    if calls(call, ops.nn.conv2d, ops.nn.conv3d):
+        return _channel_axes(str(call.attrs["out_layout"] or call.attrs["data_layout"]))
     return None
+
+
+def _channel_axes(name: str) -> tuple[int, ...] | None:
+    """Where a layout has its channels, and their blocks; None if other axes are in blocks too."""
+    letters = [letter for letter, _ in layout_parts(name)]
+    blocks = [letter for letter in letters if letter.islower()]
+    if "C" not in letters or blocks not in ([], ["c"]):
+        return None
+    axes = tuple([i for i, letter in enumerate(letters) if letter in "Cc"])
+    return axes if list(axes) == sorted(axes) and letters[axes[0]] == "C" else None
 
 
 def _scaled_weight(call: Call, scale: Scale, letter: str) -> RelayExpr | None:
     """The layer's weight times the factors along its output (`O`) or input (`I`) axis."""
     weight = call.args[1]
+    ty = tensor_type_of(weight)
     # of narrow weights, whose layer adds up in wide numbers, the product would be rounded
-    if tensor_type_of(weight).dtype != tensor_type_of(scale.values).dtype:
+    if ty.dtype != tensor_type_of(scale.values).dtype:
         return None
     if calls(call, ops.nn.dense):
         axis = 0 if letter == "O" else 1
-        return ops.multiply(weight, scale.vector(2, axis))
-    layout = str(call.attrs["kernel_layout"])
-    if len(layout) != 4 or not layout.isupper():
-        return None
-    shape = tensor_type_of(weight).concrete_shape
-    if call.attrs["groups"] == 1:
-        return ops.multiply(weight, scale.vector(4, layout.index(letter)))
-    if letter == "O" and layout.index("O") == 0:
-        return ops.multiply(weight, scale.vector(4, 0))
+        return ops.multiply(weight, scale.shaped(_only(ty, (axis,)), (axis,)))
+    letters = [part for part, _ in layout_parts(str(call.attrs["kernel_layout"]))]
+    is_plain = all([part.isupper() for part in letters])
+    groups = call.attrs["groups"]
     # depthwise with one filter a channel: input and output channels are the same ones
-    if letter == "I" and layout == "OIHW" and shape[1] == 1 and shape[0] == call.attrs["groups"]:
-        return ops.multiply(weight, scale.vector(4, 0))
-    return None
+    if is_plain and groups > 1:
+        outputs, inputs = [ty.concrete_shape[letters.index(part)] for part in "OI"]
+        length = tensor_type_of(scale.values).concrete_shape
+        if length != (outputs,) or (letter == "I" and (outputs, inputs) != (groups, 1)):
+            return None
+        letter = "O"
+    elif groups > 1:
+        return None
+    axes = tuple([i for i, part in enumerate(letters) if part.upper() == letter])
+    if letters[axes[0]] != letter or len(axes) > 2:
+        return None
+    return ops.multiply(weight, scale.shaped(_only(ty, axes), axes))
+
+
+def _only(ty: TensorType, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple([extent if i in axes else 1 for i, extent in enumerate(ty.concrete_shape)])
 
 
 class _Backward:
@@ -141,25 +168,21 @@ class _Backward:
     def _push_factor(
         self, old: RelayExpr, new: RelayExpr, factor: RelayExpr, ty: TensorType
     ) -> RelayExpr | None:
-        axis = self._layer_axis(new) if is_parameter(factor) else None
-        if axis is None:
-            return None
-        values = channel_values(factor, ty, axis)
-        if values is None:
-            return None
-        return self._push(old, new, Scale(values, axis, len(ty.shape)))
+        axes = self._layer_axes(new) if is_parameter(factor) else None
+        scale = None if axes is None else scale_of(factor, ty, axes)
+        return None if scale is None else self._push(old, new, scale)
 
-    def _layer_axis(self, expr: RelayExpr) -> int | None:
+    def _layer_axes(self, expr: RelayExpr) -> tuple[int, ...] | None:
         while calls(expr, *_PASSING):
             left, right = expr.args[0], expr.args[-1]
             is_left = infer_type_of(left) == infer_type_of(expr)
             expr = left if is_left or len(expr.args) == 1 else right
-        return scale_axis_of(expr)
+        return scale_axes_of(expr)
 
     def _push(self, old: RelayExpr, new: RelayExpr, scale: Scale) -> RelayExpr | None:
         if self.uses.get(id(old), 0) != 1 or not isinstance(new, Call):
             return None
-        if scale_axis_of(new) == scale.axis:
+        if scale_axes_of(new) == scale.axes:
             weight = _scaled_weight(new, scale, "O")
             return None if weight is None else new.replace(args=(new.args[0], weight))
         if not isinstance(old, Call) or len(old.args) != len(new.args):
@@ -169,25 +192,31 @@ class _Backward:
             return None if inner is None else new.replace(args=(inner,))
         if calls(new, ops.add, ops.subtract):
             return self._push_into_sum(old, new, scale)
+        if calls(new, ops.nn.bias_add):
+            axis = new.attrs["axis"] % len(scale.shape)
+            inner = self._push(old.args[0], new.args[0], scale) if scale.axes == (axis,) else None
+            bias = ops.multiply(new.args[1], scale.values)
+            return None if inner is None else new.replace(args=(inner, bias))
         return None
 
     def _push_into_sum(self, old: Call, new: Call, scale: Scale) -> RelayExpr | None:
-        """(a + b) * s is a * s + b * s: one side must take the factor, the other be a vector."""
+        """(a + b) * s is a * s + b * s: both sides take the factor, or one of them is a vector."""
         ty = tensor_type_of(old)
         for i in (0, 1):
-            addend = channel_values(new.args[1 - i], ty, scale.axis)
-            if addend is None:
+            addend = new.args[1 - i]
+            if scale_of(addend, ty, scale.axes) is None:
                 continue
             inner = self._push(old.args[i], new.args[i], scale)
             if inner is None:
                 continue
-            product = ops.multiply(addend, scale.values)
-            vector = _aligned(product, scale.rank, scale.axis)
+            vector = ops.multiply(addend, scale.beside())
             return new.replace(args=(inner, vector) if i == 0 else (vector, inner))
-        return None
+        both = [self._push(a, b, scale) for a, b in zip(old.args, new.args, strict=True)]
+        sides = [side for side in both if side is not None]
+        return new.replace(args=tuple(sides)) if len(sides) == len(both) else None
 
 
-_PASSING = (ops.add, ops.subtract, ops.nn.relu, ops.nn.leaky_relu)
+_PASSING = (ops.add, ops.subtract, ops.nn.bias_add, ops.nn.relu, ops.nn.leaky_relu)
 
 
 @relay_pass("BackwardFoldScaleAxis", opt_level=2)
@@ -219,12 +248,11 @@ class _Forward:
         for i in (0, 1):
             if infer_type_of(call.args[i]) != ty or not is_parameter(call.args[1 - i]):
                 continue
-            for axis in range(1, len(ty.shape)):
-                values = channel_values(call.args[1 - i], ty, axis)
-                if values is None:
-                    continue
+            last = len(ty.shape) - 1
+            for axes in (*[(axis,) for axis in range(1, last + 1)], (1, last)):
+                scale = scale_of(call.args[1 - i], ty, axes)
                 reached: dict[int, Scale] = {}
-                if self._takes(call, Scale(values, axis, len(ty.shape)), reached):
+                if scale is not None and self._takes(call, scale, reached):
                     self.moved.update(reached)
                     return
 
@@ -239,26 +267,27 @@ class _Forward:
     ) -> bool:
         if not isinstance(user, Call) or id(user) in self.moved:
             return False
-        if scale_axis_of(user) is not None:
+        if scale_axes_of(user) is not None:
             return self._layer_takes(user, value, scale)
         if calls(user, ops.nn.relu, ops.nn.leaky_relu):
             return scale.is_positive and self._takes(user, scale, reached)
         if calls(user, ops.nn.max_pool2d):
-            return scale.is_positive and scale.axis == 1 and self._takes(user, scale, reached)
+            axes = _channel_axes(str(user.attrs["layout"]))
+            return scale.is_positive and scale.axes == axes and self._takes(user, scale, reached)
         if calls(user, ops.add, ops.subtract):
             other = user.args[1] if user.args[0] is value else user.args[0]
-            is_vector = channel_values(other, tensor_type_of(value), scale.axis) is not None
+            is_vector = scale_of(other, tensor_type_of(value), scale.axes) is not None
             return is_vector and _has_no_zero(scale) and self._takes(user, scale, reached)
         return False
 
     def _layer_takes(self, layer: Call, value: RelayExpr, scale: Scale) -> bool:
         if layer.args[0] is not value or layer.args[1] is value:
             return False
-        if calls(layer, ops.nn.conv2d):
-            layout = str(layer.attrs["data_layout"])
-            if layout not in ("NCHW", "NHWC") or layout.index("C") != scale.axis:
-                return False
-        elif scale.axis != scale.rank - 1:
+        if calls(layer, ops.nn.dense):
+            axes: tuple[int, ...] | None = (len(scale.shape) - 1,)
+        else:
+            axes = _channel_axes(str(layer.attrs["data_layout"]))
+        if scale.axes != axes:
             return False
         return _scaled_weight(layer, scale, "I") is not None
 
@@ -282,18 +311,13 @@ class _Forward:
         if not calls(old, ops.add, ops.subtract):
             return new
         i = 1 if id(old.args[0]) in self.moved else 0
-        addend = channel_values(new.args[i], tensor_type_of(old), scale.axis)
-        assert addend is not None
-        shrunk = _aligned(ops.divide(addend, scale.values), scale.rank, scale.axis)
+        shrunk = ops.divide(new.args[i], scale.beside())
         return new.replace(args=(new.args[0], shrunk) if i == 1 else (shrunk, new.args[1]))
 
 
 def _has_no_zero(scale: Scale) -> bool:
-    if not isinstance(scale.values, Constant):
-        return False
-    factors = np.abs(scale.values.data.numpy())
     # dividing by a tiny factor would lose the addend's precision
-    return bool((factors > 1e-6).all())
+    return scale.numbers is not None and bool((np.abs(scale.numbers) > 1e-6).all())
 
 
 @relay_pass("ForwardFoldScaleAxis", opt_level=2)
