@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tvm import tir
+from tvm import relay, tir
 from tvm.error import TVMError
 from tvm.ir import (
     FuncType,
@@ -181,3 +181,9 @@ def test_an_entry_that_only_one_map_has_is_the_mismatch() -> None:
     expected = (root.missing_map_entry(), root.map_value("c"))
     assert get_first_structural_mismatch(short, long) == expected
     assert get_first_structural_mismatch(long, short) == expected[::-1]
+
+
+def test_free_variables_of_other_names_have_other_hashes() -> None:
+    a, b = relay.Var("a"), relay.Var("b")
+    assert structural_hash(a) != structural_hash(b)
+    assert structural_hash(a, True) == structural_hash(b, True)

@@ -351,7 +351,8 @@ class _Hasher:
         if self.map_free or len(type(variable).children(variable)):
             return self.number(variable)
         # a free variable is equal to itself alone; its name is a fair hash
-        return self.remember(variable, hash((13, self.types(variable, named=True))))
+        name = self.value(getattr(variable, "name_hint", ""))
+        return self.remember(variable, hash((13, name, self.types(variable, named=True))))
 
     def number(self, variable: Any) -> int:
         if (known := self.known.get(id(variable))) is not None:

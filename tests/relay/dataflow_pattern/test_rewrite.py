@@ -150,3 +150,23 @@ def test_long_programs() -> None:
     assert str(parts).count("fn (") == 3000
     typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, y], parts)))
     assert typed["main"].ret_type == relay.TensorType((4, 4))
+
+
+def test_what_runs_once_is_not_repeated_for_others() -> None:
+    class Wrap(DFPatternCallback):
+        def __init__(self) -> None:
+            super().__init__(rewrite_once=True)
+            self.pattern = is_op("tanh")(wildcard())
+
+        def callback(self, pre: relay.Expr, post: relay.Expr, node_map: Any) -> relay.Expr:
+            return relay.exp(post)
+
+    after = rewrite([Wrap(), AddToSubtract()], relay.tanh(x + y))
+    assert equal(after, relay.exp(relay.tanh(x - y)))
+
+
+def test_labels_name_calls_of_functions() -> None:
+    inner = relay.Function([z], relay.exp(z), None, None, None)
+    pattern = is_op("add")(wildcard()(wildcard()), wildcard())
+    call = pattern.partition(relay.Call(inner, [x]) + y)
+    assert call.op.attrs["PartitionedFromPattern"] == "exp_FunctionCall_add_"

@@ -72,9 +72,11 @@ def rewrite(
     for callback in callbacks:
         if callback.pattern is None:
             raise TVMError(f"{type(callback).__name__} requires a pattern: set self.pattern")
-    for _ in range(_MOST_ROUNDS):
+    for turn in range(_MOST_ROUNDS):
         before, is_settled = expr, True
         for callback in callbacks:
+            if turn and callback.rewrite_once:
+                continue
             after = _rewrite_round(callback, expr, mod)
             is_settled &= callback.rewrite_once or after is expr
             expr = after
@@ -169,8 +171,8 @@ def _label(body: RelayExpr) -> str:
     """The names of the operators in a function, operands first."""
     parts = []
     for node in post_order(body):
-        if isinstance(node, Call) and isinstance(node.op, Op):
-            parts.append(f"{node.op.name}_")
+        if isinstance(node, Call):
+            parts.append(f"{node.op.name}_" if isinstance(node.op, Op) else "FunctionCall_")
         elif isinstance(node, Tuple):
             parts.append("Tuple_")
         elif isinstance(node, TupleGetItem):
