@@ -6,6 +6,7 @@ last; one that a loop mentions and that lives outside of it is in use during the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,6 +107,7 @@ class _Lives(Visitor):
         self.known: dict[int, BufferInfo] = {}  # by identity of the statement
         self.live: dict[Var, _Instance] = {}
         self.loops: list[_Loop] = []
+        self.names: Counter[str] = Counter()
 
     def visit_allocate(self, alloc: Allocate) -> None:
         self._allocation(alloc)
@@ -122,7 +124,7 @@ class _Lives(Visitor):
             return
         info = self.known.get(id(alloc))
         if info is None:
-            name = alloc.buffer_var.name
+            name = self._unique(alloc.buffer_var.name)
             info = self.known[id(alloc)] = BufferInfo(name, count * alloc.dtype.itemsize, pools)
             self.statements[info] = alloc
         instance = self.live[alloc.buffer_var] = _Instance(info)
@@ -131,6 +133,11 @@ class _Lives(Visitor):
         instance.has_ended = True
         if instance.first >= 0:
             self.intervals.setdefault(info, []).append((instance.first, instance.last))
+
+    def _unique(self, name: str) -> str:
+        """The name; with a number behind it from the second allocation that has it."""
+        self.names[name] += 1
+        return name if self.names[name] == 1 else f"{name}{self.names[name]}"
 
     def visit_for(self, loop: For) -> None:
         self._loop(loop)
