@@ -76,6 +76,6 @@ def test_files_that_others_may_write_are_not_read(tmp_path: Path) -> None:
     cache.cache[b"x"] = 1
     cache.dirty = True
     cache.save()
-    (tmp_path / "memoized").chmod(0o777)
+    (tmp_path / "pkl_memoize_py3").chmod(0o777)
     with pytest.warns(UserWarning, match="others than this user"):
         assert Cache("tests.shared", True).cache == {}

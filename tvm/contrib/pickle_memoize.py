@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import pickle
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -44,7 +45,7 @@ class Cache:
     @property
     def path(self) -> Path | None:
         """The file; None if there is no folder that only this user can write to."""
-        folder = user_folder("memoized")
+        folder = user_folder(f"pkl_memoize_py{sys.version_info.major}")
         return None if folder is None else folder / f"{self.key}.pkl"
 
     @property
