@@ -211,7 +211,9 @@ def test_create_executor_evaluates_functions_and_expressions() -> None:
     func = dense_relu()
     executor = relay.create_executor("graph", tvm.IRModule.from_expr(func), params={"w": w})
     np.testing.assert_allclose(executor.evaluate()(x).numpy(), expected, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(executor.evaluate()(x=x).numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        executor.evaluate()(x=x, w=w).numpy(), expected, rtol=1e-5, atol=1e-6
+    )
     v = relay.var("v", shape=(2,))
     found = relay.create_executor("debug").evaluate(v + v, {v: np.ones(2, "float32")})
     np.testing.assert_array_equal(found.numpy(), [2, 2])
@@ -225,6 +227,8 @@ def test_create_executor_checks_arguments() -> None:
         executor.evaluate()(random(2, 8))
     with pytest.raises(ValueError, match="takes 2 arguments"):
         executor.evaluate()(1, 2, 3)
+    with pytest.raises(ValueError, match="by position and by name"):
+        executor.evaluate()(random(2, 8), x=random(2, 8), w=random(5, 8))
     with pytest.raises(RuntimeError, match="graph"):
         relay.create_executor("grahp")
 

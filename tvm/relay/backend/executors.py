@@ -73,13 +73,17 @@ class Executor:
 
 
 def _by_name(call: Callable[..., Any], func: Function) -> Callable[..., Any]:
-    """`call`, taking arguments by position or by parameter name."""
+    """`call`, taking arguments by position or by parameter name.
+
+    Names that the function does not have are passed over: programs give all parameters of a model,
+    of which some have become constants.
+    """
     names = [p.name_hint for p in func.params]
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         rest = names[len(args) :]
-        if unknown := [k for k in kwargs if k not in rest]:
-            raise ValueError(f"the function has the parameters {names}, got also {unknown}")
+        if twice := [n for n in names[: len(args)] if n in kwargs]:
+            raise ValueError(f"the parameters {twice} are given by position and by name")
         if missing := [n for n in rest if n not in kwargs]:
             raise ValueError(f"values are missing for the parameters {missing}")
         if len(args) > len(names):
