@@ -23,7 +23,12 @@ from tvm.contrib import cc, graph_executor
 from tvm.driver.tvmc.composite_target import get_codegen_by_target
 from tvm.relay.backend.contrib.dnnl import DNNLSerializer
 from tvm.relay.op.contrib import get_pattern_table
-from tvm.relay.op.contrib.dnnl import is_valid_subgraph, partition_for_dnnl, rewrite_layer_norm
+from tvm.relay.op.contrib.dnnl import (
+    is_valid_subgraph,
+    partition_for_dnnl,
+    rewrite_dense_bias_gelu_reshape_last,
+    rewrite_layer_norm,
+)
 from tvm.relay.transform import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
 from tvm.relay.traverse import post_order
 
@@ -251,6 +256,24 @@ def test_layer_norm_of_an_importer() -> None:
     check(body, "nn.layer_norm")
 
 
+def test_biases_and_gelus_come_before_reshapes_of_dense_layers() -> None:
+    def values(*shape: int) -> np.ndarray:
+        return np.random.rand(*shape).astype("float32")
+
+    w, bias = relay.const(values(8, 16)), relay.const(values(8))
+    biased = relay.reshape(relay.nn.dense(var("x", 6, 16), w), (2, 3, 8)) + bias
+    scaled = relay.erf(biased * relay.const(0.5**0.5)) * relay.const(0.5) + relay.const(0.5)
+    for body in (biased, biased * scaled):
+        mod = relay.transform.InferType()(tvm.IRModule.from_expr(function(body)))
+        moved = rewrite_dense_bias_gelu_reshape_last(mod)
+        assert moved["main"].body.op.name == "reshape"
+        x = values(6, 16)
+        before, after = (
+            relay.create_executor("graph", each).evaluate()(x).numpy() for each in (mod, moved)
+        )
+        np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+
+
 def test_integers_stay_with_us() -> None:
     x = relay.var("x", shape=(4, 8), dtype="int32")
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.abs(x)))
@@ -259,8 +282,11 @@ def test_integers_stay_with_us() -> None:
 
 def test_light_parts_are_pruned() -> None:
     x = var("x", 4, 8)
-    mod = tvm.IRModule.from_expr(function(relay.exp(x) + x))
+    mod = tvm.IRModule.from_expr(function(relay.exp(relay.cumsum(relay.exp(x) + x, axis=1))))
+    assert names_in(partition_for_dnnl(mod, prune_subgraphs=False))
     assert names_in(partition_for_dnnl(mod)) == []
+    one = tvm.IRModule.from_expr(function(relay.exp(x) + x))
+    assert names_in(partition_for_dnnl(one)) == ["exp", "add"]  # a program as one function
     assert not is_valid_subgraph(mod["main"].body)
     assert is_valid_subgraph(conv())
 

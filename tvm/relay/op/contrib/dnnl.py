@@ -45,6 +45,14 @@ from tvm.relay.traverse import post_order
 from tvm.runtime.ndarray import NDArray
 
 from ..registry import ops
+from .dnnl_rewrite import alter_conv as alter_conv  # classic places
+from .dnnl_rewrite import alter_conv_transpose as alter_conv_transpose
+from .dnnl_rewrite import gelu_pattern
+from .dnnl_rewrite import legalize_group_conv as legalize_group_conv
+from .dnnl_rewrite import legalize_qnn_for_dnnl as legalize_qnn_for_dnnl
+from .dnnl_rewrite import (
+    rewrite_dense_bias_gelu_reshape_last as rewrite_dense_bias_gelu_reshape_last,
+)
 from .register import register_pattern_table
 
 CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
@@ -143,18 +151,8 @@ def _ended(
     if with_eltwise == "swish":
         return is_op("multiply")(value, is_op("sigmoid")(value))
     if with_eltwise == "gelu":
-        return _gelu(value)
+        return gelu_pattern(value)
     return is_op(with_eltwise)(value)
-
-
-def _gelu(value: DFPattern) -> DFPattern:
-    """The forms in which importers write value * 0.5 * (1 + erf(value / sqrt(2)))."""
-    scaled = is_op("divide")(value, is_constant()) | is_op("multiply")(value, is_constant())
-    erf = is_op("add")(is_op("erf")(scaled), is_constant())
-    half_first = is_op("multiply")(is_op("multiply")(value, is_constant()), erf)
-    half_last = is_op("multiply")(is_op("multiply")(value, erf), is_constant())
-    half_inside = is_op("multiply")(value, is_op("multiply")(erf, is_constant()))
-    return half_first | half_last | half_inside
 
 
 def make_conv_pattern(
@@ -336,7 +334,12 @@ def is_valid_subgraph(body: RelayExpr) -> bool:
 
 
 def prune_dnnl_subgraphs(mod: IRModule) -> IRModule:
-    """The module with the functions for oneDNN put back that have no heavy operator."""
+    """The module with the functions for oneDNN put back that have no heavy operator.
+
+    If there is one function beside `main`, it stays: the whole program is for oneDNN then.
+    """
+    if len(mod.functions) <= 2:
+        return mod
     light: list[GlobalVar] = [
         gvar
         for gvar, func in mod.functions.items()
