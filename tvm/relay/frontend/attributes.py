@@ -130,7 +130,8 @@ def get_relay_op(op_name: str) -> Callable[..., Any]:
         found = next((f for f in candidates if callable(f)), None)
     if found is None:
         raise OpNotImplemented(f"Unable to map op_name {op_name} to relay")
-    return found  # type: ignore[no-any-return]
+    build: Callable[..., Any] = found
+    return build
 
 
 def get_name(node: RelayExpr) -> str:
@@ -182,8 +183,9 @@ class ExprTable:
         value = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
         self.const_ctr += 1
         self.params[name] = nd.array(value.astype(dtype))
-        self.exprs[name] = new_var(name, shape=value.shape if shape is None else shape, dtype=dtype)
-        return self.exprs[name]  # type: ignore[return-value]
+        param = new_var(name, shape=value.shape if shape is None else shape, dtype=dtype)
+        self.exprs[name] = param
+        return param
 
     def get_expr(self, name: str) -> RelayExpr:
         """The expression of that name."""

@@ -125,8 +125,8 @@ def reshape_by(have: Dims | None, want: Dims | None) -> list[int] | None:
     """How ``reshape`` gives ``want`` without a value of the run; None if that takes one."""
     if want is None or 0 in want:
         return None
-    copied = [i < len(have or ()) and d is not None and have[i] == d  # type: ignore[index]
-              for i, d in enumerate(want)]  # fmt: skip
+    known = [*(have or ()), *[None] * len(want)]
+    copied = [d is not None and d == k for d, k in zip(want, known, strict=False)]
     spec = [
         d if isinstance(d, int) else 0 if same else -1 for d, same in zip(want, copied, strict=True)
     ]

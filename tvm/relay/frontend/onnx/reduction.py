@@ -78,7 +78,7 @@ def _hardmax(x: RelayExpr, axis: int) -> RelayExpr:
 
 
 @onnx_op("LayerNormalization")
-def _layer_norm(node: OnnxNode) -> RelayExpr:
+def _layer_norm(node: OnnxNode) -> RelayExpr | list[RelayExpr]:
     shape = node.shape(0)
     axis = node.attr("axis", -1) % len(shape)
     epsilon = node.attr("epsilon", 1e-5)
@@ -88,7 +88,7 @@ def _layer_norm(node: OnnxNode) -> RelayExpr:
     deviation = _op.sqrt(variance + scalar_like(epsilon, centred))
     result = weighted(centred / deviation, node[1], node[2] if node.has(2) else None)
     inverse = scalar_like(1.0, centred) / deviation
-    return [result, mean, inverse][: node.output_count]  # type: ignore[return-value]
+    return [result, mean, inverse][: node.output_count]
 
 
 @onnx_op("com.microsoft.SkipLayerNormalization")

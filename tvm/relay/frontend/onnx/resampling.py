@@ -89,8 +89,10 @@ def _open_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int]:
     """Height and width of the result, as numbers if they are known."""
     shape, factors = node.shape(0), _factors(node, node.shape(0))
     known = node.output_dims[0] if node.output_dims else None
-    if factors is None and known is not None and all(isinstance(dim, int) for dim in known[2:]):
-        return list(known[2:])  # type: ignore[arg-type]
+    if factors is None and known is not None:
+        extents = [dim for dim in known[2:] if isinstance(dim, int)]
+        if len(extents) == len(known[2:]):
+            return extents
     if factors is None:
         return _op.strided_slice(_op.cast(node[3], "int64"), [2], [4])
     if all(isinstance(dim, int) for dim in shape[2:]):

@@ -23,10 +23,10 @@ def _with_kernel(attrs: Attrs, known: Sequence[Type | None], sizes: dict[str, Di
     window = [axis for axis in attrs["kernel_layout"] if axis.isupper() and axis not in "OI"]
     sizes = {**sizes, **dict(zip(window, attrs["kernel_size"], strict=True))}
     shape = shape_in_layout(sizes, attrs["kernel_layout"])
-    return [*known[:-1], tensor(shape, _data(known).dtype)]
+    return [*known[:-1], tensor(shape, data_type(known).dtype)]
 
 
-def _data(known: Sequence[Type | None]) -> TensorType:
+def data_type(known: Sequence[Type | None]) -> TensorType:
     """The first argument's type: operators are asked only where it is known."""
     assert isinstance(known[0], TensorType)
     return known[0]
@@ -41,7 +41,7 @@ def of_convolution(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | No
     channels, groups = attrs["channels"], getattr(attrs, "groups", 1)
     if channels is None or attrs["kernel_size"] is None:
         return list(known)
-    inner = _channels_of_data(attrs, _data(known))
+    inner = _channels_of_data(attrs, data_type(known))
     sizes = {"O": channels, "I": apply(lambda c: c // groups, inner)}
     if groups > 1 and attrs["kernel_layout"] == "HWOI":  # the channel multiplier is in I
         sizes = {"O": inner, "I": apply(lambda c: channels // c, inner)}
@@ -51,19 +51,22 @@ def of_convolution(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | No
 def of_transposed_convolution(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     if attrs["channels"] is None or attrs["kernel_size"] is None:
         return list(known)
-    sizes = {"I": _channels_of_data(attrs, _data(known)), "O": attrs["channels"] // attrs["groups"]}
+    sizes = {
+        "I": _channels_of_data(attrs, data_type(known)),
+        "O": attrs["channels"] // attrs["groups"],
+    }
     return _with_kernel(attrs, known, sizes)
 
 
 def of_dense(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
-    data = _data(known)
+    data = data_type(known)
     if attrs["units"] is None:
         return list(known)
     return [data, tensor((attrs["units"], shape_of_type(data)[-1]), data.dtype)]
 
 
 def of_matmul(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
-    data = _data(known)
+    data = data_type(known)
     if attrs["units"] is None:
         return list(known)
     depth = shape_of_type(data)[-2 if attrs["transpose_a"] else -1]

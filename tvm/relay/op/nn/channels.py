@@ -10,13 +10,14 @@ from tvm.ir.type import Type
 
 from ..registry import ops
 from ..types import shape_of_type, tensor
+from .argument_types import data_type
 
 
 def vectors_of_channels(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     """All arguments but the first are vectors along `axis`."""
-    data = known[0]
-    shape = shape_of_type(data)  # type: ignore[arg-type]
-    vector = tensor((shape[attrs["axis"] % len(shape)],), data.dtype)  # type: ignore[union-attr]
+    data = data_type(known)
+    shape = shape_of_type(data)
+    vector = tensor((shape[attrs["axis"] % len(shape)],), data.dtype)
     return [data, *[vector] * (len(known) - 1)]
 
 

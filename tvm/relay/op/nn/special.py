@@ -31,7 +31,7 @@ from ..types import (
     tensor,
     unknown,
 )
-from .argument_types import of_convolution
+from .argument_types import data_type, of_convolution
 from .conv import conv_type
 
 
@@ -151,16 +151,16 @@ def _deformable_compute(
 
 def _deformable_arguments(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
     """The kernel as of other convolutions, and two offsets for each place of the window."""
-    data, offset, kernel = known
+    data, (_, offset, kernel) = data_type(known), known
     kernel = kernel or of_convolution(attrs, known)[2]
     if offset is not None or kernel is None:
         return [data, offset, kernel]
-    out = conv_type("nn.deformable_conv2d", "HW")(attrs, [data, kernel])  # type: ignore[list-item]
+    out = conv_type("nn.deformable_conv2d", "HW")(attrs, [data, kernel])
     extents = axes_extents(shape_of_type(out), attrs["out_layout"] or attrs["data_layout"], "")
     window = axes_extents(shape_of_type(kernel), attrs["kernel_layout"], "")
     extents["C"] = product((2 * attrs["deformable_groups"], window["H"], window["W"]))
     shape = shape_in_layout(extents, attrs["data_layout"])
-    return [data, tensor(shape, data.dtype), kernel]  # type: ignore[union-attr]
+    return [data, tensor(shape, data.dtype), kernel]
 
 
 @operator(
