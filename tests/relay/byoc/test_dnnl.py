@@ -262,8 +262,8 @@ def test_biases_and_gelus_come_before_reshapes_of_dense_layers() -> None:
 
     w, bias = relay.const(values(8, 16)), relay.const(values(8))
     biased = relay.reshape(relay.nn.dense(var("x", 6, 16), w), (2, 3, 8)) + bias
-    scaled = relay.erf(biased * relay.const(0.5**0.5)) * relay.const(0.5) + relay.const(0.5)
-    for body in (biased, biased * scaled):
+    scaled = relay.erf(biased * relay.const(0.5**0.5)) + relay.const(1.0)
+    for body in (biased, biased * relay.const(0.5) * scaled):
         mod = relay.transform.InferType()(tvm.IRModule.from_expr(function(body)))
         moved = rewrite_dense_bias_gelu_reshape_last(mod)
         assert moved["main"].body.op.name == "reshape"
