@@ -10,6 +10,7 @@ from .container import Array, Map
 from .env_func import EnvFunc
 from .expr import BaseExpr, GlobalVar, PrimExpr, RelayExpr
 from .function import BaseFunc, CallingConv
+from .global_info import DummyGlobalInfo, GlobalInfo, VDevice
 from .instrument import PassInstrument
 from .module import IRModule
 from .node import Node
@@ -43,12 +44,12 @@ from .type import (
 from .visitor import Rewriter, Visitor
 
 __all__ = [
-    "AffineType", "Array", "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "Constructor", "DictAttrs", "EnvFunc", "FuncType", "GlobalTypeVar",
-    "GlobalVar", "GlobalVarSupply", "IRModule", "IncompleteType", "Map", "NameSupply", "Node", "Op",
+    "AffineType", "Array", "Attrs", "BaseExpr", "BaseFunc", "CallingConv", "Constructor", "DictAttrs", "DummyGlobalInfo", "EnvFunc", "FuncType", "GlobalTypeVar",
+    "GlobalInfo", "GlobalVar", "GlobalVarSupply", "IRModule", "IncompleteType", "Map", "NameSupply", "Node", "Op",
     "PassContext", "PassInstrument", "PointerType", "PrimExpr", "PrimType", "RelayExpr",
     "RelayRefType", "Rewriter", "SequentialSpan", "SourceMap", "SourceName", "Span", "TensorAffineType", "TensorType",
     "TupleAffineType", "TupleType",
-    "Type", "TypeCall", "TypeConstraint", "TypeData", "TypeKind", "TypeRelation", "TypeVar", "Visitor",
+    "Type", "TypeCall", "TypeConstraint", "TypeData", "TypeKind", "TypeRelation", "TypeVar", "VDevice", "Visitor",
     "assert_structural_equal", "container", "diagnostics", "get_first_structural_mismatch", "instrument", "load_json",
     "make_node", "register_intrin_lowering", "register_op_attr", "save_json", "structural_equal",
     "structural_hash", "transform",

@@ -16,6 +16,7 @@ from tvm.driver.tvmc.result_utils import get_top_results
 from tvm.driver.tvmc.runner import generate_tensor_data, make_inputs_dict
 from tvm.driver.tvmc.shape_parser import parse_shape_string
 from tvm.driver.tvmc.target import parse_target, target_from_cli, tokenize_target
+from tvm.driver.tvmc.tracker import tracker_host_port_from_cli
 from tvm.driver.tvmc.workspace_pools import (
     generate_workspace_pools_args,
     workspace_pools_recombobulate,
@@ -162,6 +163,14 @@ def test_pools_require_targets_and_the_last_option_about_one_decides() -> None:
     found = pools_of("--workspace-pools=sram", *twice, *twice)
     assert found is not None
     assert len(found.pools[0].targets) == 1 and found.pools[0].size_hint_bytes == 8
+
+
+def test_trackers_are_named_by_host_and_port() -> None:
+    assert tracker_host_port_from_cli("10.0.0.1:9099") == ("10.0.0.1", 9099)
+    assert tracker_host_port_from_cli("board") == ("board", 9090)
+    assert tracker_host_port_from_cli(None) == (None, None)
+    with pytest.raises(TVMCException, match="HOST:PORT"):
+        tracker_host_port_from_cli("board:first")
 
 
 def test_lower_passes_are_named_as_in_python() -> None:
