@@ -56,7 +56,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
         "rpc_server rpc_tracker rpc_proxy query_rpc_tracker autotvm_log_editor": _REMOTE,
     },
     "tvm.micro": {
-        "Session project testing build class_factory contrib debugger project_api "
+        "Session project build class_factory contrib debugger project_api "
         "generate_project GeneratedProject TemplateProject autotvm_build_func "
         "AutoTvmModuleLoader": _BOARDS
     },

@@ -118,25 +118,26 @@ def _fixture_of(column: Column) -> Any:
 
 def exclude_targets(*targets: Any) -> Any:
     """Do not run a test on these targets; needs the plugin `tvm.testing.plugin`."""
-    return _mark("exclude_targets", *targets)
+    return pytest_mark("exclude_targets", *targets)
 
 
 def known_failing_targets(*targets: Any) -> Any:
     """Expect a test to fail on these targets; needs the plugin `tvm.testing.plugin`."""
-    return _mark("known_failing_targets", *targets)
+    return pytest_mark("known_failing_targets", *targets)
 
 
 def skip_parameterizations(*skip_params: str, reason: str) -> Any:
     """Do not run the cases of a test with these ids; needs the plugin `tvm.testing.plugin`."""
-    return _mark("skip_parameterizations", *skip_params, reason=reason)
+    return pytest_mark("skip_parameterizations", *skip_params, reason=reason)
 
 
 def xfail_parameterizations(*xfail_params: str, reason: str) -> Any:
     """Expect the cases of a test with these ids to fail; needs the plugin `tvm.testing.plugin`."""
-    return _mark("xfail_parameterizations", *xfail_params, reason=reason)
+    return pytest_mark("xfail_parameterizations", *xfail_params, reason=reason)
 
 
-def _mark(name: str, *args: Any, **kwargs: Any) -> Any:
+def pytest_mark(name: str, *args: Any, **kwargs: Any) -> Any:
+    """A mark of pytest, which only tests have to install."""
     import pytest
 
     return getattr(pytest.mark, name)(*args, **kwargs)
