@@ -238,3 +238,11 @@ def test_deep_expressions_and_long_chains() -> None:
 
 def _plus_one(tensor: te.Tensor, number: int) -> te.Tensor:
     return te.compute(tensor.shape, lambda i: tensor[i] + 1, name=f"C{number}")
+
+
+def test_operations_that_compute_no_elements_have_no_axes() -> None:
+    data = te.placeholder((4,), name="data")
+    k = te.reduce_axis((0, 4), name="k")
+    total = te.compute((1,), lambda i: te.sum(data[i + k], axis=k))
+    assert data.op.axis == () and data.op.reduce_axis == ()
+    assert len(total.op.axis) == 1 and total.op.reduce_axis[0].same_as(k)

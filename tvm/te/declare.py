@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 from tvm.error import TVMError
 from tvm.ir import structural_equal
@@ -39,6 +39,7 @@ from .tag import resolve_tag
 from .tensor import (
     ComputeOp,
     ExternOp,
+    Operation,
     PlaceholderOp,
     ScanOp,
     Tensor,
@@ -84,7 +85,7 @@ def compute(
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
     varargs_names: Sequence[str] | None = None,
-) -> Any:
+) -> Tensor:
     """A tensor whose elements are ``fcompute(*indices)``.
 
     Parameters
@@ -100,7 +101,7 @@ def compute(
 
     Returns
     -------
-    Tensor, or a tuple of them
+    Tensor, or a tuple of them where ``fcompute`` returns one; types speak of the former
     """
     tag = resolve_tag(_as_tag("compute", _as_name("compute", name), tag))
     dims = _as_shape(shape, name)
@@ -127,7 +128,12 @@ def compute(
         if isinstance(value, StringImm):
             raise TVMError(f"compute {name} requires numbers as elements, got {value}")
     op = ComputeOp(name, tag, convert(dict(attrs or {})), axis, body)
-    return op.outputs[0] if len(body) == 1 else op.outputs
+    return _one_or_all(op)
+
+
+def _one_or_all(op: Operation) -> Tensor:
+    # several outputs come as a tuple, for programs that unpack them; nearly all have one
+    return op.outputs[0] if op.num_outputs == 1 else cast("Tensor", op.outputs)
 
 
 def _as_tag(what: str, name: str, tag: Any) -> str:
@@ -151,7 +157,7 @@ def _intrinsic_calls(
     attrs: Mapping[str, Any] | None,
     dims: Sequence[PrimExpr],
     axis: tuple[IterVar, ...],
-) -> Any:
+) -> Tensor:
     """The operation that calls an intrinsic for each point of its first axes."""
     given = len(axis)
     inner = spatial_axes(dims[given:], [f"ax{k}" for k in range(len(dims) - given)])
@@ -159,7 +165,7 @@ def _intrinsic_calls(
         name, tag, convert(dict(attrs or {})), (*axis, *inner), call.reduce_axis, given,
         call.intrin, call.tensors, call.regions, call.scalar_inputs,
     )  # fmt: skip
-    return op.outputs[0] if op.num_outputs == 1 else op.outputs
+    return _one_or_all(op)
 
 
 def _axis_names(

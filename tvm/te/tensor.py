@@ -175,6 +175,16 @@ class Operation(Node, key="Operation"):
     attrs: dict[str, Any] = leaf()
 
     @property
+    def axis(self) -> tuple[IterVar, ...]:
+        """The axes of the outputs; none where they are not computed element by element."""
+        return ()
+
+    @property
+    def reduce_axis(self) -> tuple[IterVar, ...]:
+        """The axes that are summed or otherwise reduced."""
+        return ()
+
+    @property
     def num_outputs(self) -> int:
         """The number of tensors produced."""
         return 1

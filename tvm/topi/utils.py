@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import gcd
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -123,6 +123,10 @@ def is_empty_shape(shape: Iterable[Any]) -> bool:
     return any(isinstance(d, int) and d == 0 for d in dims(shape))
 
 
+@overload
+def ceil_div(a: int, b: int) -> int: ...
+@overload
+def ceil_div(a: Any, b: Any) -> Any: ...
 def ceil_div(a: Any, b: Any) -> Any:
     """The quotient rounded up."""
     return (
@@ -132,6 +136,10 @@ def ceil_div(a: Any, b: Any) -> Any:
     )
 
 
+@overload
+def rounded_up(extent: int, step: int) -> int: ...
+@overload
+def rounded_up(extent: Any, step: Any) -> Any: ...
 def rounded_up(extent: Any, step: Any) -> Any:
     """The smallest multiple of the step that is not below the extent."""
     return ceil_div(extent, step) * step

@@ -10,7 +10,7 @@ is a sum over the iterations that read it; ``IterationSolver`` finds them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tvm.arith import Analyzer
 from tvm.error import OpNotImplemented, TVMError
@@ -315,7 +315,8 @@ def _choice(op: ComputeOp, reduce: Reduce, kind: type) -> PrimExpr:
 
     shape = [iv.dom.extent for iv in op.axis if iv.dom is not None]
     names = [f"ax{k}" for k in range(len(shape))]
-    where, _ = compute(shape, lambda *at: body(*at), f"{op.name}.choice", varargs_names=names)
+    both = compute(shape, lambda *at: body(*at), f"{op.name}.choice", varargs_names=names)
+    where, _ = cast("tuple[Tensor, Tensor]", both)
     chosen: PrimExpr = where(*[iv.var for iv in op.axis])
     return chosen
 

@@ -233,7 +233,7 @@ def _product(extents: Sequence[PrimExpr]) -> PrimExpr:
 
 def transform_loops(stage: StageState, index_map: IndexMap) -> list[IterVar] | None:
     """Let the loops over the axes of the result follow its layout, if they are untouched."""
-    own: dict[IterVar, None] = dict.fromkeys(stage.op.axis)  # type: ignore[attr-defined]
+    own: dict[IterVar, None] = dict.fromkeys(stage.op.axis)
     axes = list(own)
     places = [position for position, iv in enumerate(stage.leaf_iter_vars) if iv in own]
     extents = [None if iv.dom is None else iv.dom.extent for iv in axes]
