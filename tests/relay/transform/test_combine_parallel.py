@@ -130,3 +130,28 @@ def test_widening_joins_known_weights_only() -> None:
     func = relay.Function([x, *ws], relay.Tuple([relay.nn.dense(x, w) for w in ws]))
     assert_unchanged(func, WidenDense())
     assert_joined(func, "nn.dense", CombineParallelDense(to_batch=False))
+
+
+def test_what_follows_batches_is_joined_too() -> None:
+    x, *weights = [
+        relay.var(n, shape=s) for n, s in zip("xuvw", [(3, 4), *[(5, 4)] * 3], strict=True)
+    ]
+    biases = [relay.var(f"b{i}", shape=(5,)) for i in range(3)]
+    rows = [relay.add(relay.nn.dense(x, w), b) for w, b in zip(weights, biases, strict=True)]
+    func = relay.Function([x, *weights, *biases], relay.Tuple([relay.nn.relu(r) for r in rows]))
+    after = assert_joined(func, "nn.batch_matmul", CombineParallelDense())
+    parts = {field.args[0].tuple_value for field in after.body.fields}
+    (split,) = parts
+    assert (split.op.name, split.args[0].op.name) == ("split", "nn.relu")
+
+
+def test_single_elements_are_repeated_for_their_columns() -> None:
+    x, u, v = [relay.var("xuv"[i], shape=s) for i, s in enumerate([(3, 4), (5, 4), (2, 4)])]
+    factors = [relay.var("a", shape=(1,)), relay.var("b", shape=(2,))]
+    rows = [relay.nn.dense(x, w) * f for w, f in zip((u, v), factors, strict=True)]
+    func = relay.Function([x, u, v, *factors], relay.Tuple(rows))
+    after = assert_joined(func, "nn.dense", CombineParallelDense(2, to_batch=False))
+    first, second = after.body.fields
+    assert (first.attrs.begin, first.attrs.end) == ((0, 0), (-1, 5))
+    assert (second.attrs.begin, second.attrs.end) == ((0, 5), (-1, 2))
+    assert first.args[0].op.name == "multiply"

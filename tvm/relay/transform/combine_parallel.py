@@ -19,7 +19,7 @@ from tvm.ir.structural import structural_equal
 from tvm.ir.transform import Pass, PassContext, PassInfo, Sequential
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
-from tvm.relay.expr import Call, Constant, Tuple, Var
+from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import FunctionPass
@@ -36,7 +36,9 @@ class Layer:
     key: Callable[[Call], Hashable]  # what joined calls share besides their input; None: never
     join: Callable[[RelayExpr, Sequence[Call]], RelayExpr]
     axis: Callable[[Call], int]  # of the result, counted from its end, along which they are joined
-    batches: bool = False  # joined as batches of one product: what follows is not joined
+    batches: bool = False  # joined as batches of one product
+    repeats: bool = False  # single elements beside a branch are repeated for each of its columns
+    cut: Callable[[RelayExpr, int, int, int], RelayExpr] = lambda *at: _window(*at)
 
 
 @dataclass
@@ -58,6 +60,7 @@ class Group:
     layer: Layer
     branches: list[Branch]
     joined: RelayExpr | None = None
+    parts: RelayExpr | None = None  # of batches, split
 
 
 def _shape(expr: RelayExpr) -> tuple[int, ...] | None:
@@ -106,7 +109,7 @@ class _Finder:
     def _branches(self, calls: list[Call]) -> list[Branch]:
         axis = self.layer.axis(calls[0])
         branches = [Branch([call], tensor_type_of(call).concrete_shape[axis]) for call in calls]
-        while not self.layer.batches:
+        while True:
             following = [self._next(branch.tail) for branch in branches]
             found = [call for call in following if call is not None]
             if len(found) < len(branches) or not self._are_alike(found, branches, axis):
@@ -142,6 +145,12 @@ class _Finder:
             sizes = [branch.size for branch in branches]
             if not all([_is_parameter(o) for o in others]):
                 return False
+            if self.layer.batches:
+                if not _can_stack(first, others):
+                    return False
+                continue
+            if self.layer.repeats and _are_rows(others, sizes):
+                continue
             own = -1 if first.op is ops.nn.bias_add else axis
             if not _can_join(others, sizes, own):
                 return False
@@ -158,6 +167,13 @@ def _place(call: Call, argument: RelayExpr) -> int:
 def _is_along(bias_add: Call, axis: int) -> bool:
     shape = _shape(bias_add)
     return shape is not None and bias_add.attrs["axis"] % len(shape) == axis % len(shape)
+
+
+def _can_stack(call: Call, others: list[RelayExpr]) -> bool:
+    """Whether operands can become batches of one: they have one type, and no axis moves."""
+    first = infer_type_of(others[0])
+    same = all([infer_type_of(o) == first for o in others])
+    return same and call.attrs is None and _shape(others[0]) not in (None, ())
 
 
 def _can_join(others: list[RelayExpr], sizes: list[int], axis: int) -> bool:
@@ -201,8 +217,13 @@ class _Joiner:
                 others = [call.args[position] for call in calls]
                 if position == place:
                     args.append(joined)
-                elif _shape(others[0]) == ():
+                elif group.layer.batches and _shape(others[0]) != ():
+                    args.append(_stacked(others, len(_shape(heads[0]) or ())))
+                elif all([other is others[0] for other in others]) and _shape(others[0]) == ():
                     args.append(others[0])
+                elif group.layer.repeats and _are_rows(others, [b.size for b in branches]):
+                    pairs = zip(others, branches, strict=True)
+                    args.append(_concat([_repeated(o, branch.size) for o, branch in pairs], 0))
                 else:
                     rank = len(_shape(others[0]) or ())
                     args.append(
@@ -215,17 +236,47 @@ class _Joiner:
         assert group.joined is not None
         position = [b is branch for b in group.branches].index(True)
         if group.layer.batches:
-            part = _slice(group.joined, position, position + 1, 0)
-            return ops.squeeze(part, axis=(0,))
+            if group.parts is None:
+                count = len(group.branches)
+                group.parts = ops.split(group.joined, indices_or_sections=count, axis=0)
+            return ops.squeeze(TupleGetItem(group.parts, position), axis=(0,))
         rank = len(_shape(branch.calls[0]) or ())
         start = sum([b.size for b in group.branches[:position]])
-        return _slice(
-            group.joined, start, start + branch.size, rank + group.layer.axis(branch.calls[0])
-        )
+        axis = rank + group.layer.axis(branch.calls[0])
+        return group.layer.cut(group.joined, start, branch.size, axis)
 
 
-def _slice(expr: RelayExpr, start: int, stop: int, axis: int) -> RelayExpr:
-    return ops.strided_slice(expr, begin=(start,), end=(stop,), strides=(1,), axes=(axis,))
+def _stacked(exprs: Sequence[RelayExpr], rank: int) -> RelayExpr:
+    """Operands that broadcast to `rank` axes as batches."""
+    missing = rank - len(_shape(exprs[0]) or ())
+    wide = [ops.expand_dims(e, axis=0, num_newaxis=missing) if missing else e for e in exprs]
+    return ops.stack(Tuple(wide), axis=0)
+
+
+def _are_rows(exprs: Sequence[RelayExpr], sizes: Sequence[int]) -> bool:
+    """Whether each is a vector along the columns of its branch, or a single element."""
+    return all([_shape(e) in ((), (1,), (size,)) for e, size in zip(exprs, sizes, strict=True)])
+
+
+def _repeated(expr: RelayExpr, count: int) -> RelayExpr:
+    """A vector of `count` columns; a single element is repeated."""
+    if _shape(expr) == (count,):
+        return expr
+    vector = expr if _shape(expr) else ops.expand_dims(expr, axis=-1, num_newaxis=1)
+    return ops.repeat(vector, repeats=count, axis=0)
+
+
+def _window(expr: RelayExpr, start: int, size: int, axis: int) -> RelayExpr:
+    return ops.strided_slice(expr, begin=(start,), end=(start + size,), strides=(1,), axes=(axis,))
+
+
+def _sized_window(expr: RelayExpr, start: int, size: int, axis: int) -> RelayExpr:
+    """The slice as the classic passes write it, by the sizes along the axes up to its own."""
+    before = (0,) * axis
+    return ops.strided_slice(
+        expr, begin=(*before, start), end=(*[-1] * axis, size), strides=(1,) * (axis + 1),
+        slice_mode="size",
+    )  # fmt: skip
 
 
 def _combine(name: str, layer: Layer, min_num_branches: int, opt_level: int = 4) -> Pass:
@@ -318,11 +369,15 @@ def _join_batch_matmul(data: RelayExpr, calls: Sequence[Call]) -> Call:
     )
 
 
-_FLAT_DENSE = Layer(ops.nn.dense, _dense_key, _join_dense, lambda _: -1)
+_FLAT_DENSE = Layer(
+    ops.nn.dense, _dense_key, _join_dense, lambda _: -1, repeats=True, cut=_sized_window
+)
 _CONSTANT_DENSE = Layer(ops.nn.dense, _constant_dense_key, _join_dense, lambda _: -1)
 _BATCHED_DENSE = Layer(ops.nn.dense, _dense_batch_key, _join_as_batches, lambda _: -1, batches=True)
-_CONV2D = Layer(ops.nn.conv2d, _conv2d_key, _join_conv2d, _conv2d_axis)
-_BATCH_MATMUL = Layer(ops.nn.batch_matmul, _batch_matmul_key, _join_batch_matmul, lambda _: -1)
+_CONV2D = Layer(ops.nn.conv2d, _conv2d_key, _join_conv2d, _conv2d_axis, cut=_sized_window)
+_BATCH_MATMUL = Layer(
+    ops.nn.batch_matmul, _batch_matmul_key, _join_batch_matmul, lambda _: -1, cut=_sized_window
+)
 
 
 def CombineParallelDense(min_num_branches: int = 3, to_batch: bool = True) -> Pass:
