@@ -16,7 +16,7 @@ REPEAT = 15
 
 
 def peak_flops(threads: int) -> float:
-    """Operations a second of fused multiply-adds whose operands are in registers or the first cache."""
+    """Operations a second of fused multiply-adds whose operands are in registers or L1."""
     info = cpu_info(tvm.target.Target(TARGET))
     lanes, vectors, tasks = info.fp32_lanes, (info.vector_registers - 3) // 3, 200 * threads
     x, y = te.placeholder((STEPS, 2), name="x"), te.placeholder((vectors * lanes,), name="y")

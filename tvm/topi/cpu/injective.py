@@ -29,7 +29,7 @@ from .common import (
     vectorize_inner,
 )
 
-# elements of a cache line, and of what does not stay in the first cache anyway
+# elements of a cache line, and of what does not stay in L1 anyway
 TILE_ROWS = 16
 LEAST_TRANSPOSED = 4096
 

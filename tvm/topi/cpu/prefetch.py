@@ -27,7 +27,7 @@ MOST_LINES = 12
 
 
 def is_streamed(weights: te.Tensor, info: CpuInfo) -> bool:
-    """Whether weights, as they come, do not stay in the second cache."""
+    """Whether weights, as they come, do not stay in L2."""
     shape = dims(weights.shape)
     if not (isinstance(weights.op, te.PlaceholderOp) and is_static(weights)):
         return False

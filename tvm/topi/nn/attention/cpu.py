@@ -70,7 +70,7 @@ def choose_attention(
 
 
 def _block_tiles(tiles: int, tile_bytes: int, info: CpuInfo) -> int:
-    """Tiles of a block whose scores and exponentials stay in the second-level cache."""
+    """Tiles of a block whose scores and exponentials stay in L2."""
     most = min(max(info.l2 // 4 // (2 * tile_bytes), 1), 8)
     return max([count for count in divisors(tiles) if count <= most])
 

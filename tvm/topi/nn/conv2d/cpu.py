@@ -291,7 +291,7 @@ def row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
 def column_bands(anchor: te.tensor.Operation, tiles: int, info: CpuInfo) -> int:
     """Into how many bands of columns the threads share a single row; 0 if they share the channels.
 
-    A row too long for the second cache would come anew for each panel of weights.
+    A row too long for L2 would come anew for each panel of weights.
     """
     data, weights = anchor.input_tensors
     batch = dims(data.shape)[0]

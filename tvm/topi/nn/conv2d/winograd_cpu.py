@@ -1,4 +1,4 @@
-"""Winograd's convolution on processors: blocks of tiles whose transforms stay in the second cache.
+"""Winograd's convolution on processors: blocks of tiles whose transforms stay in L2.
 
 for block in parallel(blocks of tiles):
     for ic: V[eps, nu, ic, tiles] = B' d B
@@ -61,7 +61,7 @@ class WinogradConfig:
     channel_blocks: int  # blocks of output channels held in registers
     rows: int  # tiles held in registers
     columns: int
-    block_rows: int  # those groups of tiles whose transforms stay in the second cache
+    block_rows: int  # those groups of tiles whose transforms stay in L2
     block_columns: int
     is_split_by_tiles: bool  # threads take blocks of tiles, else blocks of output channels
 
@@ -168,7 +168,7 @@ def _with_blocks(
     by_tiles: bool,
     info: CpuInfo,
 ) -> tuple[float, WinogradConfig]:
-    """The blocks that fit the second cache, and all cycles with uneven shares and traffic."""
+    """The blocks that fit L2, and all cycles with uneven shares and traffic."""
     group, rows, columns = registers
     down, across = ceil_div(shape.grid[0], rows), ceil_div(shape.grid[1], columns)
     held = shape.product_bytes(group) + shape.data_bytes * by_tiles
@@ -219,7 +219,7 @@ def _block_of(down: int, across: int, room: int) -> tuple[int, int]:
 def _moved_bytes(
     shape: WinogradShape, group: int, places: int, tiles: int, by_tiles: bool, info: CpuInfo
 ) -> int:
-    """Bytes that pass between the second cache and what is behind it."""
+    """Bytes that pass between L2 and what is behind it."""
     groups = shape.chunks[1] // group
     if by_tiles:
         return shape.weight_bytes * (places if shape.weight_bytes > info.l2 // 2 else 1)

@@ -1,6 +1,6 @@
 """Winograd's convolution to a height or a width that only the run knows, on processors: the tiles are one axis.
 
-for block in parallel(blocks of tiles):          # as many blocks as the second cache asks for
+for block in parallel(blocks of tiles):          # as many blocks as L2 asks for
     for ic: V[eps, nu, ic, tiles] = B' d B
     for oc pair:
         M[eps, nu, oc pair, tiles] = products    # of groups of tiles in registers, as for known extents
@@ -45,7 +45,7 @@ class OpenTiles:
     """How tiles of an open number are grouped."""
 
     config: WinogradConfig
-    most: int  # groups of tiles whose transforms stay in the second cache
+    most: int  # groups of tiles whose transforms stay in L2
     cores: int
 
     def blocks(self, count: Any) -> Any:

@@ -67,7 +67,7 @@ def choose_matmul(
 ) -> MatmulConfig | None:
     """The tile with the fewest loads for each multiplication; None without vectors of columns.
 
-    With `inner`, a panel of that many rows should stay in the second-level cache.
+    With `inner`, a panel of that many rows should stay in L2.
     """
     choices = matmul_choices(rows, columns, dtype, info, inner)
     return None if choices is None else choices.best()

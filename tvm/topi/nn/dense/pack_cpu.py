@@ -1,6 +1,6 @@
 """Large matrix products on processors whose operands are packed while the program runs.
 
-for block in parallel(...):                      # rows of A that stay in the second-level cache
+for block in parallel(...):                      # rows of A that stay in L2
     for depth in ...:                            # a stretch of k
         A' = the block, a tile's rows together
         for panel of B':                         # columns of B that stay near

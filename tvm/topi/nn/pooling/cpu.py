@@ -122,7 +122,7 @@ def _schedule_rows(
 
 
 def _has_many_planes(source: te.Tensor, pool: te.Tensor, spatial: int) -> bool:
-    """Whether there are enough planes for all cores, each of which stays in the second cache."""
+    """Whether there are enough planes for all cores, each of which stays in L2."""
     info, rank = processor(), len(pool.shape)
     planes, plane = dims(pool.shape)[: rank - spatial - 1], dims(source.shape)[rank - spatial - 1 :]
     if not all(isinstance(extent, int) for extent in (*planes, *plane)):
