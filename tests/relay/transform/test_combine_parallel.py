@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 import tvm
 from tvm import relay
@@ -145,9 +146,10 @@ def test_what_follows_batches_is_joined_too() -> None:
     assert (split.op.name, split.args[0].op.name) == ("split", "nn.relu")
 
 
-def test_single_elements_are_repeated_for_their_columns() -> None:
+@pytest.mark.parametrize("shapes", [((1,), (2,)), ((), ()), ((3, 1), (3, 1)), ((3, 5), (3, 1))])
+def test_single_elements_are_repeated_for_their_columns(shapes: list[tuple[int, ...]]) -> None:
     x, u, v = [relay.var("xuv"[i], shape=s) for i, s in enumerate([(3, 4), (5, 4), (2, 4)])]
-    factors = [relay.var("a", shape=(1,)), relay.var("b", shape=(2,))]
+    factors = [relay.var("ab"[i], shape=shape) for i, shape in enumerate(shapes)]
     rows = [relay.nn.dense(x, w) * f for w, f in zip((u, v), factors, strict=True)]
     func = relay.Function([x, u, v, *factors], relay.Tuple(rows))
     after = assert_joined(func, "nn.dense", CombineParallelDense(2, to_batch=False))

@@ -223,7 +223,8 @@ class _Joiner:
                     args.append(others[0])
                 elif group.layer.repeats and _are_rows(others, [b.size for b in branches]):
                     pairs = zip(others, branches, strict=True)
-                    args.append(_concat([_repeated(o, branch.size) for o, branch in pairs], 0))
+                    last = max(len(_shape(others[0]) or ()) - 1, 0)
+                    args.append(_concat([_repeated(o, b.size) for o, b in pairs], last))
                 else:
                     rank = len(_shape(others[0]) or ())
                     args.append(
@@ -254,16 +255,20 @@ def _stacked(exprs: Sequence[RelayExpr], rank: int) -> RelayExpr:
 
 
 def _are_rows(exprs: Sequence[RelayExpr], sizes: Sequence[int]) -> bool:
-    """Whether each is a vector along the columns of its branch, or a single element."""
-    return all([_shape(e) in ((), (1,), (size,)) for e, size in zip(exprs, sizes, strict=True)])
+    """Whether each has along its last axis the columns of its branch, or a single element."""
+    shapes = [_shape(e) for e in exprs]
+    rows = [shape or (1,) for shape in shapes if shape is not None]
+    alike = len(rows) == len(exprs) and len({row[:-1] for row in rows}) == 1
+    return alike and all([row[-1] in (1, n) for row, n in zip(rows, sizes, strict=True)])
 
 
 def _repeated(expr: RelayExpr, count: int) -> RelayExpr:
-    """A vector of `count` columns; a single element is repeated."""
-    if _shape(expr) == (count,):
+    """An operand of `count` columns; a single element is repeated."""
+    shape = _shape(expr)
+    if shape and shape[-1] == count:
         return expr
-    vector = expr if _shape(expr) else ops.expand_dims(expr, axis=-1, num_newaxis=1)
-    return ops.repeat(vector, repeats=count, axis=0)
+    rows = expr if shape else ops.expand_dims(expr, axis=-1, num_newaxis=1)
+    return ops.repeat(rows, repeats=count, axis=len(shape or (1,)) - 1)
 
 
 def _window(expr: RelayExpr, start: int, size: int, axis: int) -> RelayExpr:
