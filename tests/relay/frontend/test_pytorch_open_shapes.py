@@ -110,3 +110,23 @@ def test_graphs_for_some_sizes_alone_are_refused() -> None:
 
     with pytest.raises(OpNotImplemented, match="in simpler operators if"):
         traced_for_sizes(trace)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((1, 5, 4), (3, 2, 4)), ((3, 5, 1), (3, 2, 4)), ((3, 5, 4), (1, 2, 1))]
+)
+@torch.no_grad()
+def test_open_sizes_that_turn_out_to_be_one_are_broadcast(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
+) -> None:
+    model = Model(lambda x, index: torch.take_along_dim(x, index, 1))
+    x, index = torch.randn(shapes[0]), torch.randint(0, 5, shapes[1])
+    open_sizes = [
+        ("x", ((relay.Any(), 5, relay.Any()), "float32")),
+        ("i", ((relay.Any(), 2, relay.Any()), "int64")),
+    ]
+    mod, params = relay.frontend.from_pytorch(torch.jit.trace(model, (x, index)), open_sizes)
+    found = relay.create_executor("vm", mod=mod, target="llvm").evaluate()(
+        x.numpy(), index.numpy(), **params
+    )
+    np.testing.assert_array_equal(found.numpy(), model(x, index).numpy())

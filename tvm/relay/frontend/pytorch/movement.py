@@ -20,6 +20,7 @@ from .open_shapes import (
     are_same,
     as_sizes,
     broadcast,
+    common_size,
     cut,
     first_of,
     has_open,
@@ -254,9 +255,7 @@ def _take_along_dim(x: RelayExpr, index: RelayExpr, dim: int | None = None) -> R
         return _op.take(_op.reshape(x, (-1,)), _op.reshape(index, (-1,)), 0)
     axis = dim % len(infer_shape(x))
     data, places = sizes_of(x), sizes_of(index)
-    together = [
-        b if isinstance(a, int) and a == 1 else a for a, b in zip(data, places, strict=True)
-    ]
+    together = [common_size(a, b) for a, b in zip(data, places, strict=True)]
     data = [*together[:axis], data[axis], *together[axis + 1 :]]
     places = [*together[:axis], places[axis], *together[axis + 1 :]]
     return _op.gather(broadcast(x, data), axis, broadcast(index, places))

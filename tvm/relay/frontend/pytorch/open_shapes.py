@@ -238,6 +238,14 @@ def broadcast(x: RelayExpr, sizes: Sequence[Any]) -> RelayExpr:
     return with_known(_op.broadcast_to(x, stacked(sizes)), sizes)
 
 
+def common_size(a: Any, b: Any) -> Any:
+    """What two sizes of an axis broadcast to: an open one may turn out to be 1."""
+    for size, other in ((a, b), (b, a)):
+        if isinstance(size, int):
+            return size if size != 1 else other
+    return _op.where(_op.equal(_expr(a), constant(1, "int64")), _expr(b), _expr(a))
+
+
 def filled(value: RelayExpr, sizes: Sequence[Any], dtype: str) -> RelayExpr:
     """A tensor of one number."""
     return with_known(_op.full(value, stacked(sizes), dtype), sizes)
