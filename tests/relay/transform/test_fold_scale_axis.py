@@ -189,3 +189,11 @@ def test_a_bias_takes_the_factor() -> None:
     func = relay.Function([x, w, b], relay.nn.bias_add(relay.nn.dense(x, w), b) * factors)
     after = run(func, BackwardFoldScaleAxis()).body
     assert [after.op.name, after.args[1].op.name] == ["nn.bias_add", "multiply"]
+
+
+def test_factors_of_vectors_stay() -> None:
+    x = relay.var("x", shape=(8,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x) * relay.const(2.0)))
+    mod = relay.transform.InferType()(mod)
+    folded = relay.transform.ForwardFoldScaleAxis()(mod)
+    tvm.ir.assert_structural_equal(folded, mod)

@@ -249,7 +249,9 @@ class _Forward:
             if infer_type_of(call.args[i]) != ty or not is_parameter(call.args[1 - i]):
                 continue
             last = len(ty.shape) - 1
-            for axes in (*[(axis,) for axis in range(1, last + 1)], (1, last)):
+            # channels in blocks have two axes
+            blocked = [(1, last)] if last > 1 else []
+            for axes in (*[(axis,) for axis in range(1, last + 1)], *blocked):
                 scale = scale_of(call.args[1 - i], ty, axes)
                 reached: dict[int, Scale] = {}
                 if scale is not None and self._takes(call, scale, reached):
