@@ -18,8 +18,12 @@ from tvm import relay, transform
 from tvm.contrib.graph_executor import GraphModule
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
-from tvm.relay.backend import Executor, Runtime
-from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule
+from tvm.relay.backend.executor import Executor
+from tvm.relay.backend.executor_factory import (
+    AOTExecutorFactoryModule,
+    GraphExecutorFactoryModule,
+)
+from tvm.relay.backend.runtime import Runtime
 from tvm.relay.function import Function, output_names
 from tvm.relay.ty import flat_types
 from tvm.runtime import cpu
@@ -44,7 +48,7 @@ class AOTCompiledTestModel(NamedTuple):
     """A model and what it was compiled to."""
 
     model: AOTTestModel
-    executor_factory: AOTExecutorFactoryModule
+    executor_factory: GraphExecutorFactoryModule | AOTExecutorFactoryModule
 
 
 class AOTDataLinkage(NamedTuple):
