@@ -34,6 +34,11 @@ class Pass:
         self.info = info
         PASSES.setdefault(info.name, self)
 
+    @property
+    def pass_info(self) -> PassInfo:
+        """The same as ``info``, by the name of the node's field."""
+        return self.info
+
     @deep
     def __call__(self, mod: IRModule) -> IRModule:
         """Run the pass under the current context; instruments see it."""

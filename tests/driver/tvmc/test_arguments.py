@@ -177,5 +177,6 @@ def test_lower_passes_are_named_as_in_python() -> None:
     found = parse_configs(["tir.add_lower_pass=1,tir.transform.UnrollLoop"] * 2)
     assert [phase for phase, _ in found["tir.add_lower_pass"]] == [1, 1]
     assert [each.info.name for _, each in found["tir.add_lower_pass"]] == ["tir.UnrollLoop"] * 2
+    assert all(each.pass_info is each.info for _, each in found["tir.add_lower_pass"])
     with pytest.raises(ModuleNotFoundError):
         parse_configs(["tir.add_lower_pass=1,no.such.module.function"])
