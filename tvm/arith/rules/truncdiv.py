@@ -43,6 +43,22 @@ TRUNCDIV_NO_OVERFLOW = rules(
     rule(truncdiv(x, x), 1, when=nonzero(x)),
     rule(truncdiv(0, x), 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
     rule(truncdiv(x * c0, c1), x * fold(c0 // c1), when=(c1 != 0) & (c0 % c1 == 0)),
+    # sums of multiples leave no remainder, of whatever sign they are
+    rule(
+        truncdiv(x * c0 + c2, c1),
+        x * fold(c0 // c1) + fold(c2 // c1),
+        when=(c1 != 0) & (c0 % c1 == 0) & (c2 % c1 == 0),
+    ),
+    rule(
+        truncdiv(x * c0 + y * c2, c1),
+        in_order(x * fold(c0 // c1) + y * fold(c2 // c1)),
+        when=(c1 != 0) & (c0 % c1 == 0) & (c2 % c1 == 0),
+    ),
+    rule(
+        truncdiv(x * c0 - y * c2, c1),
+        x * fold(c0 // c1) - y * fold(c2 // c1),
+        when=(c1 != 0) & (c0 % c1 == 0) & (c2 % c1 == 0),
+    ),
     rule(truncdiv(x * c0, c1), truncdiv(x, fold(c1 // c0)), when=(c0 != 0) & (c1 % c0 == 0)),
     rule(truncdiv(truncdiv(x, c0), c1), truncdiv(x, fold(c0 * c1)), when=(c0 > 0) & (c1 > 0)),
     rule(
@@ -134,6 +150,13 @@ TRUNCMOD_NO_OVERFLOW = rules(
     rule(truncmod(x, x), 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
     rule(truncmod(0, x), 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
     rule(truncmod(x * c0, c1), 0, when=(c1 != 0) & (c0 % c1 == 0)),
+    rule(truncmod(x, c1), 0, when=(c1 > 0) & (modulus(x) % c1 == 0) & (residue(x) % c1 == 0)),
+    # digits of a remainder are digits of the number
+    rule(
+        truncmod(truncdiv(truncmod(x, c0), c1), c2),
+        truncdiv(truncmod(x, fold(c1 * c2)), c1),
+        when=(c0 > 0) & (c1 > 0) & (c2 > 0) & (c0 % (c1 * c2) == 0),
+    ),
     rule(
         truncmod(x * c0, c1),
         truncmod(x, fold(c1 // c0)) * c0,
