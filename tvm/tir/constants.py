@@ -267,7 +267,8 @@ def register_scalable_lanes(
 def as_lanes(value: Any) -> int:
     """The lanes of a vector: a number, or for ``vscale()`` times a number :class:`ScalableLanes`."""
     if isinstance(value, PrimExpr) and type(value) is not IntImm:
-        return int(_SCALABLE[0](value))
+        lanes: int = _SCALABLE[0](value)  # int() of it would lose that it is scalable
+        return lanes
     return value if type(value) is ScalableLanes else int(value)
 
 
