@@ -1,5 +1,6 @@
 """Every option of an llvm target acts on the code."""
 
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 
 import tvm
 from tvm import te
+from tvm.codegen.llvm.machine import Machine
 from tvm.error import TVMError
 from tvm.target import Target
+from tvm.target.cpu import cpu_info
 
 SIZE = 64
 
@@ -112,3 +115,13 @@ def test_source_does_not_change_when_code_is_generated(tmp_path: Path) -> None:
     module.get_source("asm")
     module.export_library(str(tmp_path / "code.so"))
     assert module.get_source("ll") == before
+
+
+def test_modules_of_llvm_may_be_cyclic_garbage() -> None:
+    machine = Machine(Target("llvm"), cpu_info(Target("llvm")), 3)
+    for _ in range(50):
+        module = machine.parse("define i32 @f(i32 %x) {\n  ret i32 %x\n}\n")
+        holder: list[object] = [module._context, module]
+        holder.append(holder)
+        del module, holder
+        assert gc.collect() > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -52,6 +53,7 @@ class Machine:
             module = self._llvm.parse_assembly(text, context)
         except RuntimeError as error:
             raise _refused_text(str(error), text) from None
+        _outlive(module, context)
         for item in imports:
             other = _import(self._llvm, item, context)
             try:
@@ -82,11 +84,13 @@ class Machine:
 
     def object_code(self, module: Any) -> bytes:
         """The object file of an optimised module."""
-        return bytes(self._machine.emit_object(module.clone()))  # code generation changes it
+        with module.clone() as copy:  # code generation changes it
+            return bytes(self._machine.emit_object(copy))
 
     def assembly(self, module: Any) -> str:
         """The assembly text of an optimised module."""
-        return str(self._machine.emit_assembly(module.clone()))
+        with module.clone() as copy:
+            return str(self._machine.emit_assembly(copy))
 
 
 # LLVM registers some kilobytes with each pass builder that are never freed
@@ -118,6 +122,16 @@ def _dispose(passes: Any) -> None:
         return
     llvm.newpassmanagers.NewPassManager._dispose(passes)
     passes.detach()
+
+
+def _outlive(module: Any, context: Any) -> None:
+    """Let a context go after its module, which the garbage collector would do in any order."""
+    # whom the finalizer holds is no garbage yet when the module is found to be some
+    weakref.finalize(module, _let_go, context).atexit = False
+
+
+def _let_go(context: Any) -> None:
+    """What is to be done with a context whose module goes: nothing but forgetting it."""
 
 
 def _refused_text(error: str, text: str) -> TVMError:
