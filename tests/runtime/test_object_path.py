@@ -49,8 +49,8 @@ def test_prefixes() -> None:
     assert path.get_prefix(2).is_prefix_of(path)
     assert not path.is_prefix_of(path.get_prefix(2))
     assert not ObjectPath.root().attr("b").is_prefix_of(path)
-    for length in (0, 4):
-        with pytest.raises(IndexError, match="Prefix length must be"):
+    for length, message in ((0, "Prefix length must be"), (4, "prefix longer than the path")):
+        with pytest.raises(IndexError, match=message):
             path.get_prefix(length)
 
 
