@@ -104,14 +104,13 @@ def test_values_are_searched_in_a_part_of_a_buffer(right: bool) -> None:
 
 
 def test_random_blocks_are_a_sparse_matrix() -> None:
-    blocks, columns, begins = random_bsr_matrix(32, 48, 4, 8, 0.3, "float32")
+    matrix = random_bsr_matrix(32, 48, 4, 8, 0.3, "float32")
+    blocks, columns, begins = matrix.data, matrix.indices, matrix.indptr
     assert blocks.shape == (len(columns), 4, 8)
     assert begins[0] == 0 and begins[-1] == len(columns) and (np.diff(begins) >= 0).all()
     assert abs(len(columns) * 32 - 0.3 * 32 * 48) <= 32
-    dense = np.zeros((32, 48), "float32")
-    for row in range(8):
-        for k in range(begins[row], begins[row + 1]):
-            dense[4 * row : 4 * row + 4, 8 * columns[k] : 8 * columns[k] + 8] = blocks[k]
+    dense = np.array(matrix.todense())
+    assert dense.shape == (32, 48) and np.count_nonzero(dense) == blocks.size
     data = RNG.uniform(size=(3, 48)).astype("float32")
     arrays = [data, blocks, columns, begins]
     tensors = [te.placeholder(a.shape, str(a.dtype), f"p{i}") for i, a in enumerate(arrays)]

@@ -51,7 +51,8 @@ SIGNS = {"nchw": _ints(0, 2, (4, 32, 3, 3), "uint32"), "nhwc": _ints(0, 2, (3, 3
 WORDS = [_ints(0, 2, (3, 64), "uint32"), _ints(0, 2, (8, 64), "uint32")]
 NARROW = _ints(0, 9, (1, 16, 6, 6), "uint8"), _ints(-9, 9, (32, 16, 3, 3), "int8")
 WIDE = [a.astype("int32") for a in NARROW]
-BLOCKS = random_bsr_matrix(16, 8, 4, 1, 0.4, "float32")
+MATRIX = random_bsr_matrix(16, 8, 4, 1, 0.4, "float32")
+BLOCKS = (MATRIX.data, MATRIX.indices, MATRIX.indptr)
 CONDITION = _ints(0, 2, (4, 5), "int32")
 REGIONS = _pairs(0, 12)
 

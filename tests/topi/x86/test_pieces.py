@@ -86,11 +86,9 @@ def test_products_by_the_module_of_a_library() -> None:
 
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
 def test_windows_with_a_sparse_weight(layout: str) -> None:
-    blocks, columns, begins = random_bsr_matrix(8, 36, 4, 1, 0.4, "float32")
-    matrix = np.zeros((8, 36), "float32")
-    for row in range(2):
-        for n in range(begins[row], begins[row + 1]):
-            matrix[4 * row : 4 * row + 4, columns[n]] = blocks[n, :, 0]
+    sparse = random_bsr_matrix(8, 36, 4, 1, 0.4, "float32")
+    blocks, columns, begins = sparse.data, sparse.indices, sparse.indptr
+    matrix = sparse.toarray()
     image = RNG.uniform(size=(1, 4, 6, 5)).astype("float32")
     channels_last = layout == "NHWC"
     kernel = matrix.reshape(8, 3, 3, 4).transpose(0, 3, 1, 2) if channels_last else matrix.reshape(8, 4, 3, 3)  # fmt: skip
