@@ -48,7 +48,7 @@ class Op(RelayExpr):
     num_inputs: int | None = ignored(default=None)
     arguments: list[AttrFieldInfo] = ignored(default_factory=list)
     description: str | None = ignored(default=None)
-    support_level: int | None = ignored(default=None)
+    support_level: int = ignored(default=10)
     infer_type: Callable[..., Any] | None = ignored(default=None)
     compute: Callable[..., Any] | None = ignored(default=None)
     schedules: dict[str, Callable[..., Any]] | None = ignored(default=None)  # by target key

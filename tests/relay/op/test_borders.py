@@ -10,6 +10,7 @@ import pytest
 
 import tvm
 from tvm import relay
+from tvm.relay.analysis import infer_type_of
 
 Array = np.ndarray
 
@@ -143,7 +144,16 @@ def test_functions_of_real_numbers_refuse_integers(build: Callable[..., Any]) ->
     x = relay.var("x", shape=(2, 3), dtype="int32")
     body = build(x, 1e-5, [1]) if build is relay.nn.l2_normalize else build(x)
     with pytest.raises(tvm.error.TypeCheckError, match="requires floating-point numbers for data"):
-        relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+        relay.build(relay.Function([x], body), "llvm")
+
+
+def test_kernels_of_bits_refuse_real_numbers() -> None:
+    x, one = relay.var("x", shape=(2, 3)), relay.const(1.0)
+    calls = {"bitwise_not": relay.bitwise_not(x), "left_shift": relay.left_shift(x, one)}
+    for name, body in {**calls, "bitwise_and": relay.bitwise_and(one, one)}.items():
+        assert str(infer_type_of(body).dtype) == "float32"
+        with pytest.raises(tvm.error.TypeCheckError, match=f"{name} requires integers, got float"):
+            relay.build(relay.Function(relay.analysis.free_vars(body), body), "llvm")
 
 
 PRODUCTS: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...]]] = {

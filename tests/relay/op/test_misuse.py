@@ -37,8 +37,6 @@ MISUSES: list[tuple[Callable[[], object], str]] = [
     (lambda: relay.concatenate(3, axis=0), "requires a sequence of tensors for data, got 3"),
     (lambda: relay.einsum(3, "ij"), "einsum requires a sequence of tensors for data, got 3"),
     (lambda: relay.cumsum(X, axis="x"), "cumsum requires an integer for axis"),
-    (lambda: relay.bitwise_and(FLOATS, FLOATS), "bitwise_and requires integers, got float32"),
-    (lambda: relay.bitwise_not(FLOATS), "bitwise_not requires integers, got float32"),
     (lambda: relay.random.threefry_key(-1), r"requires an integer in \[0, 2\*\*256\) for seed"),
     (
         lambda: relay.nn.layer_norm(relay.cast(X, "float16"), *[relay.var("w", shape=(6,))] * 2),

@@ -56,7 +56,6 @@ def binary(
     fold: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     gradient: _BinaryGradient | None = None,
     dtype: str | None = None,
-    infer_type: TypeRelation | None = None,
     **facets: Any,
 ) -> BinaryFunction:
     """One row; `gradient(a, b, y, g)` gives the gradients before they are summed to the shapes."""
@@ -70,13 +69,13 @@ def binary(
     )
     return operator(
         name,
-        infer_type=infer_type or broadcast_type(name, dtype),
+        infer_type=broadcast_type(name, dtype),
         fuse=OpPattern.BROADCAST,
         compute=lambda attrs, inputs, out_type: [function(inputs[0], inputs[1])],
         fold=_broadcast_fold(fold) if fold else None,
         gradient=_collapsed(gradient) if gradient else None,
         infer_layout=layout_broadcast,
-        **facets,
+        **{"support_level": 4, **facets},
     )(row)
 
 
@@ -88,16 +87,20 @@ def integer_binary(
     gradient: _BinaryGradient | None = None,
 ) -> BinaryFunction:
     """One row of integers only."""
-    relation = integers_only(broadcast_type(name), name)
-    return binary(name, summary, function, fold, gradient, infer_type=relation)
+    return binary(name, summary, integers_only(function, name), fold, gradient)
 
 
 def _broadcast_fold(
     function: Callable[[np.ndarray, np.ndarray], np.ndarray],
-) -> Callable[[Attrs, Sequence[np.ndarray], Type], list[np.ndarray]]:
-    def fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: TensorType) -> list[np.ndarray]:
-        with np.errstate(all="ignore"):
-            result = np.asarray(function(arrays[0], arrays[1]))
+) -> Callable[[Attrs, Sequence[np.ndarray], Type], list[np.ndarray] | None]:
+    def fold(
+        attrs: Attrs, arrays: Sequence[np.ndarray], out_type: TensorType
+    ) -> list[np.ndarray] | None:
+        try:
+            with np.errstate(all="ignore"):
+                result = np.asarray(function(arrays[0], arrays[1]))
+        except TypeError:  # no such function of floating-point numbers: compiling says so
+            return None
         wanted = np.dtype(bool) if out_type.dtype == "bool" else arrays[0].dtype
         return [result.astype(wanted, copy=False)]
 
@@ -131,27 +134,33 @@ def _select(condition: RelayExpr, grad: RelayExpr) -> RelayExpr:
 
 
 # fmt: off
-add = binary("add", "Sum", topi.add, np.add, lambda a, b, y, g: (g, g))
+add = binary("add", "Sum", topi.add, np.add, lambda a, b, y, g: (g, g), support_level=1)
 subtract = binary(
     "subtract", "Difference", topi.subtract, np.subtract, lambda a, b, y, g: (g, ops.negative(g)),
+    support_level=1,
 )
 multiply = binary(
     "multiply", "Product", topi.multiply, np.multiply, lambda a, b, y, g: (g * b, g * a),
+    support_level=1,
 )
 divide = binary(
     "divide", "Quotient (truncated towards zero for integers)", topi.divide, divide_towards_zero,
     lambda a, b, y, g: (g / b, ops.negative(g * y / b)),
+    support_level=1,
 )
 floor_divide = binary(
     "floor_divide", "Quotient rounded towards minus infinity", topi.floor_divide, np.floor_divide,
     _flat,
+    support_level=1,
 )
 trunc_divide = binary(
     "trunc_divide", "Quotient rounded towards zero", topi.trunc_divide, _truncated_divide, _flat,
+    support_level=1,
 )
 floor_mod = binary(
     "floor_mod", "Remainder with the divisor's sign", topi.floor_mod, np.mod,
     lambda a, b, y, g: (g, ops.negative(g * ops.floor_divide(a, b))),
+    support_level=1,
 )
 # fmt: on
 
@@ -165,8 +174,12 @@ def _trunc_mod_gradient(
 # fmt: off
 trunc_mod = binary(
     "trunc_mod", "Remainder with the dividend's sign", topi.trunc_mod, np.fmod, _trunc_mod_gradient,
+    support_level=1,
 )
-mod = binary("mod", "Remainder with the dividend's sign", topi.mod, np.fmod, _trunc_mod_gradient)
+mod = binary(
+    "mod", "Remainder with the dividend's sign", topi.mod, np.fmod, _trunc_mod_gradient,
+    support_level=1,
+)
 power = binary(
     "power", "Power", topi.power, np.power, lambda a, b, y, g: (g * b * y / a, g * y * ops.log(a)),
     precision=Precision.KEEP_FLOAT32,

@@ -105,6 +105,7 @@ def define_op(
     infer_layout: InferLayout[OwnAttrs] | None = None,
     argument_types: ArgumentTypes[OwnAttrs] | None = None,
     description: str = "",
+    support_level: int = 10,
 ) -> Op:
     """Declare an operator; every facet it lacks is visible as None in its record.
 
@@ -134,6 +135,7 @@ def define_op(
         infer_layout=infer_layout,
         argument_types=argument_types,
         description=description,
+        support_level=support_level,
     )
     if shape_func is not None:
         reads = [int(i in shape_reads) for i in range(len(inputs))]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias
 
-from tvm import tir
+from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.error import TVMError, TypeCheckError
 from tvm.ir import structural_equal
@@ -267,19 +267,16 @@ def same_as_input(who: str) -> TypeRelation:
     return relation
 
 
-def same_floating(who: str) -> TypeRelation:
-    """As `same_as_input`, of functions that integers have no values for."""
-    return lambda attrs, arg_types: expect_floating(arg_types[0], who)
+def integers_only(function: Callable[..., te.Tensor], who: str) -> Callable[..., te.Tensor]:
+    """A compute of tensors of integers or booleans.
 
+    The call has a type for floating-point numbers, too, as analyses of programs that are not run rely on.
+    """
 
-def integers_only(relation: TypeRelation, who: str) -> TypeRelation:
-    """The type relation, of arguments that are integers or booleans."""
-
-    def checked(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-        for ty in arg_types:
-            dtype = expect_tensor(ty, who).dtype
-            expect(not dtype.is_float, f"{who} requires integers, got {dtype}")
-        return relation(attrs, arg_types)
+    def checked(*inputs: te.Tensor) -> te.Tensor:
+        for tensor in inputs:
+            expect(not tensor.dtype.is_float, f"{who} requires integers, got {tensor.dtype}")
+        return function(*inputs)
 
     return checked
 

@@ -21,11 +21,11 @@ from .operator import Expr, OperatorFunction, operator
 from .registry import Gradient, OpPattern, Precision, ops
 from .types import (
     TypeRelation,
+    expect_floating,
     expect_tensor,
     integers_only,
     keep_shape,
     same_as_input,
-    same_floating,
     shape_of_type,
     tensor,
 )
@@ -58,25 +58,48 @@ def unary(
         fold=_elementwise_fold(fold) if fold else None,
         gradient=_unary_gradient(gradient) if gradient else None,
         infer_layout=layout_any,
-        **facets,
+        **{"support_level": 3, **facets},
     )(row)
 
 
 def real_function(
-    name: str, summary: str, function: Scalar, *args: Any, **facets: Any
+    name: str,
+    summary: str,
+    function: Scalar,
+    fold: Fold | None = None,
+    *args: Any,
+    **facets: Any,
 ) -> UnaryFunction:
-    """One row of the table that takes floating-point numbers only, and loses accuracy in fewer bits."""
-    facets = {"precision": Precision.KEEP_FLOAT32, **facets}
+    """One row of the table whose kernels take floating-point numbers only, and lose accuracy in fewer bits.
+
+    Integers have a type all the same, as analyses of programs that are not run rely on.
+    """
+
+    def of_floating(x: te.Tensor) -> te.Tensor:
+        expect_floating(TensorType(x.shape, x.dtype), name)
+        return function(x)
+
+    def folded(x: np.ndarray) -> np.ndarray:
+        if np.issubdtype(x.dtype, np.integer):
+            raise TypeError(f"{name} of integers")
+        return fold(x)
+
+    facets = {"precision": Precision.KEEP_FLOAT32, "support_level": 1, **facets}
     summary = f"{summary}, element by element."
-    return unary(name, summary, function, *args, infer_type=same_floating(name), **facets)
+    return unary(name, summary, of_floating, folded if fold else None, *args, **facets)
 
 
 def _elementwise_fold(
     function: Callable[[np.ndarray], np.ndarray],
-) -> Callable[[Attrs, Sequence[np.ndarray], Type], list[np.ndarray]]:
-    def fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: TensorType) -> list[np.ndarray]:
+) -> Callable[[Attrs, Sequence[np.ndarray], Type], list[np.ndarray] | None]:
+    def fold(
+        attrs: Attrs, arrays: Sequence[np.ndarray], out_type: TensorType
+    ) -> list[np.ndarray] | None:
         wanted = np.dtype(bool) if out_type.dtype == "bool" else arrays[0].dtype
-        return [np.asarray(function(arrays[0])).astype(wanted, copy=False)]
+        try:
+            return [np.asarray(function(arrays[0])).astype(wanted, copy=False)]
+        except TypeError:  # no such function of these numbers: compiling says so
+            return None
 
     return fold
 
@@ -182,10 +205,11 @@ negative = unary(
 )
 logical_not = unary(
     "logical_not", "Logical negation, element by element.", topi.logical_not, np.logical_not, _flat,
+    support_level=4,
 )
 bitwise_not = unary(
-    "bitwise_not", "Bitwise negation, element by element.", topi.bitwise_not, np.bitwise_not, _flat,
-    infer_type=integers_only(same_as_input("bitwise_not"), "bitwise_not"),
+    "bitwise_not", "Bitwise negation, element by element.",
+    integers_only(topi.bitwise_not, "bitwise_not"), np.bitwise_not, _flat, support_level=4,
 )
 copy = unary("copy", "A copy of a tensor.", topi.identity, np.copy, lambda x, y, g: g)
 zeros_like = unary(
@@ -232,6 +256,7 @@ def _clip_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "clip",
+    support_level=3,
     infer_type=same_as_input("clip"),
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.clip(inputs[0], attrs.a_min, attrs.a_max)],
@@ -259,6 +284,7 @@ def _cast_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "cast",
+    support_level=3,
     infer_type=_cast_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.cast(inputs[0], attrs.dtype)],
@@ -289,6 +315,7 @@ def _fold_reinterpret(
 @operator(
     "reinterpret",
     cast,
+    support_level=3,
     infer_type=_cast_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.reinterpret(inputs[0], attrs.dtype)],
@@ -314,6 +341,7 @@ def _cast_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "cast_like",
+    support_level=3,
     infer_type=_cast_like_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.cast(inputs[0], inputs[1].dtype)],
