@@ -59,6 +59,7 @@ def _strided_set_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "strided_set",
+    support_level=4,
     infer_type=_strided_set_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.strided_set(*inputs)],
@@ -101,6 +102,7 @@ def _sparse_to_dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "sparse_to_dense",
+    support_level=3,
     infer_type=_sparse_to_dense_type,
     compute=lambda attrs, inputs, out_type: [
         topi.sparse_to_dense(inputs[0], attrs.output_shape, *inputs[1:])
@@ -205,6 +207,7 @@ def _unravel_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "unravel_index",
+    support_level=3,
     infer_type=_unravel_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.unravel_index(*inputs)],
@@ -279,6 +282,7 @@ def _einsum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "einsum",
+    support_level=1,
     infer_type=_einsum_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=lambda attrs, inputs, out_type: [topi.einsum(attrs.equation, *inputs)],

@@ -57,6 +57,7 @@ def _sort_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "sort",
+    support_level=6,
     infer_type=same_as_input("sort"),
     compute=lambda attrs, inputs, out_type: [topi.sort(inputs[0], attrs.axis, attrs.is_ascend)],
     fold=lambda attrs, arrays, out_type: [
@@ -88,6 +89,7 @@ def _argsort_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "argsort",
+    support_level=6,
     infer_type=_argsort_type,
     compute=lambda attrs, inputs, out_type: [
         topi.argsort(inputs[0], None, attrs.axis, attrs.is_ascend, attrs.dtype)
@@ -172,6 +174,7 @@ def _topk_layout(
 
 @operator(
     "topk",
+    support_level=6,
     results=lambda attrs: 2 if attrs.ret_type == "both" else None,
     infer_type=_topk_type,
     infer_layout=_topk_layout,
@@ -232,6 +235,7 @@ def _searchsorted_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 @operator(
     "searchsorted",
     "SearchSortedAttrs",
+    support_level=4,
     infer_type=_searchsorted_type,
     compute=lambda attrs, inputs, out_type: [
         topi.searchsorted(inputs[0], inputs[1], attrs.right, attrs.dtype)

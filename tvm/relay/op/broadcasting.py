@@ -51,6 +51,7 @@ _BROADCAST: dict[str, Any] = {
 @operator(
     "broadcast_to",
     InitOpAttrs,
+    support_level=4,
     infer_type=_broadcast_to_type,
     gradient=lambda call, grad: [ops.collapse_sum_like(grad, call.args[0])],
     **_BROADCAST,

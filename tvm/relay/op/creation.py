@@ -30,6 +30,7 @@ def _filled_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
 @operator(
     "full",
     InitOpAttrs,
+    support_level=3,
     infer_type=_filled_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [
@@ -70,7 +71,7 @@ def _filled_with(value: int) -> dict[str, Any]:
     }
 
 
-@operator("zeros", InitOpAttrs, **_filled_with(0))
+@operator("zeros", InitOpAttrs, support_level=3, **_filled_with(0))
 def zeros(shape: Ints, dtype: str) -> RelayExpr | None:
     """A tensor of zeros.
 
@@ -84,7 +85,7 @@ def zeros(shape: Ints, dtype: str) -> RelayExpr | None:
     return ops.dyn.zeros(shape, dtype=str(dtype)) if is_run_time(shape) else None
 
 
-@operator("ones", InitOpAttrs, **_filled_with(1))
+@operator("ones", InitOpAttrs, support_level=3, **_filled_with(1))
 def ones(shape: Ints, dtype: str) -> RelayExpr | None:
     """A tensor of ones; parameters as in `zeros`."""
     return ops.dyn.ones(shape, dtype=str(dtype)) if is_run_time(shape) else None
@@ -97,6 +98,7 @@ def _full_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "full_like",
+    support_level=3,
     infer_type=_full_like_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.full_like(inputs[0], inputs[1]())],
@@ -187,6 +189,7 @@ Bound = Annotated[Any, Operand()]
 @operator(
     "arange",
     ArangeAttrs,
+    support_level=3,
     shape_func=_arange_shape,
     shape_reads=(0, 1, 2),
     infer_type=_arange_type,

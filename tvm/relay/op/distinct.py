@@ -80,6 +80,7 @@ def _fold_unique(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> li
 
 @operator(
     "unique",
+    support_level=3,
     results=lambda attrs: 5 if attrs.return_counts else 4,
     infer_type=_unique_type,
     compute=lambda attrs, inputs, out_type: topi.unique(

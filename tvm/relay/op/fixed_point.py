@@ -24,6 +24,7 @@ def _fixed_point_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "fixed_point_multiply",
+    support_level=3,
     infer_type=_fixed_point_type,
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [

@@ -107,6 +107,7 @@ def _index_in_range(indices: RelayExpr, extent: int, mode: str) -> RelayExpr:
 
 @operator(
     "take",
+    support_level=3,
     fields=("batch_dims", "axis", "mode"),
     infer_type=_take_type,
     fuse=OpPattern.INJECTIVE,
@@ -171,6 +172,7 @@ def _gather_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "gather",
+    support_level=3,
     defaults={"axis": 0},
     infer_type=_gather_type,
     fuse=OpPattern.INJECTIVE,
@@ -233,6 +235,7 @@ def _gather_nd_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "gather_nd",
     "GatherNDAttrs",
+    support_level=3,
     infer_type=_gather_nd_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
@@ -277,6 +280,7 @@ def _where_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "where",
+    support_level=4,
     infer_type=_where_type,
     infer_layout=layout_broadcast,
     fuse=OpPattern.BROADCAST,

@@ -76,6 +76,7 @@ def _concatenate_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "concatenate",
+    support_level=1,
     defaults={"axis": 0},
     infer_type=_concatenate_type,
     fuse=OpPattern.INJECTIVE,
@@ -126,6 +127,7 @@ def _stack_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "stack",
+    support_level=3,
     defaults={"axis": 0},
     infer_type=_stack_type,
     fuse=OpPattern.INJECTIVE,
@@ -200,6 +202,7 @@ def _part_count(attrs: Any) -> int:
 
 @operator(
     "split",
+    support_level=3,
     results=_part_count,
     infer_type=_split_type,
     fuse=OpPattern.INJECTIVE,
@@ -246,6 +249,7 @@ def _repeat_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "repeat",
+    support_level=3,
     defaults={"axis": 0},
     infer_type=_repeat_type,
     fuse=OpPattern.BROADCAST,
@@ -292,6 +296,7 @@ def _tile_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "tile",
+    support_level=3,
     infer_type=_tile_type,
     fuse=OpPattern.BROADCAST,
     compute=lambda attrs, inputs, out_type: [topi.tile(inputs[0], attrs.reps)],
@@ -338,6 +343,7 @@ def _meshgrid_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "meshgrid",
+    support_level=3,
     infer_type=_meshgrid_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: topi.meshgrid(inputs, attrs.indexing),

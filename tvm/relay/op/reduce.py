@@ -148,6 +148,7 @@ def reduction(
     return operator(
         name,
         "ReduceAttrs" if name == "sum" else sum,
+        support_level=4,
         infer_type=reduce_type(name, dtype),
         compute=compute,
         fold=fold_axes,
@@ -280,6 +281,7 @@ def _arg_reduction(
     return operator(
         name,
         "ArgReduceAttrs" if name == "argmax" else argmax,
+        support_level=4,
         fields=("select_last_index", "axis", "keepdims", "exclude"),
         infer_type=_position_type(name),
         infer_layout=layout_reduced(reduced_axes, gives_positions=True),
@@ -350,6 +352,7 @@ def _variance_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "variance",
+    support_level=4,
     fields=("unbiased", "axis", "keepdims", "exclude"),
     inputs=("data", "mean"),
     infer_type=_variance_type,

@@ -71,6 +71,7 @@ def _cumsum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "cumsum",
     "ScanopAttrs",
+    support_level=3,
     gradient=_cumsum_gradient,
     **_scan("cumsum", topi.cumsum, np.cumsum, 0),
 )
@@ -116,6 +117,7 @@ def _cumprod_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "cumprod",
     cumsum,
+    support_level=3,
     gradient=_cumprod_gradient,
     **_scan("cumprod", topi.cumprod, np.cumprod, 1),
 )

@@ -75,6 +75,7 @@ def _check_added(call: Call, name: str) -> None:
 
 @operator(
     "scatter_elements",
+    support_level=3,
     infer_type=_scatter_elements_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
@@ -144,6 +145,7 @@ def _scatter_nd_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "scatter_nd",
     "ScatterNDAttrs",
+    support_level=3,
     infer_type=_scatter_nd_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [topi.scatter_nd(*inputs, attrs.mode)],

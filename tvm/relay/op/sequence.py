@@ -81,6 +81,7 @@ def _reverse_sequence_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "reverse_sequence",
+    support_level=3,
     infer_type=_reverse_sequence_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [

@@ -168,7 +168,9 @@ def _reshape_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(infer_reshape(shape_of_type(data), attrs.newshape, attrs.allowzero), data.dtype)
 
 
-@operator("reshape", infer_type=_reshape_type, gradient=_reshaped_back, **_RESHAPING)
+@operator(
+    "reshape", infer_type=_reshape_type, gradient=_reshaped_back, support_level=3, **_RESHAPING
+)
 def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> RelayExpr | None:
     """The same elements in another shape.
 
@@ -207,7 +209,13 @@ def _range(begin: int, end: int | None, rank: int) -> tuple[int, int]:
     return start, stop
 
 
-@operator("reshape_like", infer_type=_reshape_like_type, gradient=_reshaped_back_from, **_RESHAPING)
+@operator(
+    "reshape_like",
+    infer_type=_reshape_like_type,
+    gradient=_reshaped_back_from,
+    support_level=3,
+    **_RESHAPING,
+)
 def reshape_like(
     data: Expr,
     shape_like: Expr,
@@ -255,7 +263,13 @@ def _batch_flatten_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     return tensor((shape[0], product(shape[1:])), data.dtype)
 
 
-@operator("nn.batch_flatten", infer_type=_batch_flatten_type, gradient=_reshaped_back, **_RESHAPING)
+@operator(
+    "nn.batch_flatten",
+    infer_type=_batch_flatten_type,
+    gradient=_reshaped_back,
+    support_level=1,
+    **_RESHAPING,
+)
 def batch_flatten(data: Expr) -> RelayExpr:
     """Merge all axes but the first.
 
@@ -287,6 +301,7 @@ def _transpose_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "transpose",
+    support_level=3,
     infer_type=_transpose_type,
     infer_layout=layout_transposed,
     fuse=OpPattern.INJECTIVE,
@@ -326,6 +341,7 @@ def _expand_dims_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "expand_dims",
+    support_level=1,
     infer_type=_expand_dims_type,
     fuse=OpPattern.BROADCAST,
     compute=lambda attrs, inputs, out_type: [
@@ -376,6 +392,7 @@ def _squeeze_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "squeeze",
+    support_level=3,
     infer_type=_squeeze_type,
     gradient=_reshaped_back,
     infer_layout=layout_squeezed(_squeezed_axes),
@@ -418,6 +435,7 @@ def _layout_transform_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "layout_transform",
+    support_level=5,
     infer_type=_layout_transform_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
@@ -448,6 +466,7 @@ def _reverse_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "reverse",
+    support_level=3,
     infer_type=_reverse_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.flip(inputs[0], attrs.axis)],

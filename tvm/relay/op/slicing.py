@@ -134,6 +134,7 @@ def _steps(strides: object) -> tuple[int, ...]:
 
 @operator(
     "strided_slice",
+    support_level=4,
     fields=("begin", "end", "strides", "slice_mode", "axes"),
     infer_type=_strided_slice_type,
     fuse=OpPattern.INJECTIVE,

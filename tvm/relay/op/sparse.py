@@ -58,6 +58,7 @@ def _fold_fill(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> li
 
 @operator(
     "sparse_fill_empty_rows",
+    support_level=3,
     results=3,
     infer_type=_fill_type,
     fuse=OpPattern.OPAQUE,
@@ -125,6 +126,7 @@ def _fold_reshape(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) ->
 
 @operator(
     "sparse_reshape",
+    support_level=3,
     results=2,
     infer_type=_reshape_type,
     fuse=OpPattern.OPAQUE,

@@ -100,6 +100,7 @@ def _composed_affine_grid(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
 
 @operator(
     "image.affine_grid",
+    support_level=5,
     infer_type=_affine_grid_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [topi.image.affine_grid(inputs[0], attrs.target_shape)],
@@ -124,6 +125,7 @@ def affine_grid(data: Expr, target_shape: Ints) -> RelayExpr:
 
 @operator(
     "image.grid_sample",
+    support_level=5,
     infer_type=_grid_sample_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
@@ -162,6 +164,7 @@ def grid_sample(
 
 @operator(
     "image.dilation2d",
+    support_level=5,
     infer_type=_dilation2d_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=lambda attrs, inputs, out_type: [

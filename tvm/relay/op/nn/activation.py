@@ -43,6 +43,7 @@ relu = unary(
     topi.nn.relu,
     lambda x: np.maximum(x, 0),
     lambda x, y, g: ops.where(ops.greater(x, ops.zeros_like(x)), g, ops.zeros_like(g)),
+    support_level=1,
 )
 
 
@@ -54,6 +55,7 @@ def _leaky_relu_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "nn.leaky_relu",
+    support_level=3,
     infer_type=same_as_input("nn.leaky_relu"),
     fuse=OpPattern.ELEMWISE,
     compute=lambda attrs, inputs, out_type: [topi.nn.leaky_relu(inputs[0], attrs.alpha)],
@@ -99,6 +101,7 @@ def _prelu_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "nn.prelu",
     "PReluAttrs",
+    support_level=3,
     infer_type=_prelu_type,
     infer_layout=layout_along_axis(),
     fuse=OpPattern.BROADCAST,
@@ -140,6 +143,7 @@ def _bias_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> li
 
 @operator(
     "nn.bias_add",
+    support_level=1,
     infer_type=_bias_add_type,
     infer_layout=layout_along_axis(),
     fuse=OpPattern.BROADCAST,
@@ -196,6 +200,7 @@ _SOFTMAX: dict[str, Any] = {
 
 @operator(
     "nn.softmax",
+    support_level=1,
     compute=lambda attrs, inputs, out_type: [topi.nn.softmax(inputs[0], attrs.axis)],
     schedules=_SCHEDULES,
     fold=_numpy_softmax,
@@ -217,6 +222,7 @@ def softmax(data: Expr, axis: int = -1) -> RelayExpr:
 @operator(
     "nn.fast_softmax",
     softmax,
+    support_level=1,
     compute=lambda attrs, inputs, out_type: [topi.nn.fast_softmax(inputs[0], attrs.axis)],
     schedules={
         **_SCHEDULES,
@@ -241,6 +247,7 @@ def fast_softmax(data: Expr, axis: int = -1) -> RelayExpr:
 @operator(
     "nn.log_softmax",
     softmax,
+    support_level=1,
     compute=lambda attrs, inputs, out_type: [topi.nn.log_softmax(inputs[0], attrs.axis)],
     schedules=_SCHEDULES,
     gradient=_log_softmax_gradient,
@@ -263,6 +270,7 @@ def _inference_dropout(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
 @operator(
     "nn.dropout",
     "DropoutAttrs",
+    support_level=1,
     results=2,
     infer_type=_dropout_type,
     fuse=OpPattern.OPAQUE,
@@ -365,6 +373,7 @@ def _pad_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "nn.pad",
+    support_level=2,
     infer_type=_pad_type,
     fuse=OpPattern.INJECTIVE,
     compute=_pad_compute,
@@ -404,6 +413,7 @@ def _filled_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "nn.mirror_pad",
+    support_level=2,
     fields=("mode", "pad_width"),
     infer_type=_filled_type,
     fuse=OpPattern.INJECTIVE,

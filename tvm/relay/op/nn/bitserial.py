@@ -111,6 +111,7 @@ def _conv_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> li
 @operator(
     "nn.bitserial_conv2d",
     "BinaryConv2DAttrs",
+    support_level=2,
     infer_type=_conv_type,
     argument_types=of_convolution,
     fuse=OpPattern.OPAQUE,
@@ -163,6 +164,7 @@ def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 @operator(
     "nn.bitserial_dense",
     "BinaryDenseAttrs",
+    support_level=2,
     infer_type=_dense_type,
     argument_types=of_dense,
     fuse=OpPattern.OPAQUE,

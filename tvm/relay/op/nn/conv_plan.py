@@ -16,11 +16,13 @@ from tvm.tir.stmt_functor import free_vars, substitute
 
 from ..attributes import padding_pairs
 from ..optimize_for import is_for_size
-from ..registry import ops
 from ..shaping import layout_transform
 from ..types import Dim, is_known, shape_of_type, simplified
-
-WINOGRAD_WEIGHT_LAYOUT = "HWOI"
+from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
+from .winograd import (
+    contrib_conv2d_winograd_weight_transform,
+    contrib_conv2d_winograd_without_weight_transform,
+)
 
 
 def recorded_plan(
@@ -88,12 +90,12 @@ def by_winograd(call: Call, tile: int, group: int, blocks: tuple[int, int]) -> R
     data_layout, out_layout = f"NCHW{inner}c", f"NCHW{outer}c"
     kernel_layout = f"OHWI{inner}i{group}o"
     data = layout_transform(call.args[0], "NCHW", data_layout)
-    weight = ops.nn.contrib_conv2d_winograd_weight_transform(call.args[1], tile_size=tile)
+    weight = contrib_conv2d_winograd_weight_transform(call.args[1], tile)
     weight = layout_transform(weight, WINOGRAD_WEIGHT_LAYOUT, kernel_layout)
-    out = ops.nn.contrib_conv2d_winograd_without_weight_transform(
+    out = contrib_conv2d_winograd_without_weight_transform(
         data,
         weight,
-        tile_size=tile,
+        tile,
         padding=attrs.padding,
         channels=attrs.channels,
         kernel_size=attrs.kernel_size,

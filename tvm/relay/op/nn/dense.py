@@ -194,6 +194,7 @@ def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) ->
 
 @operator(
     "nn.dense",
+    support_level=1,
     infer_type=_dense_type,
     argument_types=of_dense,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -222,6 +223,7 @@ def dense(
 
 @operator(
     "nn.matmul",
+    support_level=1,
     infer_type=_matmul_type,
     argument_types=of_matmul,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -275,6 +277,7 @@ def _has_groups(attrs: Any) -> bool:
 @operator(
     "nn.contrib_dense_pack",
     "DensePackAttrs",
+    support_level=1,
     infer_type=_dense_pack_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=lambda attrs, inputs, out_type: [

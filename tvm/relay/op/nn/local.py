@@ -64,6 +64,7 @@ def _composed_lrn(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
 @operator(
     "nn.lrn",
     "LRNAttrs",
+    support_level=2,
     infer_type=_lrn_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [

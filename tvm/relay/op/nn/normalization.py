@@ -84,6 +84,7 @@ def _inference_batch_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayE
 
 @operator(
     "nn.batch_norm",
+    support_level=1,
     infer_type=_batch_norm_type,
     infer_layout=layout_along_axis(outputs=3),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -198,6 +199,7 @@ def _layer_norm_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "nn.layer_norm",
+    support_level=1,
     infer_type=_layer_norm_type,
     infer_layout=layout_along_axis(),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -250,6 +252,7 @@ def _composed_instance_norm(call: Call, arg_types: Sequence[TensorType]) -> Rela
 
 @operator(
     "nn.instance_norm",
+    support_level=1,
     infer_type=_instance_norm_type,
     infer_layout=layout_along_axis(),
     argument_types=vectors_of_channels,
@@ -299,6 +302,7 @@ def _composed_group_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayEx
 
 @operator(
     "nn.group_norm",
+    support_level=1,
     defaults={"num_groups": 0},
     infer_type=_group_norm_type,
     argument_types=vectors_of_channels,
@@ -331,6 +335,7 @@ def _composed_l2_normalize(call: Call, arg_types: Sequence[TensorType]) -> Relay
 
 @operator(
     "nn.l2_normalize",
+    support_level=2,
     infer_type=lambda attrs, arg_types: expect_floating(arg_types[0], "nn.l2_normalize"),
     infer_layout=layout_along_axes,
     simplify=_composed_l2_normalize,

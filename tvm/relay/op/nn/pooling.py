@@ -20,12 +20,15 @@ from ..operator import (
     OptionalInts,
     OptionalStr,
     P,
+    Padding1,
     Padding2,
+    Padding3,
     R,
+    Spatial1,
     Spatial2,
+    Spatial3,
     operator,
 )
-from ..parameters import more_parameters, same_parameters
 from ..plain_results import of_plain_result
 from ..registry import OpPattern, ops
 from ..schedules import default_schedules
@@ -121,6 +124,7 @@ def _pool(
 
     return operator(
         name,
+        support_level=2,
         fields=("pool_size", *(["count_include_pad"] if kind == "avg" else []), *_FIELDS),
         defaults={"pool_size": Parameter.empty},  # texts always tell it
         infer_type=pool_type(name, _SPATIAL[rank]),
@@ -148,6 +152,7 @@ def _sized_pool(
     return operator(
         name,
         attrs,
+        support_level=2,
         infer_type=_sized_type(name, spatial),
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,
@@ -196,8 +201,17 @@ def max_pool2d(
     "avg",
     gradient=lambda call, grad: [Call(ops.nn.avg_pool2d_grad, (grad, call.args[0]), call.attrs)],
 )
-@more_parameters(max_pool2d)
-def avg_pool2d(count_include_pad: bool = False) -> None:
+def avg_pool2d(
+    data: Expr,
+    pool_size: Spatial2 = (1, 1),
+    strides: Spatial2 = (1, 1),
+    dilation: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    layout: str = "NCHW",
+    out_layout: OptionalStr = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> RelayExpr:
     """The mean of each window; parameters as in `max_pool2d`, and
 
     count_include_pad : bool
@@ -211,8 +225,16 @@ def avg_pool2d(count_include_pad: bool = False) -> None:
     "max",
     composition=channels_first(composed_max_pool1d),
 )
-@same_parameters(max_pool2d, rank=1)
-def max_pool1d() -> None:
+def max_pool1d(
+    data: Expr,
+    pool_size: Spatial1 = (1,),
+    strides: Spatial1 = (1,),
+    dilation: Spatial1 = (1,),
+    padding: Padding1 = (0,),
+    layout: str = "NCW",
+    out_layout: OptionalStr = "",
+    ceil_mode: bool = False,
+) -> RelayExpr:
     """The largest element of each window along one axis; parameters as in `max_pool2d`."""
 
 
@@ -222,8 +244,17 @@ def max_pool1d() -> None:
     "avg",
     gradient=of_plain_result(separable_gradient(averaged_axis)),
 )
-@same_parameters(avg_pool2d, rank=1)
-def avg_pool1d() -> None:
+def avg_pool1d(
+    data: Expr,
+    pool_size: Spatial1 = (1,),
+    strides: Spatial1 = (1,),
+    dilation: Spatial1 = (1,),
+    padding: Padding1 = (0,),
+    layout: str = "NCW",
+    out_layout: OptionalStr = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> RelayExpr:
     """The mean of each window along one axis; parameters as in `avg_pool2d`."""
 
 
@@ -233,8 +264,16 @@ def avg_pool1d() -> None:
     "max",
     composition=channels_first(composed_max_pool3d),
 )
-@same_parameters(max_pool2d, rank=3)
-def max_pool3d() -> None:
+def max_pool3d(
+    data: Expr,
+    pool_size: Spatial3 = (1, 1, 1),
+    strides: Spatial3 = (1, 1, 1),
+    dilation: Spatial3 = (1, 1, 1),
+    padding: Padding3 = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: OptionalStr = "",
+    ceil_mode: bool = False,
+) -> RelayExpr:
     """The largest element of each window over three axes; parameters as in `max_pool2d`.
 
     Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
@@ -247,8 +286,17 @@ def max_pool3d() -> None:
     "avg",
     gradient=of_plain_result(separable_gradient(averaged_axis)),
 )
-@same_parameters(avg_pool2d, rank=3)
-def avg_pool3d() -> None:
+def avg_pool3d(
+    data: Expr,
+    pool_size: Spatial3 = (1, 1, 1),
+    strides: Spatial3 = (1, 1, 1),
+    dilation: Spatial3 = (1, 1, 1),
+    padding: Padding3 = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: OptionalStr = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> RelayExpr:
     """The mean of each window over three axes; parameters as in `max_pool3d` and `avg_pool2d`."""
 
 
@@ -278,8 +326,7 @@ def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: OptionalStr 
     "avg",
     gradient=of_plain_result(global_avg_pool2d_gradient),
 )
-@same_parameters(global_max_pool2d)
-def global_avg_pool2d() -> None:
+def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: OptionalStr = "") -> RelayExpr:
     """The mean of each channel; parameters as in `global_max_pool2d`."""
 
 
@@ -313,8 +360,9 @@ def adaptive_max_pool2d(
     "avg",
     gradient=of_plain_result(separable_gradient(adapted_axis)),
 )
-@same_parameters(adaptive_max_pool2d)
-def adaptive_avg_pool2d() -> None:
+def adaptive_avg_pool2d(
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCHW", out_layout: OptionalStr = ""
+) -> RelayExpr:
     """The mean of each of `output_size` nearly equal windows; as `adaptive_max_pool2d`."""
 
 
@@ -325,8 +373,9 @@ def adaptive_avg_pool2d() -> None:
     "max",
     composition=channels_first(composed_adaptive_max_pool),
 )
-@same_parameters(adaptive_max_pool2d, rank=1)
-def adaptive_max_pool1d() -> None:
+def adaptive_max_pool1d(
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: OptionalStr = ""
+) -> RelayExpr:
     """As `adaptive_max_pool2d`, along one axis."""
 
 
@@ -337,8 +386,9 @@ def adaptive_max_pool1d() -> None:
     "avg",
     gradient=of_plain_result(separable_gradient(adapted_axis)),
 )
-@same_parameters(adaptive_max_pool2d, rank=1)
-def adaptive_avg_pool1d() -> None:
+def adaptive_avg_pool1d(
+    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: OptionalStr = ""
+) -> RelayExpr:
     """As `adaptive_avg_pool2d`, along one axis."""
 
 
@@ -349,8 +399,12 @@ def adaptive_avg_pool1d() -> None:
     "max",
     composition=channels_first(composed_adaptive_max_pool),
 )
-@same_parameters(adaptive_max_pool2d, rank=3)
-def adaptive_max_pool3d() -> None:
+def adaptive_max_pool3d(
+    data: Expr,
+    output_size: OptionalInts = None,
+    layout: str = "NCDHW",
+    out_layout: OptionalStr = "",
+) -> RelayExpr:
     """As `adaptive_max_pool2d`, over three axes."""
 
 
@@ -361,8 +415,12 @@ def adaptive_max_pool3d() -> None:
     "avg",
     gradient=of_plain_result(separable_gradient(adapted_axis)),
 )
-@same_parameters(adaptive_max_pool2d, rank=3)
-def adaptive_avg_pool3d() -> None:
+def adaptive_avg_pool3d(
+    data: Expr,
+    output_size: OptionalInts = None,
+    layout: str = "NCDHW",
+    out_layout: OptionalStr = "",
+) -> RelayExpr:
     """As `adaptive_avg_pool2d`, over three axes."""
 
 

@@ -263,6 +263,7 @@ def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> RelayEx
 @operator(
     "nn.space_to_batch_nd",
     "SpaceToBatchNDAttrs",
+    support_level=2,
     infer_type=_space_to_batch_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
@@ -296,6 +297,7 @@ def space_to_batch_nd(
 @operator(
     "nn.batch_to_space_nd",
     "BatchToSpaceNDAttrs",
+    support_level=2,
     infer_type=_batch_to_space_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [

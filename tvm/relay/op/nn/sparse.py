@@ -90,6 +90,7 @@ Sparse = Annotated[Any, Operand(_parts, names=("sparse_data", "sparse_indices", 
 
 @operator(
     "nn.sparse_dense",
+    support_level=1,
     infer_type=_dense_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [topi.nn.sparse_dense(*inputs, attrs.sparse_lhs)],
@@ -111,6 +112,7 @@ def sparse_dense(dense_mat: Expr, sparse_mat: Sparse, sparse_lhs: bool = False) 
 
 @operator(
     "nn.sparse_add",
+    support_level=1,
     infer_type=_add_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [topi.nn.sparse_add(*inputs)],
@@ -130,6 +132,7 @@ def sparse_add(dense_mat: Expr, sparse_mat: Sparse) -> RelayExpr:
 
 @operator(
     "nn.sparse_transpose",
+    support_level=1,
     infer_type=_transpose_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: topi.nn.sparse_transpose(*inputs),

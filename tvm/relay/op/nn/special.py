@@ -15,8 +15,7 @@ from tvm.relay.expr import Call, Tuple
 from ..known_shapes import known_shape, sliced
 from ..layout import Layouts
 from ..layout_shapes import axes_extents, moved, shape_in_layout
-from ..operator import Expr, Padding2, Spatial2, operator
-from ..parameters import more_parameters
+from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..registry import LayoutChoice, OpPattern, ops
 from ..schedules import default_schedules
 from ..types import (
@@ -33,7 +32,7 @@ from ..types import (
     unknown,
 )
 from .argument_types import data_type, of_convolution
-from .conv import conv2d, conv_type
+from .conv import conv_type
 
 
 def _correlation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -65,6 +64,7 @@ _SCHEDULES = default_schedules(topi.x86.schedule_steps)
 
 @operator(
     "nn.correlation",
+    support_level=2,
     defaults={
         "kernel_size": 1, "max_displacement": 1, "stride1": 1, "stride2": 1, "padding": 0,
         "is_multiply": True, "layout": "NCHW",
@@ -166,6 +166,7 @@ def _deformable_arguments(attrs: Attrs, known: Sequence[Type | None]) -> list[Ty
 
 @operator(
     "nn.deformable_conv2d",
+    support_level=2,
     fields=(
         "deformable_groups", "strides", "padding", "dilation", "groups", "channels", "kernel_size",
         "data_layout", "kernel_layout", "out_layout", "out_dtype",
@@ -177,10 +178,22 @@ def _deformable_arguments(attrs: Attrs, known: Sequence[Type | None]) -> list[Ty
     schedules=_SCHEDULES,
     argument_types=_deformable_arguments,
 )  # fmt: skip
-@more_parameters(conv2d)
 def deformable_conv2d(
-    data: Expr, offset: Expr, dilation: Spatial2 = (1, 1), deformable_groups: int = 1
-) -> None:
+    data: Expr,
+    offset: Expr,
+    weight: Expr,
+    strides: Spatial2 = (1, 1),
+    padding: Padding2 = (0, 0),
+    dilation: Spatial2 = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: OptionalSpatial2 = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: OptionalStr = "",
+    out_dtype: OptionalStr = "",
+) -> RelayExpr:
     """Convolution with a window whose places are moved by data.
 
     Parameters
@@ -228,6 +241,7 @@ def _fifo_buffer_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "nn.fifo_buffer",
     "FIFOBufferAttrs",
+    support_level=1,
     defaults={"axis": 0},
     infer_type=_fifo_type,
     fuse=OpPattern.OPAQUE,

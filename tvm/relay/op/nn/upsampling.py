@@ -124,6 +124,7 @@ Scale = Annotated[float | RelayExpr, Attribute("float", as_float)]
 @operator(
     "nn.upsampling",
     "UpSamplingAttrs",
+    support_level=2,
     compute=_compute2d,
     simplify=_resized2d,
     **_facets("nn.upsampling", "HW"),
@@ -162,6 +163,7 @@ def upsampling(
 @operator(
     "nn.upsampling3d",
     "UpSampling3DAttrs",
+    support_level=2,
     compute=_compute3d,
     simplify=_resized3d,
     **_facets("nn.upsampling3d", "DHW"),

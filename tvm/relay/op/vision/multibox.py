@@ -49,6 +49,7 @@ def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Sched
 @operator(
     "vision.multibox_prior",
     "MultiBoxPriorAttrs",
+    support_level=5,
     infer_type=_prior_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
@@ -85,6 +86,7 @@ def multibox_prior(
 @operator(
     "vision.multibox_transform_loc",
     "MultiBoxTransformLocAttrs",
+    support_level=5,
     results=2,
     infer_type=_transform_type,
     fuse=OpPattern.OPAQUE,

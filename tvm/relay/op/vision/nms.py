@@ -111,6 +111,7 @@ def _expect_numbers(arg_types: Sequence[Type], who: str, names: Sequence[str]) -
 
 @operator(
     "vision.get_valid_counts",
+    support_level=5,
     results=3,
     infer_type=_valid_counts_type,
     compute=lambda attrs, inputs, out_type: topi.vision.get_valid_counts(
@@ -152,6 +153,7 @@ def _compute_nms(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> lis
 @operator(
     "vision.non_max_suppression",
     "NonMaximumSuppressionAttrs",
+    support_level=5,
     results=lambda attrs: 2 if attrs.return_indices else None,
     infer_type=_nms_type,
     compute=_compute_nms,
@@ -201,6 +203,7 @@ def non_max_suppression(
 @operator(
     "vision.all_class_non_max_suppression",
     "AllClassNonMaximumSuppressionAttrs",
+    support_level=5,
     results=lambda attrs: 2 if attrs.output_format == "onnx" else 3,
     infer_type=_all_class_type,
     compute=lambda attrs, inputs, out_type: topi.vision.all_class_non_max_suppression(

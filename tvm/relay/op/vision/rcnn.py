@@ -74,6 +74,7 @@ _POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
 @operator(
     "vision.roi_align",
     "ROIAlignAttrs",
+    support_level=5,
     fields=("pooled_size", "spatial_scale", "sample_ratio", "mode", "aligned", "layout"),
     infer_type=_regions_type("vision.roi_align"),
     compute=lambda attrs, inputs, out_type: [
@@ -123,6 +124,7 @@ def roi_align(
 @operator(
     "vision.roi_pool",
     "ROIPoolAttrs",
+    support_level=5,
     infer_type=_regions_type("vision.roi_pool"),
     compute=lambda attrs, inputs, out_type: [
         _POOL[attrs.layout](*inputs, attrs.pooled_size, attrs.spatial_scale)
@@ -151,6 +153,7 @@ def roi_pool(
 
 @operator(
     "vision.proposal",
+    support_level=5,
     infer_type=_proposal_type,
     compute=lambda attrs, inputs, out_type: [
         topi.vision.proposal(

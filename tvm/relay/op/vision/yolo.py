@@ -37,6 +37,7 @@ def _reorg_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 @operator(
     "vision.yolo_reorg",
+    support_level=5,
     defaults={"stride": 1},
     infer_type=_reorg_type,
     fuse=OpPattern.INJECTIVE,
