@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from tvm.ir.attrs import as_dict_attrs
 from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
-from tvm.relay.expr import Call
+from tvm.relay.expr import Call, Let
 from tvm.relay.function import Function
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import applied, rewrite_function
+from tvm.relay.traverse import applied, free_vars, post_order, rewrite_function
 
 
 def _is_for(func: BaseExpr, compiler_filter: str) -> TypeGuard[Function]:
@@ -28,11 +29,21 @@ def OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler_filter: str = "")
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
         made: dict[str, tuple[GlobalVar, Function]] = {}
+        let_bound = {
+            id(node.var): node.value
+            for func in mod.functions.values()
+            if isinstance(func, Function)
+            for node in post_order(func)
+            if isinstance(node, Let) and _is_for(node.value, compiler_filter)
+        }
 
         def outline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+            if isinstance(new, Let) and id(new.var) in let_bound:
+                is_used = any(v is new.var for v in free_vars(new.body))
+                return new if is_used else new.body
             if not isinstance(new, Call):
                 return new
-            callee = new.op
+            callee = let_bound.get(id(new.op), new.op)
             if not _is_for(callee, compiler_filter):
                 return new
             name = callee.attrs.get("global_symbol")
@@ -69,16 +80,18 @@ def MarkCompilerFunctionsAsExtern(compiler_filter: str = "") -> Pass:
 
 
 def _as_extern(func: Function) -> Function:
-    attrs = {key: value for key, value in func.attrs.items() if key != "Compiler"}
-    return func.replace(attrs={**attrs, "Extern": 1})
+    return func.replace(attrs=as_dict_attrs({"Extern": 1}))
 
 
 def InlineCompilerFunctionsBoundTo(global_vars: Sequence[GlobalVar]) -> Pass:
-    """Put the bodies of these global functions for compilers back where they are called."""
+    """Put the bodies of these global functions for compilers back where they are called.
+
+    The composite functions inside, which only the compilers know, become operators again.
+    """
     names = [gvar.name_hint for gvar in global_vars]
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        bodies = {name: mod[name] for name in names}
+        bodies = {name: rewrite_function(mod[name], _without_composite) for name in names}
 
         def inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
             if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
@@ -94,3 +107,9 @@ def InlineCompilerFunctionsBoundTo(global_vars: Sequence[GlobalVar]) -> Pass:
         return infer_types(mod.with_functions(functions))
 
     return ModulePass(run, PassInfo(0, "InlineCompilerFunctionsBoundTo"))
+
+
+def _without_composite(_: RelayExpr, new: RelayExpr) -> RelayExpr:
+    if not isinstance(new, Call) or not isinstance(new.op, Function):
+        return new
+    return applied(new.op, new.args) if "Composite" in new.op.attrs else new
