@@ -72,7 +72,7 @@ def test_pairs_and_accumulated_maps() -> None:
     a, b = relay.var("a", "int32"), relay.var("b", "int32")
     add = relay.Function([a, b], relay.Tuple([a + b, a]))
     total, before = run(p, p.map_accuml(add, relay.const(0), xs))
-    assert (int(total.numpy()), ints(before)) == (6, [0, 1, 3])
+    assert (int(total.numpy()), ints(before)) == (6, [3, 1, 0])
     total, before = run(p, p.map_accumr(add, relay.const(0), xs))
     assert (int(total.numpy()), ints(before)) == (6, [5, 3, 0])
 

@@ -69,6 +69,7 @@ FROM_ABOVE = {
         "get_calibration_data": "tvm.relay.calibration:get_calibration_data",
     },
     "tvm.relay.expr": {"bind": "tvm.relay.traverse:bind"},
+    "tvm.relay.testing": {"enabled_targets": "tvm.testing:enabled_targets"},
     "tvm.runtime.script_printer": {
         name: f"tvm.ir.script_printer:{name}" for name in ("PrinterConfig", "Scriptable")
     },

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tvm.runtime.ndarray as nd
-from tvm.error import TVMError, suggest
+from tvm.error import RuntimeValueError, TVMError, suggest
 from tvm.ir.module import IRModule
 from tvm.ir.type import TensorType
 from tvm.relay.expr import Constant, Var, const
@@ -41,7 +41,9 @@ def bind_params_by_name(func: Function, params: Params) -> Function:
     by_name: dict[str, Var] = {}
     for param in func.params:
         if param.name_hint in by_name and param.name_hint in params:
-            raise ValueError(f"two parameters of the function are called {param.name_hint!r}")
+            raise RuntimeValueError(
+                f"two parameters of the function are called {param.name_hint!r}"
+            )
         by_name[param.name_hint] = param
     binds = {
         by_name[name]: _constant_for(by_name[name], value)

@@ -117,6 +117,18 @@ def post_order(
     return order
 
 
+def pre_order(root: RelayExpr) -> list[RelayExpr]:
+    """Every expression reachable from `root`, once, operands last."""
+    found: dict[int, RelayExpr] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) not in found:
+            found[id(node)] = node
+            stack += reversed(operands(node))
+    return list(found.values())
+
+
 def nodes_outside_functions(body: RelayExpr) -> list[RelayExpr]:
     """What is computed for `body`, operands first; nothing inside the functions it calls."""
     nodes = post_order(body, is_whole=lambda node: type(node) is Function)
@@ -261,9 +273,9 @@ def free_vars(expr: RelayExpr) -> list[Var]:
 
 
 def bound_vars(expr: RelayExpr) -> list[Var]:
-    """The variables that functions, lets and match clauses inside `expr` bind."""
+    """The variables that functions, lets and match clauses inside `expr` bind, outer ones first."""
     found: dict[int, Var] = {}
-    for node in post_order(expr):
+    for node in pre_order(expr):
         for variable in _binders(node):
             found.setdefault(id(variable), variable)
     return list(found.values())

@@ -101,3 +101,17 @@ def test_copy_of_a_call_over_arguments_of_the_same_types_has_the_very_type() -> 
     assert infer_type_of(call.replace(args=(y, call.args[1]))) is ty
     other = call.replace(args=(relay.var("z", shape=(3, 300)), call.args[1]))
     assert infer_type_of(other) == relay.TensorType((3, 300))
+
+
+def test_variables_come_in_the_order_of_their_scopes() -> None:
+    x, y, a = relay.var("x"), relay.var("y"), relay.var("a")
+    func = relay.Function([x, y], relay.Let(a, x, relay.Tuple([a])))
+    assert [v.name_hint for v in analysis.bound_vars(func)] == ["x", "y", "a"]
+    s, t, u = relay.TypeVar("s"), relay.TypeVar("t"), relay.TypeVar("u")
+    assert analysis.all_type_vars(relay.FuncType([t], u, [s])) == [s, t, u]
+
+
+def test_count_layers_of_a_module_is_that_of_main() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(3, 3))
+    func = relay.Function([x, w], relay.nn.dense(relay.nn.dense(x, w), w))
+    assert analysis.count_layers(tvm.IRModule.from_expr(func), ["nn.dense"]) == 2

@@ -10,6 +10,7 @@ from tvm import relay
 from tvm.error import OpNotImplemented
 from tvm.ir.op import register_op
 from tvm.relay.backend.kernels import KernelCompiler, kernel_name
+from tvm.relay.backend.name_transforms import mangle_module_name
 from tvm.relay.backend.te_compiler import lower_to_primfunc
 from tvm.relay.transform import FuseOps, InferType
 from tvm.target import Target
@@ -116,3 +117,9 @@ def test_results_may_be_constants(shape: tuple[int, ...]) -> None:
     with tvm.transform.PassContext(opt_level=0):
         found = relay.create_executor("graph").evaluate(relay.Function([], relay.Call(func, [])))()
     np.testing.assert_array_equal(found.numpy(), np.full(shape, 7.0))
+
+
+def test_names_of_modules_are_ascii() -> None:
+    assert mangle_module_name("net") == "tvmgen_net"
+    with pytest.raises(ValueError, match="letters of ASCII"):
+        mangle_module_name("r\u00e9seau")

@@ -136,3 +136,47 @@ def test_depth_is_spread_in_either_order_of_its_parts() -> None:
         found = _evaluated(relay.Function([x], relay.nn.depth_to_space(x, 2, "NCHW", mode)), data)
         wanted = tvm.topi.testing.depth_to_space_python(data, 2, mode)
         np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+def test_operators_have_their_classic_level_of_support() -> None:
+    levels = {"exp": 1, "add": 1, "nn.conv2d": 2, "floor": 3, "reshape": 3, "equal": 4, "topk": 6}
+    assert {name: relay.op.get(name).support_level for name in levels} == levels
+    assert relay.op.get("device_copy").support_level == 10
+
+
+@pytest.mark.parametrize("dtype", ["int16", "uint8", "float32"])
+def test_shapes_are_given_in_numbers_of_any_dtype(dtype: str) -> None:
+    x, reps = relay.var("x", shape=(2, 3)), relay.var("r", shape=(2,), dtype=dtype)
+    data, times = np.random.rand(2, 3).astype("float32"), np.array([2, 3], dtype)
+    expected = np.tile(data, (2, 3))
+    found = _evaluated(relay.Function([x, reps], relay.tile(x, reps)), data, times, kind="vm")
+    np.testing.assert_array_equal(found.numpy(), expected)
+    static = relay.transform.DynamicToStatic()(
+        tvm.IRModule.from_expr(relay.Function([x], relay.tile(x, relay.const(times))))
+    )
+    assert static["main"].body.attrs.reps == (2, 3)
+
+
+def test_parameters_along_an_axis_of_open_length_may_be_single() -> None:
+    x = relay.var("x", shape=(2, 5))
+    scale, zero = [relay.var(n, shape=[relay.Any()], dtype=d) for n, d in (("s", "float32"), ("z", "int32"))]  # fmt: skip
+    code = relay.var("code", shape=(), dtype="int32")
+    body = relay.qnn.simulated_dequantize(x, scale, zero, axis=0, in_dtype=code)
+    func = relay.Function([x, scale, zero, code], body)
+    run = relay.create_executor("vm", tvm.IRModule.from_expr(func)).evaluate()
+    data = np.arange(10, dtype="float32").reshape(2, 5)
+    for scales, zeros in (([0.5], [3]), ([0.5, 0.25], [3, 1])):
+        found = run(data, np.float32(scales), np.int32(zeros), np.int32(1)).numpy()
+        expected = (data - np.int32(zeros)[:, None]) * np.float32(scales)[:, None]
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    with pytest.raises(tvm.TVMError, match="requires arguments whose shapes fit"):
+        run(data, np.float32([1, 2, 3]), np.int32([1, 2, 3]), np.int32(1))
+
+
+def test_numbers_without_a_fraction_are_taken_for_integers() -> None:
+    x = relay.var("x", shape=(), dtype="int32")
+    run = relay.create_executor("graph").evaluate(relay.Function([x], x + x))
+    assert int(run(2.0).numpy()) == 4
+    for bad in (2.5, float("inf")):
+        with pytest.raises((TypeError, ValueError), match="int32"):
+            run(bad)

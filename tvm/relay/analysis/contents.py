@@ -24,7 +24,7 @@ from tvm.ir.type import (
 from tvm.relay.analysis.infer import known_type
 from tvm.relay.expr import Call, Constant, InferredTypes, Let, Tuple, Var
 from tvm.relay.function import Function
-from tvm.relay.traverse import post_order
+from tvm.relay.traverse import post_order, pre_order
 
 
 def post_order_visit(expr: RelayExpr, fvisit: Callable[[RelayExpr], object]) -> None:
@@ -96,7 +96,8 @@ def _type_vars(ty: Type) -> list[TypeVar]:
             found.setdefault(id(node), node)
         if isinstance(node, (TensorType, GlobalTypeVar)):
             continue
-        stack.extend([c for c in reversed(node.children()) if isinstance(c, Type)])
+        parts = [c for c in reversed(node.children()) if isinstance(c, Type)]
+        stack += [*parts, *reversed(node.type_params)] if isinstance(node, FuncType) else parts
     return list(found.values())
 
 
@@ -126,7 +127,7 @@ def free_type_vars(expr: RelayExpr | Type, mod: IRModule | None = None) -> list[
 
 def _annotations(expr: RelayExpr) -> list[Type]:
     types: list[Type | None] = []
-    for node in post_order(expr):
+    for node in pre_order(expr):
         if isinstance(node, Var):
             types.append(node.type_annotation)
         elif isinstance(node, Function):

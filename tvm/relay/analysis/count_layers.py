@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relay.expr import Call
 from tvm.relay.expr_functor import ExprVisitor
@@ -32,8 +33,8 @@ class LayerCounter(ExprVisitor):
         return self.depth_count
 
 
-def count_layers(expr: RelayExpr, valid_ops: Sequence[str]) -> int:
-    """How many of `valid_ops` the longest path of `expr` has."""
+def count_layers(expr: RelayExpr | IRModule, valid_ops: Sequence[str]) -> int:
+    """How many of `valid_ops` the longest path of an expression, or of a module's `main`, has."""
     counter = LayerCounter(valid_ops)
-    counter.visit(expr)
+    counter.visit(expr["main"] if isinstance(expr, IRModule) else expr)
     return counter.count()

@@ -8,7 +8,15 @@ PREFIX = "tvmgen"
 
 
 def mangle_module_name(mod_name: str | None) -> str:
-    """The prefix of all functions generated for a module."""
+    """The prefix of all functions generated for a module.
+
+    Raises
+    ------
+    ValueError
+        If the name cannot be a part of one in C.
+    """
+    if mod_name and not mod_name.isascii():
+        raise ValueError(f"a module's name requires letters of ASCII, got {mod_name!r}")
     return f"{PREFIX}_{mod_name}" if mod_name else PREFIX
 
 

@@ -14,6 +14,7 @@ from tvm.relay.function import Function
 from tvm.relay.prelude import Prelude
 from tvm.relay.transform import InferType
 from tvm.relay.traverse import post_order
+from tvm.support.later import names_from_above
 
 from . import (
     byoc,
@@ -109,3 +110,5 @@ __all__ = [
     "vgg",
     "yolo_detection",
 ]
+
+__getattr__ = names_from_above(__name__)

@@ -37,9 +37,14 @@ def as_width(value: np.ndarray[Any, Any], element: np.dtype[Any]) -> np.ndarray[
 
 
 def as_number(value: np.ndarray[Any, Any], element: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """As `as_width`, and integers where ``element`` is a float."""
-    is_float_wanted = value.dtype.kind in "iu" and element.kind == "f"
-    return value.astype(element) if is_float_wanted else as_width(value, element)
+    """As `as_width`, and integers where ``element`` is a float, or floats without a fraction the other way."""
+    if value.dtype.kind in "iu" and element.kind == "f":
+        return value.astype(element)
+    if value.dtype.kind == "f" and element.kind in "iu":
+        with np.errstate(invalid="ignore"):
+            whole = value.astype(element)
+        return whole if (whole == value).all() else value
+    return as_width(value, element)
 
 
 def _fits(value: np.ndarray[Any, Any], element: np.dtype[Any]) -> bool:

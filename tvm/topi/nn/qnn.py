@@ -84,7 +84,9 @@ def _simulated(
         extents = dims(values.shape)
         if not extents:
             return values()
-        return values(0 if extents[0] == 1 else indices[axis])
+        if isinstance(extents[0], int):
+            return values(0 if extents[0] == 1 else indices[axis])
+        return values(tir.indexmod(indices[axis], extents[0]))  # 1, or that of the axis
 
     def element(*i: Any) -> PrimExpr:
         value = data(*i)

@@ -41,7 +41,7 @@ def dynamic(
         deciding = [call.args[i] for i in reads]
         if not all(isinstance(arg, Constant) for arg in deciding):
             return None
-        return static(call, [arg.data.numpy() for arg in deciding])  # type: ignore[attr-defined]
+        return static(call, [_shape_values(arg) for arg in deciding])
 
     return define_op(
         name,
@@ -58,13 +58,20 @@ def dynamic(
     )
 
 
+def _shape_values(constant: RelayExpr) -> np.ndarray:
+    """A constant's elements; those of a vector as integers, whose dtype a program may leave open."""
+    assert isinstance(constant, Constant)
+    values = constant.data.numpy()
+    return values.astype("int64") if values.ndim == 1 else values
+
+
 def unknowns(rank: int) -> list[PrimExpr]:
     """A shape of which only the rank is known."""
     return [unknown() for _ in range(rank)]
 
 
 def vector_length(ty: Type, who: str, argument: str) -> int:
-    """The extent of a vector of integers, which decides about a rank."""
+    """The extent of a vector of numbers, which decides about a rank."""
     vector = expect_tensor(ty, who, argument, rank=1)
     extent = shape_of_type(vector)[0]
     expect(
@@ -72,8 +79,8 @@ def vector_length(ty: Type, who: str, argument: str) -> int:
         f"{who} requires a vector of known length for {argument}, since the result's rank follows",
     )
     expect(
-        vector.dtype in ("int32", "int64"),
-        f"{who} requires {argument} of dtype int32 or int64, got {vector.dtype}",
+        vector.dtype != "bool",
+        f"{who} requires {argument} of integers, or of floats without a fraction, got {vector.dtype}",
     )
     return int(extent)  # type: ignore[arg-type]
 

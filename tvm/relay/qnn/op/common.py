@@ -10,16 +10,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tvm.ir.expr import RelayExpr
+from tvm import tir
+from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Constant, const
 from tvm.relay.op.registry import ops
 from tvm.relay.op.types import (
+    MUST_FIT,
     TypeRelation,
     expect,
     expect_tensor,
-    may_equal,
+    is_known,
+    leave_to_run,
     positive_axis,
     shape_of_type,
     show,
@@ -147,8 +150,15 @@ def _expect_param(param: TensorType, who: str, argument: str, data: Type | None,
     )
     have = shape_of_type(data)  # type: ignore[arg-type]
     extent = have[positive_axis(axis, len(have), who)]
+    if not is_known(shape[0], extent):
+
+        def fits() -> PrimExpr:
+            return tir.any(*[tir.EQ(shape[0], length) for length in (1, extent)])
+
+        leave_to_run(fits, MUST_FIT, shape[0], extent)
+        return
     expect(
-        may_equal(shape[0], extent),
+        shape[0] == extent,
         f"{who} requires one number for each of the {extent} places along axis {axis} "
         f"for {argument}, got {shape[0]}",
     )
