@@ -44,19 +44,19 @@ def test_a_row_tells_what_a_loop_does() -> None:
     names = [str(row[0][1]) for row in rows]
     assert names[:2] == ["i_outer", "j_outer"]
     inner = row_of(rows, "j_inner")
-    assert inner["_attr_"][:4] == [8, 4, 16 * 64 * 32, 8]
+    assert inner["_attr_"][:4] == [8, 5, 16 * 64 * 32, 8]
     kinds = dict(zip(feature.ATTRIBUTES, inner["_attr_"], strict=True))
     assert (kinds["ann_vectorized"], kinds["ann_parallel"], kinds["ann_serial"]) == (1, 0, 0)
     assert inner["_arith_"] == [8, 8, 0]
     k = row_of(rows, "k")
-    assert k["_attr_"][:4] == [32, 2, 256, 32 * 16 * 8]
+    assert k["_attr_"][:4] == [32, 3, 256, 32 * 16 * 8]
     # of A a row of k for each i, of B 8 columns, each used again
-    a, b = k["A.1_0"], k["B.2_0"]
-    assert a == [1, -1, 32 * 16, 8, 1, 1]
-    assert b == [64, -1, 32 * 8, 16, 1, 1]
+    assert k["A_0"] == [1, -1, 32 * 16, 8, 0, 0]
+    assert k["B_0"] == [64, -1, 32 * 8, 16, 0, 0]
+    # the loop is parallel: so many of them are its threads'
     outer = row_of(rows, "j_outer")
-    assert outer["B.2_0"][4:] == [8, 1]
-    assert outer["A.1_0"][4:] == [1, 8]
+    assert outer["B_0"][4:] == [8, 1]
+    assert outer["A_0"][4:] == [1, 8]
 
 
 def test_vectors_have_a_name_for_each_number() -> None:
@@ -80,13 +80,37 @@ def test_curves_have_one_length_for_all_loop_nests() -> None:
     assert not np.array_equal(curves[0], curves[1])
 
 
+def test_curves_are_samples_of_points() -> None:
+    a = te.placeholder((4, 8), name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    b = te.compute((4,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    curves = feature.get_buffer_curve_sample_flatten(te.create_schedule(b.op), [a, b], sample_n=4)
+    assert curves.shape == (2 * 4 * 4 * 2,)
+    of_a, of_b = curves.reshape(2, 4, 4, 2)
+    # A has 8 elements inside k and 32 inside i, none of them used again
+    assert of_a[0].tolist() == [[0, 0], [0, 1], [0, 2], [0, 0]]
+    # B has one inside k, used 8 times, and 4 inside i
+    assert of_b[0].tolist() == [[3, 0], [3, 1], [3, 0], [3, 1]]
+
+
+def test_reductions_are_updates_alone() -> None:
+    a = te.placeholder((4, 8), name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    b = te.compute((4,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    s = te.create_schedule(b.op)
+    s[b].reorder(b.op.reduce_axis[0], b.op.axis[0])
+    rows = feature.get_itervar_feature(s, [a, b])
+    assert [str(row[0][1]) for row in rows] == ["k", "i"]
+    assert list(row_of(rows, "i")) == ["_itervar_", "_attr_", "_arith_", "A_0", "B_0", "B_1"]
+
+
 def test_wrapped_and_divided_indices_have_their_strides() -> None:
     a = te.placeholder((64,), name="A")
     b = te.compute((32,), lambda i: a[i * 2 % 16] + a[i // 4], name="B")
     s = te.create_schedule(b.op)
     row = row_of(feature.get_itervar_feature(s, [a, b]), "i")
-    assert row["A.1_0"][:2] == [2, 16]
-    assert row["A.1_1"][0] == 0.25
+    assert row["A_0"][:2] == [2, 16]
+    assert row["A_1"][0] == 0.25
     assert row["_arith_"] == [32, 0, 0]
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,20 @@ def test_given_arguments_and_cold_caches_are_measured(builder: Any) -> None:
     assert runner.ref_input[0].sum() == 256
     (result,) = runner.run(inputs, builder.build(inputs))
     assert result.error_no == 0, result.costs
+
+
+def test_candidates_may_run_elsewhere(builder: Any) -> None:
+    class Here:
+        def submit(self, function: Any, *args: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_result(function(*args))
+            return future
+
+    runner = autotvm.LocalRunner(number=1, repeat=1, cooldown_interval=0)
+    runner.executor = Here()
+    inputs = [record_of(matmul_task(16, 16, 16), 3, 0)[0]]
+    (result,) = runner.run(inputs, builder.build(inputs))
+    assert result.error_no == MeasureErrorNo.NO_ERROR and len(result.costs) == 1
 
 
 def test_a_library_of_another_form_is_linked_by_a_function(builder: Any) -> None:

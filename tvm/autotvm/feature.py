@@ -7,6 +7,8 @@ touched; they have the same length for schedules of any number of loops.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,6 +34,8 @@ def ana_lower(
 ) -> Stmt:
     """The loops of a schedule, those of one iteration too, nothing unrolled or vectorised.
 
+    Reductions are their updates alone, so that schedules differ in no loop over initial values.
+
     Parameters
     ----------
     sch : te.Schedule
@@ -47,7 +51,7 @@ def ana_lower(
         raise ValueError("ana_lower needs simple_mode=True, got False")
     config = {**PassContext.current().config, KEEP_LOOPS: True}
     with PassContext(config=config), compiling():
-        return lower_schedule(sch, args, "main", binds).body
+        return lower_schedule(sch, args, "main", binds, is_initialized=False).body
 
 
 def get_itervar_feature(sch: Any, args: Sequence[Any], take_log: bool = False) -> list[Any]:
@@ -135,10 +139,10 @@ def get_flatten_name(fea: Sequence[Any]) -> list[str]:
 def get_buffer_curve_sample_flatten(
     sch: Any, args: Sequence[Any], sample_n: int = 30
 ) -> np.ndarray[Any, Any]:
-    """The curve features of a schedule: for each buffer samples at powers of two.
+    """The curve features of a schedule: for each buffer of the innermost loop samples of four curves.
 
-    Three curves: the reuse over the elements touched inside a loop, the elements over the iterations
-    outside, and the elements over the iterations inside.
+    The reuse over the elements touched inside a loop, the elements over the reuse, the iterations
+    outside over the elements, and the elements over the iterations outside; all as logarithms.
 
     Parameters
     ----------
@@ -147,24 +151,41 @@ def get_buffer_curve_sample_flatten(
     args : list of te.Tensor
         The arguments.
     sample_n : int
-        How many samples there are of each curve.
+        How many samples there are of each curve, two numbers each: the value, and how far the place
+        is from the point that has it.
     """
-    points: dict[str, list[tuple[float, float, float, float]]] = {}
-    for loop in loops_of(ana_lower(sch, args)):
-        for name, touch in loop.touches.items():
-            point = (touch.count, touch.reuse, loop.topdown, loop.bottomup)
-            points.setdefault(name, []).append(point)
-    curves = []
-    for name in sorted(points):
-        count, reuse, outside, inside = np.array(points[name], dtype="float64").T
-        for x, y in ((count, reuse), (outside, count), (inside, count)):
-            curves.append(_samples_of(x, y, sample_n))
-    return np.concatenate(curves) if curves else np.zeros(0)
+    loops = loops_of(ana_lower(sch, args))
+    samples: list[float] = []
+    for name in _innermost_accesses(loops):
+        around = [loop for loop in loops if name in loop.touches]
+        count = _logarithms([loop.touches[name].count for loop in around])
+        reuse = _logarithms([loop.touches[name].reuse for loop in around])
+        outside = _logarithms([loop.topdown for loop in around])
+        for x, y in ((count, reuse), (reuse, count), (count, outside), (outside, count)):
+            samples += _samples_of(x, y, sample_n)
+    return np.array(samples, dtype="float64")
 
 
-def _samples_of(x: Any, y: Any, sample_n: int) -> np.ndarray[Any, Any]:
-    """The logarithm of the largest y with x up to 1, 2, 4, ..."""
-    bounds = 2.0 ** np.arange(sample_n)
-    reached = np.where(x[None, :] <= bounds[:, None], y[None, :], 0.0)
-    samples: np.ndarray[Any, Any] = np.log2(reached.max(axis=1) + 1)
+def _innermost_accesses(loops: Sequence[Loop]) -> list[str]:
+    """The last access of each buffer in the deepest loops; a copy in a scope is its buffer."""
+    deepest = max([loop.nest_level for loop in loops], default=0)
+    last: dict[str, str] = {}
+    for loop in loops:
+        if loop.nest_level == deepest:
+            for name in loop.touches:
+                buffer = name.rpartition("_")[0].partition(".")[0]
+                last[buffer] = name
+    return [last[buffer] for buffer in sorted(last)]
+
+
+def _logarithms(values: Sequence[int]) -> list[float]:
+    return [0.0, *sorted([math.log2(value) for value in values if value > 0])]
+
+
+def _samples_of(x: Sequence[float], y: Sequence[float], sample_n: int) -> list[float]:
+    """At 0, 1, 2, ... the value of the last point before, and the distance from it."""
+    samples = []
+    for at in range(sample_n):
+        point = bisect_right(x, at + 1e-6) - 1
+        samples += [y[point], at - x[point]]
     return samples

@@ -20,7 +20,7 @@ from tvm.tir.stmt import ForKind
 # what a loop can be, in the order of its one-hot feature
 ANNOTATIONS = (
     "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
-    "vthread", "unrolled", "vectorized", "parallel", "serial", "other",
+    "unrolled", "vectorized", "parallel", "serial", "vthread",
 )  # fmt: skip
 _KINDS = {
     ForKind.UNROLLED: "unrolled",
@@ -39,8 +39,8 @@ class Touch:
     mod: int = -1  # after how many values the index wraps around; -1 if it does not
     count: int = 1  # elements touched by the iterations inside
     reuse: int = 1  # how often each of them is
-    thread_count: int = 1  # of these, by loops that run concurrently
-    thread_reuse: int = 1
+    thread_count: int = 0  # of these, by loops that run concurrently; 0 if this one does not
+    thread_reuse: int = 0
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Loop:
 
     var: Var
     length: int
-    nest_level: int
+    nest_level: int  # 1 for the outermost loops
     topdown: int  # iterations of this loop and those around it, together
     annotation: str
     bottomup: int = 1  # iterations of this loop and those inside, together
@@ -70,12 +70,11 @@ class _Extractor(Visitor):
     def __init__(self) -> None:
         self.loops: list[Loop] = []
         self.around: list[Loop] = []
-        self.names: dict[Any, str] = {}
-        self.accesses: dict[str, int] = {}
+        self.accesses: dict[str, int] = {}  # of buffers by their names
         self.in_index = False
 
     def visit_for(self, loop: stmt.For) -> None:
-        annotation = _KINDS.get(loop.kind, "other")
+        annotation = _KINDS.get(loop.kind, "serial")
         if loop.thread_binding is not None:
             annotation = loop.thread_binding.thread_tag
         self._enter(loop.loop_var, loop.extent, annotation, loop.body)
@@ -89,8 +88,8 @@ class _Extractor(Visitor):
     def _enter(self, var: Var, extent: PrimExpr, annotation: str, body: stmt.Stmt) -> None:
         length = int(extent.value) if isinstance(extent, IntImm) else 1
         above = self.around[-1].topdown if self.around else 1
-        known = annotation if annotation in ANNOTATIONS else "other"
-        loop = Loop(var, length, len(self.around), above * length, known)
+        known = annotation if annotation in ANNOTATIONS else "serial"
+        loop = Loop(var, length, len(self.around) + 1, above * length, known)
         self.loops.append(loop)
         self.around.append(loop)
         self.visit(body)
@@ -137,19 +136,18 @@ class _Extractor(Visitor):
 
     def _touch(self, buffer: Any, indices: Sequence[PrimExpr]) -> None:
         pattern = _Strides(buffer, indices)
-        base = self.names.setdefault(buffer.data, f"{buffer.name}.{len(self.names)}")
-        number = self.accesses[base] = self.accesses.get(base, -1) + 1
-        touch = Touch()
+        number = self.accesses[buffer.name] = self.accesses.get(buffer.name, -1) + 1
+        count, reuse = 1, 1
+        together = (1, 1)  # of the loops that run concurrently
         for loop in reversed(self.around):
             stride = pattern.strides.get(loop.var, 0)
-            mod = pattern.mods.get(loop.var, -1)
             factor = (loop.length, 1) if stride else (1, loop.length)
-            together = factor if loop.annotation.startswith(_CONCURRENT) else (1, 1)
-            touch = Touch(
-                stride, mod, touch.count * factor[0], touch.reuse * factor[1],
-                touch.thread_count * together[0], touch.thread_reuse * together[1],
-            )  # fmt: skip
-            loop.touches[f"{base}_{number}"] = touch
+            count, reuse = count * factor[0], reuse * factor[1]
+            touch = Touch(stride, pattern.mods.get(loop.var, -1), count, reuse)
+            if loop.annotation.startswith(_CONCURRENT):
+                together = (together[0] * factor[0], together[1] * factor[1])
+                touch.thread_count, touch.thread_reuse = together
+            loop.touches[f"{buffer.name}_{number}"] = touch
         # what is computed in an index is no arithmetic of the program, what it loads is touched
         before, self.in_index = self.in_index, True
         for index in indices:

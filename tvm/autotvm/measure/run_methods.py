@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from tvm._ffi.registry import get_global_func
 from tvm.autotvm.measure.build_methods import BuildResult
 from tvm.autotvm.measure.interface import MeasureErrorNo, MeasureInput, MeasureResult, Runner
-from tvm.contrib.popen_pool import PopenWorker
+from tvm.contrib.popen_pool import PopenPoolExecutor
 from tvm.error import TVMError
 from tvm.runtime import ndarray as nd
 from tvm.runtime.device import device
@@ -97,6 +97,8 @@ class LocalRunner(Runner):
     ----------
     ref_input : list of numpy.ndarray or None
         The arguments; by default random values.
+    executor : PopenPoolExecutor
+        Runs the candidates; another one with its ``submit`` may take its place.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class LocalRunner(Runner):
         self.enable_cpu_cache_flush = enable_cpu_cache_flush
         self.module_loader = module_loader or default_module_loader()
         self._ref_input: list[Any] | None = None
-        self._worker = PopenWorker()
+        self.executor: Any = PopenPoolExecutor(max_workers=1, timeout=timeout)
 
     @property
     def ref_input(self) -> list[Any] | None:
@@ -134,7 +136,8 @@ class LocalRunner(Runner):
         self, measure_inputs: Sequence[MeasureInput], build_results: Sequence[Any]
     ) -> list[MeasureResult]:
         pairs = zip(measure_inputs, build_results, strict=True)
-        return [self._run_one(inp.target, built) for inp, built in pairs]
+        # the space of a candidate may be large, its target says enough
+        return [self._run_one(getattr(inp, "target", None), built) for inp, built in pairs]
 
     def _run_one(self, target: Any, built: Any) -> MeasureResult:
         if isinstance(built, MeasureResult):
@@ -142,12 +145,10 @@ class LocalRunner(Runner):
         started = time.time()
         options = (self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush)
         try:
-            self._worker.send(
-                run_candidate,
-                [target.kind.name, built, options, self._ref_input, self.module_loader],
-                timeout=self.timeout,
+            future = self.executor.submit(
+                run_candidate, target, built, options, self._ref_input, self.module_loader
             )
-            result: MeasureResult = self._worker.recv()
+            result: MeasureResult = future.result()
         except TimeoutError as error:
             return _failure(MeasureErrorNo.RUN_TIMEOUT, error, started, built)
         except ChildProcessError as error:
@@ -207,7 +208,7 @@ def _need_rpc(who: str) -> NoReturn:
 
 
 def run_candidate(
-    device_name: str,
+    target: Any,
     built: BuildResult,
     options: tuple[int, int, int, bool],
     ref_input: Sequence[Any] | None,
@@ -217,8 +218,8 @@ def run_candidate(
 
     Parameters
     ----------
-    device_name : str
-        The kind of the target.
+    target : Target
+        What the candidate was built for.
     built : BuildResult
         The library.
     options : tuple
@@ -232,7 +233,7 @@ def run_candidate(
     number, repeat, min_repeat_ms, is_flushed = options
     try:
         with module_loader({}, built) as (session, module):
-            dev = session.device(device_name, 0)
+            dev = session.device(target.kind.name, 0)
             flush = "cache_flush_cpu_non_first_arg" if is_flushed else ""
             measure = module.time_evaluator(
                 module.entry_name, dev, number, repeat, min_repeat_ms, f_preproc=flush

@@ -26,6 +26,7 @@ def lower_schedule(
     args: Sequence[Tensor | Buffer | Var],
     name: str = "main",
     binds: Mapping[Tensor, Buffer] | None = None,
+    is_initialized: bool = True,
 ) -> PrimFunc:
     """The function that runs a schedule.
 
@@ -39,10 +40,14 @@ def lower_schedule(
         The function's global symbol.
     binds : dict of Tensor to Buffer, optional
         Buffers that tensors lie in; others are compact.
+    is_initialized : bool
+        False leaves the initial values of reductions out, for analyses: the function is not to be run.
     """
     normal = schedule.normalize()
     # tensors whose operation was replaced by a primitive stand for what replaced it
     current = [normal.current(arg) if isinstance(arg, Tensor) else arg for arg in args]
     buffers: Any = {normal.current(t): b for t, b in (binds or {}).items()}
-    body = schedule_ops(normal, infer_ranges(normal))
+    ranges = infer_ranges(normal)
+    ranges.are_reductions_initialized = is_initialized
+    body = schedule_ops(normal, ranges)
     return to_prim_func(current, body, buffers, name, layouts_of(normal.stages))

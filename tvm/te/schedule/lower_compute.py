@@ -170,8 +170,10 @@ class _Reduction:
         # checks in the loops in common hold for both parts
         done = [iv for iv, depth in depths.items() if iv is not None and depth <= common]
         loops = spatial_loops(stage, stage.leaf_iter_vars[common:], spatial, reducing)
-        init = self._init(op, common, loops, [*reducing, *done], inside)
-        return guard(outside, self.nester.nest(levels[:common], seq([init, update]), self.threads))
+        parts = [update]
+        if self.ranges.are_reductions_initialized:
+            parts.insert(0, self._init(op, common, loops, [*reducing, *done], inside))
+        return guard(outside, self.nester.nest(levels[:common], seq(parts), self.threads))
 
     def _init(
         self,

@@ -35,6 +35,7 @@ class Ranges(dict[IterVar, Range]):
         super().__init__()
         self.analyzer = analyzer
         self.keeps_trivial_loops = False  # loops of one iteration stay loops
+        self.are_reductions_initialized = True
 
     def learn(self, iv: IterVar, low: PrimExpr | int, extent: PrimExpr) -> None:
         """Set the range of an axis, or check it against what is known."""
