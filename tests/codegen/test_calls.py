@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tvm import te
 from tvm.error import TVMError
 from tvm.script import ir as I
 from tvm.script import tir as T
@@ -51,6 +52,22 @@ def test_packed_calls_need_a_name() -> None:
 
     with pytest.raises(TVMError, match="call_packed requires the name of a function"):
         tvm.build(main, target="llvm")
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_functions_without_a_result_give_zero(target: str, dtype: str, tmp_path: Path) -> None:
+    @tvm.register_func("test_calls.nothing", override=True)
+    def nothing() -> None:
+        pass
+
+    out = te.compute((2,), lambda i: tvm.tir.call_packed("test_calls.nothing") + i, name="out")
+    cast = te.compute((2,), lambda i: out[i].astype(dtype), name="cast")
+    array = tvm.nd.array(np.full(2, 7, dtype))
+    library = tmp_path / "lib.so"
+    tvm.build(te.create_schedule(cast.op), [cast], target, name="f").export_library(library)
+    tvm.runtime.load_module(library)["f"](array)
+    assert array.numpy().tolist() == [0, 1]
 
 
 def test_stackvm_runs_in_this_process() -> None:

@@ -76,7 +76,8 @@ def test_a_run_prints_a_table_and_leaves_files(
     dump = json.loads((folder / "_tvmdbg_graph_dump.json").read_text())
     assert dump["nodes"][2]["inputs"] == ["x", "w"] and dump["nodes"][2]["shape"] == [2, 2]
     trace = json.loads((folder / "_tvmdbg_execution_trace.json").read_text())["traceEvents"]
-    assert [event["name"] for event in trace[:2]] == ["sum", "sum"]
+    assert [event["name"] for event in trace[::2]] == ["x", "w", "sum", "double", "flat"]
+    assert [event["ph"] for event in trace] == ["B", "E"] * 5
     tensors = load_param_dict((folder / "output_tensors.params").read_bytes())
     np.testing.assert_array_equal(
         tensors["double____topo-index:3____output-num:0"].numpy(), 2 * (X + W)

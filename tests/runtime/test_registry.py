@@ -280,7 +280,7 @@ def test_objects_that_were_never_made_are_refused() -> None:
 def test_modules_of_python_functions() -> None:
     module = tvm.support.FrontendTestModule("twice")
     module.add_function("twice", lambda x: 2 * x)
-    module.add_function("none", lambda: None)
+    module["none"] = lambda: None
     assert isinstance(module, tvm.runtime.Module) and module(4) == 8 and module["none"]() is None
     assert module.type_key == "frontend_test"
     with pytest.raises(AttributeError):

@@ -8,6 +8,7 @@ from tvm.support import describe, libinfo
 def test_build_options_are_texts() -> None:
     info = libinfo()
     assert info["USE_LLVM"] == "ON" and all(isinstance(value, str) for value in info.values())
+    assert info["USE_PROFILER"] == "ON" and info["USE_CUDA"] == info["USE_BYODT_POSIT"] == "OFF"
 
 
 def test_description_names_the_packages(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,3 +28,6 @@ class FrontendTestModule(Module):
     def add_function(self, name: str, func: Callable[..., Any]) -> None:
         """Let the module have the function under that name."""
         self.get_function("__add_function")(name, func)
+
+    def __setitem__(self, name: str, func: Callable[..., Any]) -> None:
+        self.add_function(name, func)

@@ -10,16 +10,25 @@ from tvm.error import DISTRIBUTION
 
 NOT_INSTALLED = "not installed"
 
+# classic build options, in the order of what they are for
+_PRESENT = "AOT_EXECUTOR GRAPH_EXECUTOR PROFILER RANDOM SORT THREADS"
+_ABSENT = (
+    "CUDA CUDNN CUBLAS CUTLASS THRUST GRAPH_EXECUTOR_CUDA_GRAPH TENSORRT_CODEGEN TENSORRT_RUNTIME "
+    "OPENCL CLML METAL COREML VULKAN KHRONOS_SPIRV SPIRV_KHR_INTEGER_DOT_PRODUCT ROCM ROCBLAS "
+    "MIOPEN HEXAGON ETHOSN ARM_COMPUTE_LIB BNNS VITIS_AI NNPACK RPC CPP_RPC IOS_RPC MICRO "
+    "MICRO_STANDALONE_RUNTIME STACKVM_RUNTIME BYODT_POSIT LIBTORCH PT_TVMDSOOP TF_TVMDSOOP TFLITE "
+    "TARGET_ONNX OPENMP PAPI GTEST LIBBACKTRACE RELAY_DEBUG CUSTOM_LOGGING FALLBACK_STL_MAP MLIR "
+    "RUST_EXT ALTERNATIVE_LINKER MSVC_MT"
+)
+
 
 def libinfo() -> dict[str, str]:
     """How the library was built, by the names of the classic build options."""
     return {
         "LLVM_VERSION": _version("llvmlite"),
         "USE_LLVM": "ON" if _version("llvmlite") != NOT_INSTALLED else "OFF",
-        "USE_GRAPH_EXECUTOR": "ON",
-        "USE_CUDA": "OFF",
-        "USE_OPENCL": "OFF",
-        "USE_RPC": "OFF",
+        **{f"USE_{option}": "ON" for option in _PRESENT.split()},
+        **{f"USE_{option}": "OFF" for option in _ABSENT.split()},
     }
 
 
@@ -34,7 +43,8 @@ def describe() -> None:
         print(f"  {package:<12} = {_version(package)}")
     print("Build")
     for option, value in sorted(libinfo().items()):
-        print(f"  {option:<20} = {value}")
+        if value != "OFF":
+            print(f"  {option:<20} = {value}")
 
 
 def _version(package: str) -> str:

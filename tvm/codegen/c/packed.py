@@ -166,12 +166,14 @@ def _result(w: FunctionWriter, call: Call, item: str, code: str) -> str:
         return w.code.define(type_.text, "result", f"{item}.v_handle")
     is_float = f"{code} == {int(ArgCode.FLOAT)}"
     # truth values are integers, or have a code of their own
-    is_whole = f"{code} == {int(ArgCode.INT)} || {code} == {int(ArgCode.BOOL)}"
+    is_null = f"{code} == {int(ArgCode.NULL)}"
+    is_whole = f"{code} == {int(ArgCode.INT)} || {code} == {int(ArgCode.BOOL)} || {is_null}"
+    whole = f"({is_null} ? 0 : {item}.v_int64)"  # a function without a result gives 0
     if not dtype.is_float:
         _require_kind(w, call, is_whole)
-        return w.named(w.convert(f"{item}.v_int64", INT64, dtype), dtype)
+        return w.named(w.convert(whole, INT64, dtype), dtype)
     _require_kind(w, call, f"{is_float} || {is_whole}")
-    found = f"({is_float} ? {item}.v_float64 : (double){item}.v_int64)"
+    found = f"({is_float} ? {item}.v_float64 : (double){whole})"
     return w.named(w.convert(found, FLOAT64, dtype), dtype)
 
 

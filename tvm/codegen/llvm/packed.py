@@ -185,8 +185,12 @@ def _result(w: FunctionWriter, call: Call, address: str, code_address: str) -> s
     # truth values are integers, or have a code of their own
     is_int = w.code.value(f"icmp eq i32 {code}, {int(ArgCode.INT)}")
     is_bool = w.code.value(f"icmp eq i32 {code}, {int(ArgCode.BOOL)}")
-    is_whole = w.code.value(f"or i1 {is_int}, {is_bool}")
-    whole = w.code.value(f"load i64, ptr {address}, align 8")
+    # a function without a result gives 0
+    is_null = w.code.value(f"icmp eq i32 {code}, {int(ArgCode.NULL)}")
+    has_whole = w.code.value(f"or i1 {is_int}, {is_bool}")
+    is_whole = w.code.value(f"or i1 {has_whole}, {is_null}")
+    loaded = w.code.value(f"load i64, ptr {address}, align 8")
+    whole = w.code.value(f"select i1 {is_null}, i64 0, i64 {loaded}")
     if not dtype.is_float:
         _require_kind(w, call, is_whole)
         return w.convert(whole, INT64, dtype)

@@ -31,15 +31,16 @@ class DebugResult:
         self._graph = json.loads(graph_json)
         self._nodes: list[dict[str, Any]] = self._graph["nodes"]
         self._rows: list[int] = self._graph["node_row_ptr"]
+        self._detailed = self._nodes_with_details()
         self._output_tensors: list[NDArray] = []
         self.times: list[list[float]] = []
         """Seconds of each node's measurements."""
         self._dump_path.mkdir(parents=True, exist_ok=True)
-        self._write(GRAPH_DUMP_FILE_NAME, self._graph_with_details())
+        self._write(GRAPH_DUMP_FILE_NAME, {**self._graph, "nodes": self._detailed})
 
     def get_graph_nodes(self) -> list[dict[str, Any]]:
-        """The nodes of the graph."""
-        return self._nodes
+        """The nodes of the graph: name, function or ``param``, names of inputs, shape and type."""
+        return self._detailed
 
     def get_graph_node_shapes(self) -> list[list[int]]:
         """The shapes of all outputs."""
@@ -53,7 +54,7 @@ class DebugResult:
 
     def get_graph_node_output_num(self, node: Mapping[str, Any]) -> int:
         """How many outputs a node has."""
-        return 1 if node["op"] == "null" else int(node["attrs"]["num_outputs"])
+        return int(node.get("attrs", {}).get("num_outputs", 1))
 
     def get_output_tensors(self) -> dict[str, NDArray]:
         """The outputs of all nodes, by ``name____topo-index:i____output-num:k``."""
@@ -77,14 +78,12 @@ class DebugResult:
         """Write the times as a file that Chrome's tracing page shows."""
         events: list[dict[str, Any]] = []
         at = 0.0
-        for node, times in zip(self._nodes, self.times, strict=False):
-            if node["op"] == "null" or not times:
-                continue
-            duration = times[0] * 1e6
-            common = {"cat": "op", "pid": 0, "tid": 1, "name": node["name"]}
-            events.append({**common, "ph": "B", "ts": at, "args": {"op": node["op"]}})
-            at += duration
-            events.append({**common, "ph": "E", "ts": at, "args": {"op": node["op"]}})
+        for node, times in zip(self._detailed, self.times, strict=False):
+            common = {"cat": "op", "pid": 1, "tid": 1, "name": node["name"]}
+            common["args"] = {"op": node["op"]}
+            events.append({**common, "ph": "B", "ts": at})
+            at += 1e6 * sum(times) / max(len(times), 1)
+            events.append({**common, "ph": "E", "ts": at})
         self._write(CHROME_TRACE_FILE_NAME, {"displayTimeUnit": "ns", "traceEvents": events})
 
     def get_debug_result(self, sort_by_time: bool = True) -> str:
@@ -104,7 +103,7 @@ class DebugResult:
         lines.append(["Total_time", "-", f"{total:.3f}", "-", "-", "-", "-", "-"])
         widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
         return "\n".join(
-            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+            "".join(f"{cell.ljust(w)}  " for cell, w in zip(line, widths, strict=True))
             for line in lines
         )
 
@@ -129,15 +128,20 @@ class DebugResult:
         """Print the table."""
         print(self.get_debug_result(sort_by_time))
 
-    def _graph_with_details(self) -> dict[str, Any]:
+    def _nodes_with_details(self) -> list[dict[str, Any]]:
         nodes = []
         for i, node in enumerate(self._nodes):
             entry = self._rows[i]
-            attrs = {**node.get("attrs", {}), "T": f"type: {self.get_graph_node_dtypes()[entry]}"}
-            detail = {**node, "attrs": attrs, "shape": self.get_graph_node_shapes()[entry]}
-            detail["inputs"] = [self._nodes[source[0]]["name"] for source in node["inputs"]]
+            own = node.get("attrs", {})
+            detail = {
+                **node,
+                "op": own.get("func_name", "param"),
+                "inputs": [self._nodes[source[0]]["name"] for source in node["inputs"]],
+                "attrs": {**own, "T": f"type: {self.get_graph_node_dtypes()[entry]}"},
+                "shape": self.get_graph_node_shapes()[entry],
+            }
             nodes.append(detail)
-        return {**self._graph, "nodes": nodes}
+        return nodes
 
     def _write(self, name: str, content: Any) -> None:
         write_text(self._dump_path / name, json.dumps(content, indent=2, sort_keys=True))
