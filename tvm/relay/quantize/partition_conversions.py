@@ -26,6 +26,10 @@ from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, post_order, rewrite_post_order
 
 
+class NotIntegralError(TVMError, AssertionError):
+    """A network that is to be fully integral is not; programs catch an AssertionError."""
+
+
 def partition_conversions(
     mod: IRModule, quantized_dtypes: Collection[str], ensure_fully_integral: bool
 ) -> IRModule:
@@ -99,7 +103,7 @@ def _check_integral(func: Function, allowed: Collection[str]) -> None:
         types = flatten_tuple_type(infer_type_of(node)) if isinstance(node, (Call, Var)) else []
         others = sorted({str(ty.dtype) for ty in types} - set(allowed))
         if others:
-            raise TVMError(
+            raise NotIntegralError(
                 f"partition_conversions requires values of {', '.join(sorted(allowed))} between the "
                 f"conversions, got {', '.join(others)}",
                 at=node,
