@@ -32,6 +32,19 @@ def is_dynamic(tensor_type: Type) -> bool:
     return False
 
 
+def open_extents(ty: Type) -> int:
+    """How many extents of a tensor only the run knows; a kernel takes each as an argument."""
+    dims = ty.shape if isinstance(ty, TensorType) else ()
+    return sum([not isinstance(dim, IntImm) for dim in dims])
+
+
+def kernel_arguments(ty: Type) -> int:
+    """How many arguments of a kernel a tensor is: with open extents these, and its strides."""
+    if not isinstance(ty, TensorType) or not is_dynamic(ty):
+        return 1
+    return 1 + open_extents(ty) + len(ty.shape)
+
+
 def flat_types(ty: Type) -> list[TensorType]:
     """The tensor types in a type, those of nested tuples in order."""
     if isinstance(ty, TensorType):

@@ -216,3 +216,15 @@ def test_stop_fusion_leaves_no_kernel() -> None:
     )["main"]
     assert relay.testing.count_ops(func) == {"tanh": 1, "exp": 1}
     assert isinstance(func.body.args[0], relay.Call)  # of the other kernel
+
+
+def test_kernels_take_no_more_arguments_than_their_target_allows() -> None:
+    body = relay.exp(image("x0"))
+    for i in range(1, 40):
+        body = body + relay.exp(image(f"x{i}"))
+    with tvm.target.Target("metal"):
+        found = kernels(function(body))
+    # 31 arguments, of which one is the result
+    assert found[0].count("exp") == 30 and found[1:] == [["exp"], ["add"]] * 10
+    with tvm.target.Target("llvm"):
+        assert len(kernels(function(body))) == 1

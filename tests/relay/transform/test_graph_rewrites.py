@@ -101,17 +101,25 @@ def test_many_tensors_are_joined_in_steps() -> None:
     func = relay.Function(xs, relay.concatenate(xs, axis=0))
     split = run(func, transform.SplitArgs(3))
     counts = [
-        len(n.args[0].fields)
+        len(n.args[0].args[0].fields)
         for n in relay.analysis.post_order(split)
         if isinstance(n, relay.Call) and n.op.name == "concatenate"
     ]
-    assert max(counts) <= 3
-    assert relay.testing.count_ops(split)["annotation.stop_fusion"] == 2
+    assert counts == [2] * 6  # with the result a kernel has three arguments
+    assert relay.testing.count_ops(split)["annotation.stop_fusion"] == 6
     args = [data(i + 1) for i in range(7)]
     np.testing.assert_array_equal(evaluate(split, *args), np.concatenate(args))
-    assert_unchanged(func, transform.SplitArgs(7))
+    assert_unchanged(func, transform.SplitArgs(9))
     with pytest.raises(ValueError, match="at least 2"):
         transform.SplitArgs(1)
+
+
+def test_open_extents_are_arguments_when_tensors_are_joined() -> None:
+    xs = [relay.var(f"x{i}", shape=(relay.Any(), 2)) for i in range(4)]
+    split = run(relay.Function(xs, relay.concatenate(xs, axis=1)), transform.SplitArgs(15))
+    # 4 for each tensor, and 3 for the result, whose open extent is known by then
+    first, last = split.body.args[0].args[0].fields[0], split.body
+    assert [len(call.args[0].args[0].fields) for call in (first, last)] == [3, 2]
 
 
 def test_division_by_constants_becomes_multiplication() -> None:

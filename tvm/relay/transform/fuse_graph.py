@@ -12,7 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tvm.ir.expr import RelayExpr
+from tvm.relay.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relay.op.registry import OpPattern
+from tvm.relay.traverse import operands
+from tvm.relay.ty import kernel_arguments, open_extents
 
 Accepts = Callable[[OpPattern, bool], bool]  # (pattern of a group, is it the sink)
 
@@ -51,6 +54,7 @@ class Group:
     parent: Group | None = None
     members: list[GraphNode] = field(default_factory=list)
     most_paths: int = 1  # from a member to the root, at most
+    arguments: int = 0  # of the kernel, that are parameters of the function
 
     def find(self) -> Group:
         """The group that this one was merged into."""
@@ -100,9 +104,11 @@ def _common_dominator(node: GraphNode, tree: list[Dominator]) -> tuple[Dominator
 class Partitioner:
     """Puts the nodes of a graph in groups."""
 
-    def __init__(self, nodes: list[GraphNode], max_depth: int) -> None:
+    def __init__(self, nodes: list[GraphNode], max_depth: int, max_arguments: int = 0) -> None:
         self.nodes = nodes
         self.max_depth = max_depth
+        self.max_arguments = max_arguments  # of a kernel, 0: any number
+        self.by_id = {id(node.expr): node for node in nodes}
         self.groups = [
             Group(n, n.pattern, _anchor(n), members=[n], most_paths=max(len(n.outputs), 1))
             for n in nodes
@@ -111,14 +117,46 @@ class Partitioner:
     def partition(self) -> list[Group]:
         """The root group of each node, by index."""
         tree = post_dominators(self.nodes)
+        if self.max_arguments:
+            self._count_arguments()
         for fuse in (self._fuse_anchored, self._fuse_injective, self._fuse_into_tuples):
             for node in self.nodes:
                 parent = tree[node.index].parent
                 group = self.groups[node.index]
                 if group.pattern == OpPattern.OPAQUE or parent is None:
                     continue
+                if self.max_arguments and self._takes_too_much(node):
+                    continue
                 fuse(node, tree[node.index], parent.node)
         return [group.find() for group in self.groups]
+
+    def _count_arguments(self) -> None:
+        for node, group in zip(self.nodes, self.groups, strict=True):
+            taken = [o for o in operands(node.expr) if isinstance(o, (Var, TupleGetItem))]
+            if isinstance(node.expr, (Call, Tuple)):
+                group.arguments = sum([kernel_arguments(o.checked_type) for o in taken])
+
+    def _takes_too_much(self, node: GraphNode) -> bool:
+        """Whether a user of a node, with all that it reads in one kernel, takes too many arguments."""
+        limit = self.max_arguments - sum(
+            [1 + open_extents(user.expr.checked_type) for user, _ in node.outputs]
+        )
+        return limit > 0 and any([self._arguments(user) > limit for user, _ in node.outputs])
+
+    def _arguments(self, node: GraphNode) -> int:
+        """What a node and the groups that it reads take, without looking below those that take some."""
+        seen: set[int] = set()
+        total, stack = 0, [node]
+        while stack:
+            current = stack.pop()
+            group = self.groups[current.index].find()
+            if id(group) in seen:
+                continue
+            seen.add(id(group))
+            total += group.arguments
+            if current is node or not group.arguments:
+                stack += [self.by_id[i] for i in map(id, operands(current.expr)) if i in self.by_id]
+        return total
 
     def _is_settled(self, node: GraphNode, sink: GraphNode) -> bool:
         target = self.groups[sink.index]
@@ -218,6 +256,7 @@ def _merge(child: Group, parent: Group) -> None:
     if child is parent:
         return
     parent.members += child.members
+    parent.arguments += child.arguments
     parent.most_paths = min(parent.most_paths * child.most_paths, MAX_EXPANDED)
     child.parent = parent
     if child.anchor is not None:

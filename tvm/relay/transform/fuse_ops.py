@@ -24,6 +24,7 @@ from tvm.relay.transform.fuse_graph import GraphNode, Group, Partitioner
 from tvm.relay.transform.operators import RESHAPES, calls
 from tvm.relay.traverse import operands, with_operands
 from tvm.relay.ty import is_dynamic
+from tvm.target import Target
 
 register_pass_config("relay.FuseOps.max_depth", int)
 register_pass_config("relay.FuseOps.link_params", bool)
@@ -33,8 +34,10 @@ MAX_FUSED_NODES = 256
 _INLINE_DTYPES = ("int32", "int64", "float32", "float64", "bool")
 
 
-def fuse_ops(func: Function, opt_level: int, max_depth: int, link_params: bool) -> Function:
-    """`func` with its operators in primitive functions."""
+def fuse_ops(
+    func: Function, opt_level: int, max_depth: int, link_params: bool, max_arguments: int = 0
+) -> Function:
+    """`func` with its operators in primitive functions, of at most so many arguments (0: any number)."""
     if is_primitive(func):
         return func
     order = _evaluation_order(func)
@@ -42,7 +45,7 @@ def fuse_ops(func: Function, opt_level: int, max_depth: int, link_params: bool) 
     if opt_level == 0:
         groups = [Group(node, node.pattern) for node in nodes]
     else:
-        groups = Partitioner(nodes, max_depth).partition()
+        groups = Partitioner(nodes, max_depth, max_arguments).partition()
     result = _Outliner(nodes, groups, link_params).run(func)
     assert isinstance(result, Function)
     return result
@@ -254,7 +257,8 @@ def FuseOps(fuse_opt_level: int = -1, link_params: bool = False) -> Pass:
         level = context.opt_level if fuse_opt_level == -1 else fuse_opt_level
         depth = context.get("relay.FuseOps.max_depth", MAX_FUSED_NODES)
         linked = link_params or context.get("relay.FuseOps.link_params", False)
-        return fuse_ops(func, level, depth, linked)
+        target = Target.current()
+        return fuse_ops(func, level, depth, linked, target.max_function_args if target else 0)
 
     return FunctionPass(run, PassInfo(0, "FuseOps"))
 
