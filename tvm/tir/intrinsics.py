@@ -66,7 +66,7 @@ ROWS: dict[str, tuple[int, CallEffectKind, bool]] = {
     "tvm_static_handle": (0, _ARGUMENT, False),
     "tvm_tuple": (-1, _EMBED, False),
     "tvm_struct_get": (3, _READS, False),
-    "tvm_tensor_matches": (-1, _READS, False),
+    "tvm_tensors_match": (-1, _READS, False),
     "tvm_struct_set": (4, _OPAQUE, False),
     "tvm_stack_alloca": (2, _OPAQUE, False),
     "tvm_stack_make_shape": (-1, _OPAQUE, False),

@@ -272,4 +272,4 @@ def test_kernels_share_the_code_that_checks_tensors() -> None:
     module = build_module(lower_for_host(lower_module(IRModule(functions)), target), target)
     text = module.get_source("unoptimized")
     assert text.count("needs shape[") == 1
-    assert text.count("call i1 @tvm.tensor_matches") == 10
+    assert text.count("call i1 @tvm.tensors_match") == 5

@@ -10,7 +10,7 @@ if (!(n == 16)) {
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tvm.codegen.llvm.failure import text_choices
@@ -20,7 +20,6 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import Call, IntImm, StringImm
 from tvm.tir.transform.abi import CODE_NAMES, DTYPE_CODES, POINTER_CODES, UNKNOWN_CODE
 
-from .arithmetic import bare
 from .types import string_text
 
 if TYPE_CHECKING:
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
     from .statements import FunctionWriter
 
 
-CHECK = "tvm_tensor_matches"
+CHECK = "tvm_tensors_match"
+CHECKS = ("tvm_tensor_matches", CHECK)
 
 
 def write_report(w: FunctionWriter, message: PrimExpr) -> None:
@@ -68,29 +68,37 @@ def name_function(module: ModuleWriter, names: Mapping[int, str], other: str) ->
     return module.shared("tvm_name", "static const char* ", body)
 
 
-def tensor_matches(w: FunctionWriter, call: Call) -> str:
-    """Call the shared function on what a tensor must be."""
-    name, code, array, device, dtype_name, device_type, device_text, *numbers = call.args
-    assert isinstance(name, StringImm) and isinstance(dtype_name, StringImm)
-    assert isinstance(device_text, StringImm) and isinstance(device_type, IntImm)
-    alignment, offset, *shape = [n.value for n in numbers if isinstance(n, IntImm)]
+def tensors_match(w: FunctionWriter, call: Call) -> str:
+    """Call the shared function on a table of the arguments and of what they must be."""
+    values, codes, *rows = call.args
     _define_check(w.module)
+    entries = ", ".join([_entry(w.module, row.args) for row in rows if isinstance(row, Call)])
+    table = w.module.shared(
+        "tvm_arguments", "static const TVMTensorArgument ", f"[] = {{{entries}}};\n"
+    )
+    return f"{CHECK}({w.visit(values)}, {w.visit(codes)}, {len(rows)}, {table})"
+
+
+def _entry(module: ModuleWriter, row: Sequence[PrimExpr]) -> str:
+    position, name, dtype_name, device_type, device_text, *numbers = row
+    assert isinstance(position, IntImm) and isinstance(name, StringImm)
+    assert isinstance(dtype_name, StringImm) and isinstance(device_text, StringImm)
+    assert isinstance(device_type, IntImm)
+    alignment, offset, *shape = [n.value for n in numbers if isinstance(n, IntImm)]
     dtype = as_dtype(dtype_name.value)
     extents = "NULL"
     if shape:
         body = f"[] = {{{', '.join([f'{extent}LL' for extent in shape])}}};\n"
-        extents = w.module.shared("tvm_shape", "static const int64_t ", body)
+        extents = module.shared("tvm_shape", "static const int64_t ", body)
     fields = [
         str(len(shape)), extents, f"{alignment}ULL", f"{offset}ULL", str(device_type.value),
         f"{{{dtype.type_code}, {dtype.bits}, {dtype.lanes}}}",
         string_text(dtype_name.value), string_text(device_text.value),
     ]  # fmt: skip
-    row = w.module.shared("tvm_row", "static const TVMTensorRow ", f" = {{{', '.join(fields)}}};\n")
-    given = [
-        string_text(name.value), w.visit(code), f"(const DLTensor*){w.visit(array)}",
-        bare(w.visit(device)), f"&{row}",
-    ]  # fmt: skip
-    return f"{CHECK}({', '.join(given)})"
+    required = module.shared(
+        "tvm_row", "static const TVMTensorRow ", f" = {{{', '.join(fields)}}};\n"
+    )
+    return f"{{{position.value}, {string_text(name.value)}, &{required}}}"
 
 
 def _failure(label: str, *values: str) -> str:
@@ -139,6 +147,12 @@ typedef struct {
   const char* dtype_name;
   const char* device_text;
 } TVMTensorRow;
+
+typedef struct {
+  int32_t position;
+  const char* name;
+  const TVMTensorRow* row;
+} TVMTensorArgument;
 
 /* Whether an argument is what its row says; if not, the error is reported. */
 static bool tvm_tensor_matches(const char* name, int32_t code, const DLTensor* tensor, int32_t device_id, const TVMTensorRow* row) {
@@ -196,6 +210,21 @@ static bool tvm_tensor_matches(const char* name, int32_t code, const DLTensor* t
       }
       step *= row->shape[i];
     }
+  }
+  return true;
+}
+
+/* Whether all arguments are what the table says, on the device of the first. */
+static bool tvm_tensors_match(void* args, const int32_t* codes, int32_t count, const TVMTensorArgument* table) {
+  int32_t device_id = -1;
+  int32_t i;
+  for (i = 0; i < count; ++i) {
+    int32_t position = table[i].position;
+    const DLTensor* tensor = (const DLTensor*)((TVMValue*)args)[position].v_handle;
+    if (!tvm_tensor_matches(table[i].name, codes[position], tensor, device_id, table[i].row)) {
+      return false;
+    }
+    device_id = tensor->device.device_id;
   }
   return true;
 }

@@ -17,7 +17,7 @@ from tvm.tir.expr import Call
 from tvm.tir.function import PrimFunc
 
 from .code import Code
-from .failure import CHECK
+from .failure import CHECKS
 from .helpers import HELPERS
 from .model_metadata import model_metadata_text
 from .names import DECLARED, identifier, is_plain, is_symbol
@@ -163,7 +163,7 @@ class ModuleWriter:
             result = func.ret_type
             # one without a result returns a status: 0 or, if a check failed, -1
             typed = TYPES[result.dtype].text if isinstance(result, PrimType) else None
-            if name in HELPERS or name == CHECK or not is_symbol(name):
+            if name in HELPERS or name in CHECKS or not is_symbol(name):
                 raise LoweringError(
                     f"target c cannot give a function the name {name!r}",
                     hint="names have letters, digits and underscores",

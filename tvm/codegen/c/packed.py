@@ -10,7 +10,7 @@ from tvm.tir.expr import Call, IntImm, StringImm
 from tvm.tir.transform.abi import ArgCode, StructField
 
 from .arithmetic import bare
-from .failure import tensor_matches, write_report
+from .failure import tensors_match, write_report
 from .types import FLOAT64, INT32, INT64, TYPES, VOID, string_text
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ _CALLS: dict[str, Callable[[Any, Call], str]] = {
 PACKED: dict[str, Callable[[Any, Call], str]] = {
     "tir.tvm_struct_get": _struct_get,
     "tir.tvm_struct_set": _struct_set,
-    "tir.tvm_tensor_matches": tensor_matches,
+    "tir.tvm_tensors_match": tensors_match,
     "tir.tvm_stack_alloca": _stack_alloca,
     "tir.tvm_throw_last_error": _throw,
     **_CALLS,

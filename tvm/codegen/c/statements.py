@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tvm.codegen.llvm.tensor_check import reports_itself
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType, PrimType
@@ -28,7 +29,7 @@ from tvm.tir.stmt import (
 
 from .arithmetic import bare
 from .code import Code
-from .failure import CHECK, write_report
+from .failure import write_report
 from .intrinsics import write_call
 from .memory import MemoryWriter, is_mentioned, loads_in
 from .packed import without_result
@@ -284,7 +285,7 @@ class FunctionWriter(MemoryWriter):
     def visit_assert_stmt(self, stmt: AssertStmt) -> None:
         condition = self.visit(stmt.condition)
         with self.code.block(f"if (!{condition})"):
-            if not condition.startswith(CHECK):  # it has reported
+            if not reports_itself(stmt.condition):
                 write_report(self, stmt.message)
             self.fail()
         self.visit(stmt.body)

@@ -16,7 +16,7 @@ from tvm.tir.expr import Call, IntImm, StringImm
 from tvm.tir.transform.abi import FLOAT64, ArgCode
 
 from .failure import write_report
-from .tensor_check import tensor_matches
+from .tensor_check import tensors_match
 from .types import INT64, TENSOR, TYPES, quoted
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ _PACKED_CALLS = {
 PACKED: dict[str, Callable[[Any, Call], str]] = {
     "tir.tvm_struct_get": _struct_get,
     "tir.tvm_struct_set": _struct_set,
-    "tir.tvm_tensor_matches": tensor_matches,
+    "tir.tvm_tensors_match": tensors_match,
     "tir.tvm_stack_alloca": _stack_alloca,
     "tir.tvm_throw_last_error": _throw,
     **_PACKED_CALLS,

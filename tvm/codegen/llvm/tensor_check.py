@@ -1,13 +1,14 @@
-"""The check of a tensor argument of known type and shape: a row of a table, read by one function.
+"""The check of all tensor arguments of known type and shape: a table, read by one function.
 
-    assert tvm_tensor_matches("f: argument 0 (buffer A)", code, A, device, "float32", ..., 4, 8)
+    assert tvm_tensors_match(args, codes, (0, "f: argument 0 (buffer A)", "float32", ..., 4, 8), ...)
 
-A kernel holds a call and a branch for each argument. The row has what the tensor must be; the
-function that reads it reports what is wrong itself, so such an assertion needs no message.
+A kernel holds one call and one branch. A row has what a tensor must be; the function that reads the
+rows reports what is wrong itself, so such an assertion needs no message.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tvm.ir.expr import PrimExpr
@@ -17,7 +18,7 @@ from tvm.tir.transform.abi import (
     CODE_NAMES,
     DTYPE_CODES,
     POINTER_CODES,
-    TENSOR_MATCHES,
+    TENSORS_MATCH,
     UNKNOWN_CODE,
 )
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from .module import ModuleWriter
     from .statements import FunctionWriter
 
-MATCHES = "tvm.tensor_matches"
+MATCH = "tvm.tensors_match"
+_ENTRY = "{ i64, ptr, ptr }"  # an argument's position and name, and what it must be
 # of a block that reports: its text, and the values in it behind the argument's name
 FAILURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "bad_kind": ("TypeError: %s needs to be a tensor or a pointer, got %s", ("%kind",)),
@@ -59,17 +61,26 @@ FAILURES: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def reports_itself(condition: PrimExpr) -> bool:
     """Whether a condition has set the runtime's last error when it does not hold."""
-    return isinstance(condition, Call) and condition.op is TENSOR_MATCHES
+    return isinstance(condition, Call) and condition.op is TENSORS_MATCH
 
 
-def tensor_matches(w: FunctionWriter, call: Call) -> str:
-    """Call the shared function on a row of the table."""
-    name, code, array, device, *required = call.args
-    assert isinstance(name, StringImm)
+def tensors_match(w: FunctionWriter, call: Call) -> str:
+    """Call the shared function on a table."""
+    values, codes, *rows = call.args
     _define_check(w.module)
-    label = w.module.string(name.value)
-    operands = f"ptr {label}, i32 {w.visit(code)}, ptr {w.visit(array)}, i32 {w.visit(device)}"
-    return w.code.value(f"call i1 @{MATCHES}({operands}, ptr {_row(w.module, required)})")
+    entries = [_entry(w.module, row.args) for row in rows if isinstance(row, Call)]
+    table = w.module.constant(
+        f"[{len(entries)} x {_ENTRY}] [{', '.join([f'{_ENTRY} {entry}' for entry in entries])}]"
+    )
+    operands = f"ptr {w.visit(values)}, ptr {w.visit(codes)}, i64 {len(entries)}, ptr {table}"
+    return w.code.value(f"call i1 @{MATCH}({operands})")
+
+
+def _entry(module: ModuleWriter, row: Sequence[PrimExpr]) -> str:
+    position, name, *required = row
+    assert isinstance(position, IntImm) and isinstance(name, StringImm)
+    label = module.string(name.value)
+    return f"{{ i64 {position.value}, ptr {label}, ptr {_row(module, required)} }}"
 
 
 def _row(module: ModuleWriter, required: list[PrimExpr]) -> str:
@@ -115,9 +126,9 @@ def _failure(module: ModuleWriter, label: str, text: str, *values: str) -> str:
 
 
 def _define_check(module: ModuleWriter) -> None:
-    if MATCHES in module.results:
+    if MATCH in module.results:
         return
-    module.results[MATCHES] = "i1"
+    module.results[MATCH] = "i1"
     define_report(module)
     kind_name = name_function(module, CODE_NAMES, UNKNOWN_CODE)
     dtype_name = name_function(module, DTYPE_CODES, UNKNOWN_CODE)
@@ -126,20 +137,38 @@ def _define_check(module: ModuleWriter) -> None:
         _failure(module, label, text, *values) for label, (text, values) in FAILURES.items()
     ]
     checks = _CHECKS.format(
-        matches=MATCHES,
+        match=MATCH,
         accepted=accepted,
         kind_name=kind_name,
         dtype_name=dtype_name,
         tensor=TENSOR,
         row=_row_type(0),
+        entry=_ENTRY,
     )
     module.definitions.append("\n".join([checks, *failures, "}", ""]))
 
 
 _CHECKS = """\
-define internal i1 @{matches}(ptr %label, i32 %code, ptr %array, i32 %device, ptr %row) noinline nounwind {{
+define internal i1 @{match}(ptr %args, ptr %codes, i64 %tensors, ptr %table) noinline nounwind {{
 entry:
+  br label %next_argument
+next_argument:
+  %k = phi i64 [ 0, %entry ], [ %k_after, %matches ]
+  %device = phi i32 [ -1, %entry ], [ %number, %matches ]
+  %more_arguments = icmp ult i64 %k, %tensors
+  br i1 %more_arguments, label %check_argument, label %all_match
+check_argument:
+  %position_at = getelementptr {entry}, ptr %table, i64 %k, i32 0
+  %position = load i64, ptr %position_at
+  %label_at = getelementptr {entry}, ptr %table, i64 %k, i32 1
+  %label = load ptr, ptr %label_at
   %name = ptrtoint ptr %label to i64
+  %row_at = getelementptr {entry}, ptr %table, i64 %k, i32 2
+  %row = load ptr, ptr %row_at
+  %code_at = getelementptr i32, ptr %codes, i64 %position
+  %code = load i32, ptr %code_at
+  %array_at = getelementptr i64, ptr %args, i64 %position
+  %array = load ptr, ptr %array_at
   switch i32 %code, label %unknown [ {accepted} ]
 unknown:
   %code64 = sext i32 %code to i64
@@ -260,4 +289,7 @@ same_stride:
   %step_after = mul i64 %step, %count
   br label %next_stride
 matches:
+  %k_after = add i64 %k, 1
+  br label %next_argument
+all_match:
   ret i1 true"""

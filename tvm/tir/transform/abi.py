@@ -15,7 +15,7 @@ STRUCT_SET = INTRINSICS["tvm_struct_set"]
 IS_NULL = INTRINSICS["isnullptr"]
 RET = INTRINSICS["ret"]
 REINTERPRET = INTRINSICS["reinterpret"]
-TENSOR_MATCHES = INTRINSICS["tvm_tensor_matches"]
+TENSORS_MATCH = INTRINSICS["tvm_tensors_match"]
 
 HANDLE = as_dtype("handle")
 INT32 = as_dtype("int32")

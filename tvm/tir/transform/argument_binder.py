@@ -6,7 +6,8 @@ a symbolic extent agree. Extents that are expressions are compared once all vari
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 from tvm.error import LoweringError
@@ -33,7 +34,7 @@ from tvm.tir.transform.abi import (
     INT32,
     INT64,
     REINTERPRET,
-    TENSOR_MATCHES,
+    TENSORS_MATCH,
     UNKNOWN_CODE,
     StructField,
     array_field,
@@ -42,7 +43,6 @@ from tvm.tir.transform.abi import (
 from tvm.tir.transform.common import IF_THEN_ELSE, is_const, variables_of
 
 Layer = Callable[[Stmt], Stmt]
-ANY_DEVICE = -1  # of the first tensor: it says which device the others must be on
 
 
 class ArgumentBinder:
@@ -105,38 +105,40 @@ class ArgumentBinder:
 
     # ---- buffers
 
-    def match_buffer(
-        self, buffer: Buffer, code: PrimExpr, array: PrimExpr, label: str, device: Device
+    def match_buffers(
+        self, values: Var, codes: Var, tensors: Sequence[FixedTensor], device: Device
     ) -> None:
-        """Check everything about a tensor of known shape at once, and bind its pointer.
+        """Check everything about all tensors of known shape at once, and bind their pointers.
 
-        The check is a row of a table that a function shared by the whole module reads: kernels of a
-        model differ in the rows alone.
+        The first one says which device the others must be on. What they must be are rows of a table
+        that a function shared by the whole module reads: kernels of a model differ in the table alone.
         """
-        self._refuse_rebinding(buffer)
-        first = isinstance(device.id, Var) and device.id not in self.bound
-        known = const(ANY_DEVICE, INT32) if first else device.id
-        name = f"{self.function_name}: {label}"
+        rows = [self._row(tensor, device) for tensor in tensors]
+        matches = Call("bool", TENSORS_MATCH, [values, codes, *rows])
+        name = StringImm(self.function_name)
+        self.layers.append(lambda body: AssertStmt(matches, name, body))
+        first = tensors[0]
+        number = array_field(first.array, StructField.ARRAY_DEVICE_ID)
+        self.bind(device.id, number, first.label)
+        for tensor in tensors:
+            self._refuse_rebinding(tensor.buffer)
+            self.let(tensor.buffer.data, array_field(tensor.array, StructField.ARRAY_DATA))
+            self.declare(tensor.buffer)
+
+    def _row(self, tensor: FixedTensor, device: Device) -> PrimExpr:
+        buffer = tensor.buffer
         assert isinstance(buffer.elem_offset, IntImm)
         nbytes = buffer.elem_offset.value * buffer.dtype.itemsize
-        row = [
-            StringImm(name),
-            code,
-            array,
-            known,
+        return tvm_tuple(
+            const(tensor.position, INT32),
+            StringImm(f"{self.function_name}: {tensor.label}"),
             StringImm(buffer.dtype),
             device.type,
             StringImm(device.requirement),
             const(buffer.data_alignment, INT64),
             const(nbytes, INT64),
             *[op.cast(extent, INT64) for extent in buffer.shape],
-        ]
-        matches = Call("bool", TENSOR_MATCHES, row)
-        self.layers.append(lambda body: AssertStmt(matches, StringImm(name), body))
-        if first:
-            self.bind(device.id, array_field(array, StructField.ARRAY_DEVICE_ID), label)
-        self.let(buffer.data, array_field(array, StructField.ARRAY_DATA))
-        self.declare(buffer)
+        )
 
     def bind_buffer(self, buffer: Buffer, array: PrimExpr, label: str, device: Device) -> None:
         """Bind a buffer's pointer, shape, strides and offset to the fields of a DLTensor."""
@@ -283,6 +285,16 @@ class ArgumentBinder:
         else:
             message = tvm_tuple(*texts)
         return lambda body: AssertStmt(condition, message, body)
+
+
+@dataclass(frozen=True)
+class FixedTensor:
+    """An argument of which all that the caller's tensor must be is known when compiling."""
+
+    position: int
+    array: Var
+    buffer: Buffer
+    label: str  # how messages call it
 
 
 class Device:

@@ -39,7 +39,13 @@ from tvm.tir.transform.abi import (
     struct_get,
     struct_set,
 )
-from tvm.tir.transform.argument_binder import ArgumentBinder, Device, is_fixed, name_of
+from tvm.tir.transform.argument_binder import (
+    ArgumentBinder,
+    Device,
+    FixedTensor,
+    is_fixed,
+    name_of,
+)
 from tvm.tir.transform.common import IF_THEN_ELSE, PrimFuncPass, prim_func_pass
 from tvm.tir.transform.legalize_packed_calls import CPACKED
 
@@ -129,23 +135,22 @@ def bind_arguments(func: PrimFunc, arguments: PackedArguments, device: Device) -
     if count:
         binder.declare(arguments.codes)
     binder.declare(arguments.result_code)
+    fixed: list[FixedTensor] = []
+    others: list[tuple[Var, Buffer, str]] = []
     for position, param in enumerate(func.params):
         buffer = func.buffer_map.get(param)
         label = argument_label(position, param, buffer)
         if buffer is not None and is_fixed(buffer, device):
             binder.let(param, packed_value(arguments, position, HANDLE))
+            fixed.append(FixedTensor(position, param, buffer, label))
             continue
         load_argument(binder, arguments, position, param, label)
-    for position, param in enumerate(func.params):
-        buffer = func.buffer_map.get(param)
-        if buffer is None:
-            continue
-        label = argument_label(position, param, buffer)
-        if is_fixed(buffer, device):
-            code = arguments.codes[const(position, INT32)]
-            binder.match_buffer(buffer, code, param, label, device)
-        else:
-            binder.bind_buffer(buffer, param, label, device)
+        if buffer is not None:
+            others.append((param, buffer, label))
+    if fixed:
+        binder.match_buffers(arguments.values, arguments.codes.data, fixed, device)
+    for param, buffer, label in others:
+        binder.bind_buffer(buffer, param, label, device)
     return binder
 
 
