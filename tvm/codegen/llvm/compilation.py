@@ -5,6 +5,7 @@ PrimFuncs -> LLVM text -> (object cache) -> LLVM -> object code
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +20,7 @@ from .exports import Exports
 from .foreign import REQUIRED_FEATURES
 from .library import llvm_version
 from .machine import Machine
-from .module import write_module
+from .module import ModuleWriter, write_checks, write_module
 from .options import CodegenOptions
 from .worker_process import Results, compile_in_worker
 
@@ -118,7 +119,9 @@ def source_of(module: Any, machine: Machine, fmt: str) -> str | bytes:
 _FORMATS = ("ll", "asm", "bc", "unoptimized")
 
 
-def compile_whole(mod: IRModule, target: Target, suffix: str = "", note: str = "") -> Compilation:
+def compile_whole(
+    mod: IRModule, target: Target, suffix: str = "", note: str = "", is_part: bool = False
+) -> Compilation:
     """Write a lowered module as LLVM text, in one piece.
 
     Parameters
@@ -127,11 +130,27 @@ def compile_whole(mod: IRModule, target: Target, suffix: str = "", note: str = "
         What to put behind the names of all functions, for one of several versions.
     note : str
         LLVM text for the end of the module.
+    is_part : bool
+        Whether it is linked with `compile_checks`, and leaves the checks of tensors to that.
     """
+    return _compilation(target, lambda options: write_module(mod, options, is_part), suffix, note)
+
+
+def compile_checks(target: Target) -> Compilation:
+    """What the parts of a module call to check tensors."""
+    return _compilation(target, write_checks)
+
+
+def _compilation(
+    target: Target,
+    write: Callable[[CodegenOptions], ModuleWriter],
+    suffix: str = "",
+    note: str = "",
+) -> Compilation:
     options = CodegenOptions.of(target)
     machine = Machine(target, options.cpu, options.opt_level)
     options = replace(options, pointer_bits=machine.pointer_bits)
-    writer = write_module(mod, options)
+    writer = write(options)
     text = writer.text(machine.layout) + note
     key = cache_key(
         text,

@@ -25,6 +25,7 @@ from .model_metadata import write_model_metadata
 from .options import CodegenOptions
 from .statements import Frame, FunctionWriter
 from .system_lib import function_registry, has_elf_objects, registration, system_lib_prefix
+from .tensor_check import define_check
 from .types import TENSOR, TENSOR_FIELDS, TYPES, byte_string, quoted
 
 # LLVM takes its time for longer texts of data
@@ -39,8 +40,10 @@ class ModuleWriter:
         options: CodegenOptions,
         library_prefix: str | None = None,
         is_linked: bool = False,
+        is_part: bool = False,
     ) -> None:
         self.options = options
+        self.is_part = is_part  # of a module: the checks of tensors are in another part
         self.exports = Exports(options, library_prefix or "", is_linked)
         self._library_prefix = library_prefix  # of a system library
         self.definitions: list[str] = []
@@ -262,9 +265,10 @@ class ModuleWriter:
         )
 
 
-def write_module(mod: IRModule, options: CodegenOptions) -> ModuleWriter:
+def write_module(mod: IRModule, options: CodegenOptions, is_part: bool = False) -> ModuleWriter:
     """Write all functions of a lowered module."""
-    writer = ModuleWriter(options, system_lib_prefix(mod), bool(mod.get_attr("linked_runtime")))
+    is_linked = bool(mod.get_attr("linked_runtime"))
+    writer = ModuleWriter(options, system_lib_prefix(mod), is_linked, is_part)
     functions = {
         str(func.attrs.get("global_symbol", gvar.name_hint)): func
         for gvar, func in mod.functions.items()
@@ -280,4 +284,11 @@ def write_module(mod: IRModule, options: CodegenOptions) -> ModuleWriter:
         writer.add_function(name, func)
     if (metadata := model_metadata(mod)) is not None:
         write_model_metadata(writer, metadata)
+    return writer
+
+
+def write_checks(options: CodegenOptions) -> ModuleWriter:
+    """Write what the parts of a module call to check tensors."""
+    writer = ModuleWriter(options)
+    define_check(writer, is_shared=True)
     return writer

@@ -34,7 +34,7 @@ from tvm.tir.expr import Call, StringImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt_functor import post_order_visit
 
-from .compilation import Compilation, compile_whole, source_of
+from .compilation import Compilation, compile_checks, compile_whole, source_of
 from .exports import Exports
 from .library import llvm_lock, llvm_version, native_llvm
 from .options import CodegenOptions
@@ -65,7 +65,7 @@ class Part:
     @cached_property
     def written(self) -> Compilation:
         """The functions as LLVM text."""
-        return compile_whole(lowered(self.mod, self.target, self.lower), self.target)
+        return compile_whole(lowered(self.mod, self.target, self.lower), self.target, is_part=True)
 
     @cached_property
     def known(self) -> tuple[Exports, str]:
@@ -112,6 +112,15 @@ class Part:
             "object": written.key,
         }
         store_entry(self.key, "part", json.dumps(kept).encode())
+
+
+@dataclass(frozen=True)
+class Checks(Part):
+    """What the functions of all parts call to check their tensors."""
+
+    @cached_property
+    def written(self) -> Compilation:
+        return compile_checks(self.target)
 
 
 @dataclass(frozen=True)
@@ -185,7 +194,7 @@ def compile_module(
     # functions with keys bring no LLVM text of their own, which each part would define
     if any([part.key is None and part.written.imports for part in parts]):
         return compile_whole(lowered(mod, target, lower), target)
-    return PartsCompilation(parts)
+    return PartsCompilation((Checks(IRModule(), target, None, None), *parts))
 
 
 def lowered(mod: IRModule, target: Target, lower: Lowering | None) -> IRModule:

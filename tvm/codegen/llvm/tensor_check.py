@@ -9,6 +9,7 @@ rows reports what is wrong itself, so such an assertion needs no message.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from tvm.ir.expr import PrimExpr
@@ -23,13 +24,14 @@ from tvm.tir.transform.abi import (
 )
 
 from .failure import MAX_VALUES, REPORT, define_report, name_function
-from .types import TENSOR
+from .types import TENSOR, quoted
 
 if TYPE_CHECKING:
     from .module import ModuleWriter
     from .statements import FunctionWriter
 
 MATCH = "tvm.tensors_match"
+_PARAMS = ("ptr", "ptr", "i64", "ptr")
 _ENTRY = "{ i64, ptr, ptr }"  # an argument's position and name, and what it must be
 # of a block that reports: its text, and the values in it behind the argument's name
 FAILURES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -67,13 +69,13 @@ def reports_itself(condition: PrimExpr) -> bool:
 def tensors_match(w: FunctionWriter, call: Call) -> str:
     """Call the shared function on a table."""
     values, codes, *rows = call.args
-    _define_check(w.module)
+    check = _check(w.module)
     entries = [_entry(w.module, row.args) for row in rows if isinstance(row, Call)]
     table = w.module.constant(
         f"[{len(entries)} x {_ENTRY}] [{', '.join([f'{_ENTRY} {entry}' for entry in entries])}]"
     )
     operands = f"ptr {w.visit(values)}, ptr {w.visit(codes)}, i64 {len(entries)}, ptr {table}"
-    return w.code.value(f"call i1 @{MATCH}({operands})")
+    return w.code.value(f"call i1 @{check}({operands})")
 
 
 def _entry(module: ModuleWriter, row: Sequence[PrimExpr]) -> str:
@@ -125,10 +127,20 @@ def _failure(module: ModuleWriter, label: str, text: str, *values: str) -> str:
     )
 
 
-def _define_check(module: ModuleWriter) -> None:
-    if MATCH in module.results:
-        return
-    module.results[MATCH] = "i1"
+def _check(module: ModuleWriter) -> str:
+    """The symbol of the function that reads the table."""
+    if module.is_part:
+        module.declare(_SHARED_MATCH, "i1", _PARAMS)
+        return quoted(_SHARED_MATCH)
+    if MATCH not in module.results:
+        define_check(module)
+    return MATCH
+
+
+def define_check(module: ModuleWriter, is_shared: bool = False) -> None:
+    """Write the function that reads the table, for this module or for all parts of one."""
+    name, linkage = (_SHARED_MATCH, "weak_odr hidden") if is_shared else (MATCH, "internal")
+    module.results[name] = "i1"
     define_report(module)
     kind_name = name_function(module, CODE_NAMES, UNKNOWN_CODE)
     dtype_name = name_function(module, DTYPE_CODES, UNKNOWN_CODE)
@@ -137,7 +149,8 @@ def _define_check(module: ModuleWriter) -> None:
         _failure(module, label, text, *values) for label, (text, values) in FAILURES.items()
     ]
     checks = _CHECKS.format(
-        match=MATCH,
+        linkage=linkage,
+        match=quoted(name),
         accepted=accepted,
         kind_name=kind_name,
         dtype_name=dtype_name,
@@ -149,7 +162,7 @@ def _define_check(module: ModuleWriter) -> None:
 
 
 _CHECKS = """\
-define internal i1 @{match}(ptr %args, ptr %codes, i64 %tensors, ptr %table) noinline nounwind {{
+define {linkage} i1 @{match}(ptr %args, ptr %codes, i64 %tensors, ptr %table) noinline nounwind {{
 entry:
   br label %next_argument
 next_argument:
@@ -293,3 +306,5 @@ matches:
   br label %next_argument
 all_match:
   ret i1 true"""
+# libraries of other versions of this package may be linked beside: of them, each has its own
+_SHARED_MATCH = f"{MATCH}.{blake2b(_CHECKS.encode(), digest_size=4).hexdigest()}"
