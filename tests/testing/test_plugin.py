@@ -43,6 +43,10 @@ def test_cases(rows, columns):
 def test_given(target, dev):
     assert target == "llvm"
 
+@tvm.testing.parametrize_targets("cuda", "llvm")
+def test_given_but_not_enabled(target, dev):
+    assert target == "llvm"
+
 @pytest.mark.parametrize("extent, target", [(4, "llvm")])
 def test_given_beside_others(extent, target):
     assert extent == 4
@@ -70,7 +74,7 @@ def test_targets_and_sets_of_values(tmp_path: Path) -> None:
     run = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider"]
     run += ["--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
-    assert "12 passed, 2 skipped, 2 xfailed" in done.stdout, done.stdout + done.stderr
+    assert "13 passed, 3 skipped, 2 xfailed" in done.stdout, done.stdout + done.stderr
 
 
 def test_sets_of_different_lengths_are_refused() -> None:

@@ -24,13 +24,22 @@ def enabled_targets() -> list[tuple[str, Any]]:
 
 def parametrize_targets(*targets: Any) -> Any:
     """Run a test for each given target, or all enabled ones, as ``target``; the fixture ``dev`` of
-    the plugin `tvm.testing.plugin` is its device."""
+    the plugin `tvm.testing.plugin` is its device. Given targets that are not enabled are skipped.
+    """
     import pytest
 
     if len(targets) == 1 and callable(targets[0]) and not isinstance(targets[0], (str, Target)):
         return parametrize_targets()(targets[0])
-    wanted = [t for t in targets if device_enabled(t)] or [name for name, _ in enabled_targets()]
-    return pytest.mark.parametrize("target", wanted, ids=[str(t) for t in wanted])
+    wanted = targets or tuple(name for name, _ in enabled_targets())
+    cases = [
+        pytest.param(
+            target,
+            id=str(target),
+            marks=pytest.mark.skipif(not device_enabled(target), reason=f"{target} is not enabled"),
+        )
+        for target in wanted
+    ]
+    return pytest.mark.parametrize("target", cases)
 
 
 def requires_package(*packages: str) -> Any:
