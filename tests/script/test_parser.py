@@ -28,6 +28,25 @@ def test_a_decorated_function_is_a_prim_func() -> None:
     assert loop.body.value.b.dtype == "float32"
 
 
+def test_one_name_stands_for_all_loops_of_a_nest() -> None:
+    @T.prim_func
+    def program(A: T.Buffer((4, 8), "float32")):
+        for at in T.grid(*A.shape):
+            with T.block("zero"):
+                i, j = T.axis.remap("SS", at)
+                A[i, j] = 0.0
+
+    @T.prim_func
+    def expected(A: T.Buffer((4, 8), "float32")):
+        for y, x in T.grid(4, 8):
+            with T.block("zero"):
+                i, j = T.axis.remap("SS", [y, x])
+                A[i, j] = 0.0
+
+    assert_structural_equal(program, expected.with_attr("global_symbol", "program"))
+    assert program.body.block.body.loop_var.name == "at_0"
+
+
 def test_names_of_the_scope_around_are_visible() -> None:
     extent, dtype = 8, "int32"
 

@@ -227,20 +227,30 @@ class StatementReader:
             )
         if node.orelse:
             raise self.error("a loop has no else", node.orelse[0])
-        targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-        if len(targets) != len(frame.variables):
-            raise self.error(
-                f"the loop requires {len(frame.variables)} variables, got {len(targets)}",
-                node.target,
-            )
         self.enter()
-        for target, variable in zip(targets, frame.enter(self.builder), strict=True):
-            if not isinstance(target, ast.Name):
-                raise self.error("a loop requires names as its variables", target)
-            self.bind(target.id, named(variable, target.id))
+        self._bind_loops(node.target, frame)
         body = self.suite(node.body)
         self.leave()
         self.builder.emit(self._guarded(node.iter, frame.close, body))
+
+    def _bind_loops(self, target: ast.expr, frame: LoopFrame) -> None:
+        """Name the variables of a nest: one name for each loop, or one for all of them."""
+        variables = frame.enter(self.builder)
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        if isinstance(target, ast.Name) and len(variables) > 1:
+            self.bind(
+                target.id,
+                tuple(named(v, f"{target.id}_{i}") for i, v in enumerate(variables)),
+            )
+            return
+        if len(targets) != len(variables):
+            raise self.error(
+                f"the loop requires {len(variables)} variables, got {len(targets)}", target
+            )
+        for name, variable in zip(targets, variables, strict=True):
+            if not isinstance(name, ast.Name):
+                raise self.error("a loop requires names as its variables", name)
+            self.bind(name.id, named(variable, name.id))
 
     def read_while(self, node: ast.While) -> None:
         condition = self._condition(node.test)
