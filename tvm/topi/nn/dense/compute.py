@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir
+from tvm.te import tensor_ops
 
 from ...configuration import workload_attrs
 from ...math import cast
@@ -21,7 +22,7 @@ def matmul(
     transpose_a: bool = False,
     transpose_b: bool = False,
 ) -> te.Tensor:
-    """A matrix product; `tensor_a` may have more leading axes.
+    """A matrix product; leading axes are those of a batch, and broadcast.
 
     Parameters
     ----------
@@ -37,20 +38,23 @@ def matmul(
     dtype = out_dtype or tensor_a.dtype
     if (wide := product_dtype(dtype)) != dtype:
         return cast(matmul(tensor_a, tensor_b, bias, wide, transpose_a, transpose_b), dtype)
-    lead = list(tensor_a.shape[:-2]) if len(tensor_a.shape) > 1 else []
+    batches = tensor_a.shape[:-2], tensor_b.shape[:-2]
+    lead = tensor_ops.broadcast_shape(*batches)
     rows = list(tensor_a.shape[-2:-1])
     inner = tensor_a.shape[-1]
     if transpose_a:
         rows, inner = [tensor_a.shape[-1]], tensor_a.shape[-2]
-    columns, lines = (0, 1) if transpose_b else (1, 0)
+    columns, lines = (-2, -1) if transpose_b else (-1, -2)
     require_equal("a product of matrices", "equal inner extents", inner, tensor_b.shape[lines])
     columns = tensor_b.shape[columns]
     k = te.reduce_axis((0, inner), name="k")
 
     def element(*i: Any) -> Any:
-        at = (*i[:-2], k.var, i[-2]) if transpose_a else (*i[:-1], k.var)
-        b = tensor_b(i[-1], k.var) if transpose_b else tensor_b(k.var, i[-1])
-        return te.sum(tensor_a(*at).astype(dtype) * b.astype(dtype), axis=k)
+        outer, row = i[: len(lead)], i[len(lead) : -1]
+        of_a, of_b = [tensor_ops.broadcast_indices(outer, batch, lead) for batch in batches]
+        a = tensor_a(*of_a, k.var, *row) if transpose_a else tensor_a(*of_a, *row, k.var)
+        b = tensor_b(*of_b, i[-1], k.var) if transpose_b else tensor_b(*of_b, k.var, i[-1])
+        return te.sum(a.astype(dtype) * b.astype(dtype), axis=k)
 
     asked = product_task(tensor_a, tensor_b, dtype, transpose_a, transpose_b)
     product = te.compute(
