@@ -6,6 +6,7 @@ from typing import Any
 
 from tvm import te
 from tvm.error import RuntimeValueError
+from tvm.support.dtype import dtype as as_dtype
 
 from ...configuration import workload_attrs
 from ...math import cast
@@ -45,7 +46,12 @@ def depthwise_conv2d_nhwc(
     kernel_layout: str = "HWOI",
     out_dtype: str | None = None,
 ) -> te.Tensor:
-    """Depthwise convolution of NHWC data by an HWOI kernel."""
+    """Depthwise convolution of NHWC data by an HWOI kernel.
+
+    A data type in the place of `kernel_layout` is the one of the sums, which stood there first.
+    """
+    if kernel_layout not in ("HWOI", "HWIO"):
+        kernel_layout, out_dtype = "HWOI", as_dtype(kernel_layout)
     groups = dims(Input.shape)[3]
     return conv(Input, Filter, stride, padding, dilation, groups, "NHWC", kernel_layout, out_dtype)
 
