@@ -18,6 +18,9 @@ conv2d_direct_simd = conv2d_nhwc_spatial_pack = nn.conv2d_nhwc
 conv2d_nchw_int8 = conv2d_nchw_spatial_pack = x86.conv2d_nchw
 conv2d_nchw_winograd = nn.conv2d_winograd_nchw
 conv2d_transpose_nchw = x86.conv2d_transpose_nchw
+compute_conv2d_NHWC_hybrid = compute_conv2d_NHWC_hybrid_SVE = nn.conv2d_nhwc
+compute_conv2d_NHWC_quantized_interleaved = nn.conv2d_nhwc
+compute_conv2d_NHWC_quantized_native = nn.conv2d_nhwc
 depthwise_conv2d_NCHWc = x86.depthwise_conv2d_NCHWc
 depthwise_conv2d_nchw = depthwise_conv2d_nchw_spatial_pack = x86.depthwise_conv2d_nchw
 depthwise_conv2d_nhwc = compute_depthwise_conv2d_nhwc = nn.depthwise_conv2d_nhwc
@@ -31,6 +34,9 @@ schedule_concatenate = x86.schedule_concatenate
 schedule_conv1d_ncw, schedule_conv1d_nwc = x86.schedule_conv1d_ncw, x86.schedule_conv1d_nwc
 schedule_conv2d_NCHWc = x86.schedule_conv2d_NCHWc
 schedule_conv2d_NCHWc_int8 = x86.schedule_conv2d_NCHWc_int8
+schedule_conv2d_NHWC_hybrid = schedule_conv2d_NHWC_hybrid_SVE = x86.schedule_conv2d_nhwc
+schedule_conv2d_NHWC_quantized_interleaved = x86.schedule_conv2d_nhwc
+schedule_conv2d_NHWC_quantized_native = x86.schedule_conv2d_nhwc
 schedule_conv2d_direct_simd = schedule_conv2d_nhwc_spatial_pack = x86.schedule_conv2d_nhwc
 schedule_conv2d_nchw_int8 = schedule_conv2d_nchw_spatial_pack = x86.schedule_conv2d_nchw
 schedule_conv2d_nchw_winograd = x86.schedule_steps
