@@ -46,6 +46,20 @@ def test_matmul_of_transposed_matrices() -> None:
     np.testing.assert_allclose(found, a.T @ b.T, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "batches", [((4,), (4,)), ((4,), (1,)), ((), (4,)), ((2, 1), (3,)), ((4,), ())]
+)
+def test_batches_of_matrices_are_broadcast(batches: Any) -> None:
+    a, b, bias = _floats(*batches[0], 5, 3), _floats(*batches[1], 2, 3), _floats(2)
+    found = _run(lambda x, y, z: topi.nn.matmul(x, y, z, transpose_b=True), a, b, bias)
+    np.testing.assert_allclose(found, a @ b.swapaxes(-1, -2) + bias, rtol=1e-4, atol=1e-5)
+    found = _run(
+        lambda x, y: topi.nn.matmul(x, y, transpose_a=True), a.swapaxes(-1, -2).copy(),
+        b.swapaxes(-1, -2).copy(),
+    )  # fmt: skip
+    np.testing.assert_allclose(found, a @ b.swapaxes(-1, -2), rtol=1e-4, atol=1e-5)
+
+
 def test_expand_like_repeats_along_the_axes_that_are_missing() -> None:
     a, like = _floats(3), _floats(2, 3, 4)
     found = _run(lambda x, y: topi.transform.expand_like(x, y, [0, -1]), a, like)
@@ -56,6 +70,26 @@ def test_windows_whose_bounds_are_data() -> None:
     a, bounds = _floats(6, 4), [np.array(b) for b in ([1, 0], [5, 4], [2, 3])]
     found = _run(lambda x, b, e, s: topi.dynamic_strided_slice(x, b, e, s, (2, 2)), a, *bounds)
     np.testing.assert_array_equal(found, a[1:5:2, 0:4:3])
+
+
+def test_tensors_bound_windows_of_open_extents() -> None:
+    a, bounds = _floats(6, 4), [np.array(b, "int64") for b in ([1], [5], [2])]
+    x, *limits = [te.placeholder(v.shape, str(v.dtype)) for v in (a, *bounds)]
+    out = topi.strided_slice(x, *limits)
+    function = tvm.build(te.create_schedule(out.op), [x, *limits, out], "llvm")
+    found = tvm.nd.array(np.zeros((2, 4), "float32"))
+    function(*[tvm.nd.array(v) for v in (a, *bounds)], found)
+    np.testing.assert_array_equal(found.numpy(), a[1:5:2])
+    with pytest.raises(tvm.error.RuntimeTypeError, match="tensors for all of begin, end"):
+        topi.strided_slice(x, limits[0], [5], [2])
+    with pytest.raises(tvm.error.RuntimeValueError, match="requires no axes"):
+        topi.strided_slice(x, *limits, axes=[1])
+
+
+def test_each_sequence_has_a_length() -> None:
+    x, lengths = te.placeholder((4, 4)), te.placeholder((5,), "int32")
+    with pytest.raises(tvm.error.RuntimeValueError, match="a length for each of 4 sequences"):
+        topi.reverse_sequence(x, lengths, 1, 0)
 
 
 @pytest.mark.parametrize(

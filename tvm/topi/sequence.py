@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.error import RuntimeValueError
 
 from . import tag
 from .utils import cast_scalar, dims, real_axis
@@ -52,6 +53,13 @@ def reverse_sequence(
     """
     rank = len(a.shape)
     along, batch = real_axis(seq_axis, rank), real_axis(batch_axis, rank)
+    (given,), extent = dims(seq_lengths.shape), dims(a.shape)[batch]
+    if isinstance(given, int) and isinstance(extent, int) and given != extent:
+        raise RuntimeValueError(
+            f"reverse_sequence requires a length for each of {extent} sequences, got {given}",
+            classic="For reverse_sequnece seq_lengths size should match with dimension of batch "
+            f"axis, but got dimension of batch_axis = {extent}, and seq_length size = {given}",
+        )
 
     def element(*i: Any) -> Any:
         length = tir.min(seq_lengths(i[batch]).astype("int32"), dims(a.shape)[along])

@@ -60,8 +60,8 @@ def gather_python(data: Array, axis: int, indices: Array) -> Array:
 
 
 def gather_nd_python(a_np: Array, indices_np: Array) -> Array:
-    """Slices by index tuples, which stand along the first axis."""
-    return a_np[tuple(indices_np)]
+    """Slices by index tuples, which stand along the first axis; floats are cut to integers."""
+    return a_np[tuple(indices_np.astype("int64"))]
 
 
 def one_hot(
