@@ -84,6 +84,14 @@ def test_lists_are_inputs() -> None:
         assert_close(actual, expected.numpy())
 
 
+@torch.no_grad()
+def test_a_list_has_as_many_items_as_the_model_reads() -> None:
+    module, states = Layers(), [(H, C), (C, H)]
+    found = call(module, [("x", SHAPE), ("states", [(SHAPE, SHAPE)])], X.numpy(), as_list(states))
+    for actual, expected in zip(found, module(X, states), strict=True):
+        assert_close(actual, expected.numpy())
+
+
 def test_numbers_are_inputs_of_their_types() -> None:
     infos = [("x", SHAPE), ("n", ()), ("factor", ()), ("flag", ())]
     mod, _ = relay.frontend.from_pytorch(torch.jit.script(Numbers()), infos)

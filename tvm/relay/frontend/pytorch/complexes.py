@@ -68,6 +68,11 @@ def from_pairs(x: RelayExpr) -> Complex:
     return Complex(*[_op.take(x, constant(i, "int64"), -1, mode="fast") for i in range(2)])
 
 
+def pairs_of(z: Complex) -> RelayExpr:
+    """The tensor that `from_pairs` took apart."""
+    return z.real.args[0]  # type: ignore[attr-defined, no-any-return]
+
+
 def as_pairs(z: Complex) -> RelayExpr:
     """Real and imaginary part along a new last axis."""
     return _op.stack(z.parts, -1)

@@ -24,7 +24,7 @@ from tvm.relay.frontend.common import set_span
 from tvm.relay.prelude import Prelude
 from tvm.relay.ty import TensorType, TupleType, Type, TypeCall
 
-from .complexes import from_pairs
+from .complexes import from_pairs, pairs_of
 from .graph_types import PARTS_OF_COMPLEX, SCALAR_TYPES
 from .open_shapes import with_variables
 
@@ -37,13 +37,14 @@ class Input:
 
     variable: Var
     value: Any
-    pattern: Pattern | None = None
+    described: _Described | None = None  # of an input with lists
 
     def around(self, body: RelayExpr) -> RelayExpr:
         """The body of the function, in which the parts of lists are variables."""
-        if self.pattern is None:
+        if self.described is None:
             return body
-        return Match(self.variable, [Clause(self.pattern, body)], complete=False)
+        pattern = self.described.pattern_of(self.value)
+        return Match(self.variable, [Clause(pattern, body)], complete=False)
 
 
 def needs_lists(infos: Sequence[Any]) -> bool:
@@ -65,12 +66,11 @@ def bound_input(info: Any, declared: Any, default_dtype: str, prelude: Prelude |
     found = _Reader(name, default_dtype, prelude).read(spec, declared)
     if isinstance(found.type, TensorType):
         parts = with_variables(found.type.shape, name)
-        variable = set_span(var(name, shape=parts, dtype=str(found.type.dtype)), name)
+        variable = var(name, shape=parts, dtype=str(found.type.dtype))
         return Input(variable, from_pairs(variable) if found.is_complex else variable)
     variable = set_span(Var(name, found.type), name)
     if _has_list(spec):
-        pattern, value = found.matched(name)
-        return Input(variable, value, pattern)
+        return Input(variable, found.matched(name), found)
     return Input(variable, found.parts_of(variable))
 
 
@@ -89,20 +89,44 @@ class _Described:
             return from_pairs(value) if self.is_complex else value
         return [item.parts_of(TupleGetItem(value, i)) for i, item in enumerate(self.items)]
 
-    def matched(self, name: str) -> tuple[Pattern, Any]:
-        """A pattern with variables for all tensors, and the nested variables."""
+    def matched(self, name: str) -> Any:
+        """Variables for all tensors, nested as the value is."""
         if isinstance(self.type, TensorType):
             variable = set_span(Var(name, self.type), name)
-            return PatternVar(variable), from_pairs(variable) if self.is_complex else variable
-        made = [item.matched(f"{name}_{i}") for i, item in enumerate(self.items)]
-        patterns, values = [pattern for pattern, _ in made], [value for _, value in made]
+            return from_pairs(variable) if self.is_complex else variable
+        items = [item.matched(f"{name}_{i}") for i, item in enumerate(self.items)]
+        return items if self.constructors is None else InputList(items, self.items[0], name)
+
+    def pattern_of(self, value: Any) -> Pattern:
+        """The pattern that binds the variables of `matched`."""
+        if isinstance(self.type, TensorType):
+            return PatternVar(pairs_of(value) if self.is_complex else value)
         if self.constructors is None:
-            return PatternTuple(patterns), values
+            parts = zip(self.items, value, strict=True)
+            return PatternTuple([item.pattern_of(part) for item, part in parts])
         cons, nil = self.constructors
         whole = PatternConstructor(nil, [])
-        for pattern in reversed(patterns):
-            whole = PatternConstructor(cons, [pattern, whole])
-        return whole, values
+        for part in reversed(value):
+            whole = PatternConstructor(cons, [self.items[0].pattern_of(part), whole])
+        return whole
+
+
+class InputList(list[Any]):
+    """The items of a list; it has as many as its description or as the model reads.
+
+    The type of an input says nothing about the list's length.
+    """
+
+    def __init__(self, items: Sequence[Any], kind: _Described, name: str) -> None:
+        super().__init__(items)
+        self._kind = kind
+        self._name = name
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int):
+            while index >= len(self):
+                self.append(self._kind.matched(f"{self._name}_{len(self)}"))
+        return super().__getitem__(index)
 
 
 class _Reader:
