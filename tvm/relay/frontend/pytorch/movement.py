@@ -329,6 +329,8 @@ def _put_masked(x: RelayExpr, mask: RelayExpr, value: RelayExpr, accumulate: boo
 @torch_op("scatter")
 def scatter(x: RelayExpr, dim: int, index: RelayExpr, source: Any, reduce: Any = None) -> RelayExpr:
     """``x`` with a source at indices along an axis, combined with what is there."""
+    if any(are_same(extent, 0) for extent in infer_shape(index)):
+        return x  # torch takes no indices of any rank
     ways = {None: "update", "add": "add", "multiply": "mul"}
     source = as_dtype(source, infer_dtype(x))
     if not infer_shape(source):

@@ -59,10 +59,15 @@ def _open_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 @torch_op("linear")
 def linear(x: RelayExpr, weight: RelayExpr, bias: Any = None) -> RelayExpr:
     """Rows times a weight (units, inputs), with a bias."""
+    if len(infer_shape(weight)) == 1:
+        product = matrix_product(x, weight)
+        return product if bias is None else product + bias
+    if bias is not None and len(infer_shape(bias)) != 1:
+        return linear(x, weight) + bias
     shape, units = infer_shape(x), infer_shape(weight)[0]
     flat = x if len(shape) == 2 else _op.reshape(x, (-1, infer_shape(weight)[1]))
     result = _op.nn.dense(flat, weight)
-    result = result if bias is None else _op.nn.bias_add(result, bias)
+    result = result if bias is None else _op.nn.bias_add(result, bias, axis=-1)
     if is_open(x) and len(shape) > 2:
         return _op.reshape_like(result, x, 0, 1, 0, len(shape) - 1)
     return result if len(shape) == 2 else _op.reshape(result, (*shape[:-1], units))

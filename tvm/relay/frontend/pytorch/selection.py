@@ -51,7 +51,8 @@ def _nonzero_static(x: RelayExpr, size: Any, fill: Any = -1) -> RelayExpr:
 @torch_op("masked_select")
 def _masked_select(x: RelayExpr, mask: RelayExpr) -> RelayExpr:
     shape = np.broadcast_shapes(infer_shape(x), infer_shape(mask))
-    data, chosen = [_op.reshape(_op.broadcast_to(v, shape), (-1,)) for v in (x, mask)]
+    given = x, as_dtype(mask, "bool")
+    data, chosen = [_op.reshape(_op.broadcast_to(v, shape), (-1,)) for v in given]
     return index_by(data, [chosen])
 
 
