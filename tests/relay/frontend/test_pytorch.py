@@ -579,12 +579,13 @@ def test_values_are_put_at_indices_of_inner_axes() -> None:
 
 
 def test_graph_is_written_with_the_names_of_spans(tmp_path) -> None:
-    script = torch.jit.trace(lambda x: (x.relu() + x).relu(), X)
-    infos = [("x", (2, 3, 4))]
-    relay.frontend.from_pytorch(script, infos, export_renamed_c_graph_path=str(tmp_path))
-    (path,) = tmp_path.glob("tvm_exported_c_graph_*.txt")
+    script = torch.jit.trace(lambda x: (F.linear(x, x[0]).relu().sum() + x).relu(), X)
+    infos, folder = [("x", (2, 3, 4))], tmp_path / "made" / "here"
+    relay.frontend.from_pytorch(script, infos, export_renamed_c_graph_path=str(folder))
+    (path,) = folder.glob("tvm_exported_c_graph_*.txt")
     text = path.read_text()
     assert "%aten::relu_0" in text and "%aten::relu_1" in text and "%aten::add_0" in text
+    assert "%aten::linear_0" in text
 
 
 def test_corners_that_are_aligned_do_not_depend_on_the_scale() -> None:

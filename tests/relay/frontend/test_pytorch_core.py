@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from tvm.relay.frontend.common import ExprFolder
 from tvm.relay.frontend.pytorch.decomposition import Decomposer
@@ -78,3 +79,15 @@ def test_gradients_of_pooling() -> None:
         torch.randn(2, 3, 3, 4), x,
     )  # fmt: skip
     check(lambda g, x: ATEN._adaptive_avg_pool2d_backward(g, x), torch.randn(2, 3, 3, 5), x)
+
+
+def test_linear_takes_vectors_and_biases_of_other_ranks() -> None:
+    x, weight = torch.randn(2, 4), torch.randn(3, 4)
+    check(F.linear, x, weight, torch.randn(2, 3))
+    check(F.linear, x, weight[0])
+    check(F.linear, torch.randn(5, 2, 4), weight, torch.randn(3))
+
+
+def test_no_indices_scatter_nothing() -> None:
+    index = torch.empty((0,), dtype=torch.int64)
+    check(lambda x, source: x.scatter(0, index, source), torch.randn(2, 4), torch.randn(2, 1))

@@ -76,6 +76,8 @@ def test_pytorch_operators_are_numbered() -> None:
         "aten::linear_0", "aten::relu_0", "aten::exp_0",
         "aten::linear_1", "aten::relu_1", "aten::exp_1",
     ]  # fmt: skip
+    places = names(mod["main"], relay.Var)
+    assert {"aten::linear_0.x", "aten::linear_0.weight", "aten::linear_1.bias"} <= set(places)
 
 
 def test_pytorch_scopes_are_kept_on_demand() -> None:

@@ -34,13 +34,18 @@ def type_text(value: Any) -> str:
 
 
 def write_graph(graph: Any, names: Mapping[str, str], folder: str) -> None:
-    """Write a graph into a new file of a folder, its values under other names."""
+    """Write a graph into a new file of a folder, its values under other names.
+
+    The folder is made if there is none.
+    """
     renamed = graph.copy()
-    for node in renamed.nodes():
-        outputs = list(node.outputs())
-        for index, value in enumerate(outputs):
-            if (name := names.get(value.debugName())) is not None:
+    # a copy numbers its values anew
+    for node, copied in zip(graph.nodes(), renamed.nodes(), strict=True):
+        outputs = list(copied.outputs())
+        for index, (known, value) in enumerate(zip(node.outputs(), outputs, strict=True)):
+            if (name := names.get(known.debugName())) is not None:
                 value.setDebugName(name if len(outputs) == 1 else f"{name}_{index}")
     stamp = datetime.now().strftime("%d_%m_%Y_%H_%M_%S")
     path = Path(folder) / f"tvm_exported_c_graph_{stamp}.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, f"PyTorch model `C graph`:\n{renamed}")

@@ -246,6 +246,7 @@ class GraphImporter(SharedMemory):
         body = outputs[0] if len(outputs) == 1 else Tuple(list(outputs))
         weights = [v for v in free_vars(body) if v.name_hint in self.params]
         for bound in reversed(inputs):
+            set_span(bound.variable, bound.variable.name_hint)
             body = bound.around(body)
         variables = [bound.variable for bound in inputs]
         func = without_variables(Function([*variables, *weights], body))
@@ -296,7 +297,7 @@ class GraphImporter(SharedMemory):
                 results = plain
             else:
                 results = self._convert(node, kind, args)
-                self._mark(node, results)
+                self._mark(node, args, results)
             for value, result in zip(node.outputs(), results, strict=False):
                 self.values[value.debugName()] = result
             self.note_views(node)
@@ -315,8 +316,11 @@ class GraphImporter(SharedMemory):
             return computed(node, args)
         return None
 
-    def _mark(self, node: Any, results: Sequence[Any]) -> None:
-        """Say which node expressions come from: ``aten::relu_0``, the second is ``aten::relu_1``."""
+    def _mark(self, node: Any, args: Sequence[Any], results: Sequence[Any]) -> None:
+        """Say which node expressions come from: ``aten::relu_0``, the second is ``aten::relu_1``.
+
+        Inputs and weights come from the first node that takes them: ``aten::linear_0.weight``.
+        """
         kind = node.kind()
         number = self._counts.get(kind, 0)
         self._counts[kind] = number + 1
@@ -325,8 +329,16 @@ class GraphImporter(SharedMemory):
             name = f"{_module_path(node.scopeName())}/{name}"
         for value in node.outputs():
             self.names.setdefault(value.debugName(), name)
+        for tensor in tensors_in(args):
+            if isinstance(tensor, Var):
+                set_span(tensor, f"{name}.{self._own_name(tensor)}")
         for tensor in tensors_in(results):
             set_span(tensor, name)
+
+    def _own_name(self, variable: Var) -> str:
+        """The name of an input, or that of a weight within its module."""
+        name = variable.name_hint
+        return name.rpartition(self.separator)[2] if name in self.params else name
 
     def _read(self, value: Any) -> Any:
         found = self.values.get(value.debugName())
@@ -458,7 +470,7 @@ class GraphImporter(SharedMemory):
         if path not in self._weights:
             value = self.params[path] = nd.array(array)
             weight = var(path, shape=value.shape, dtype=value.dtype)
-            self._weights[path] = set_span(weight, path)
+            self._weights[path] = weight
         return self._weights[path]
 
     def packed_weight(self, packed: Any, integers: np.ndarray) -> Var:
