@@ -63,7 +63,8 @@ def linear(x: RelayExpr, weight: RelayExpr, bias: Any = None) -> RelayExpr:
         product = matrix_product(x, weight)
         return product if bias is None else product + bias
     if bias is not None and len(infer_shape(bias)) != 1:
-        return linear(x, weight) + bias
+        biased: RelayExpr = linear(x, weight) + bias
+        return biased
     shape, units = infer_shape(x), infer_shape(weight)[0]
     flat = x if len(shape) == 2 else _op.reshape(x, (-1, infer_shape(weight)[1]))
     result = _op.nn.dense(flat, weight)
