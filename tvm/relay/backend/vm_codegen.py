@@ -183,7 +183,11 @@ class FunctionCompiler:
         for clause in node.clauses:
             outer = dict(self.constants)
             failures: list[int] = []
-            self._test(clause.lhs, data, failures)
+            value = data
+            if isinstance(clause.lhs, PatternVar):  # one may be killed before the other
+                value = self._fresh()
+                self._emit(MOVE, data, value)
+            self._test(clause.lhs, value, failures)
             self._inner_block(clause.rhs, result)
             self.constants = outer
             leaves.append(self._emit(GOTO, 0))

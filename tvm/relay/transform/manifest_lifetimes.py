@@ -1,11 +1,12 @@
 """Say where values are read for the last time, so that their memory can be used again.
 
 let %a = exp(%x);                 let %a = exp(%x);
-let %b = exp(%a);          ->     let %b = exp(%a);
-%b                                let %_ = memory.kill(%a);
+let %b = exp(%a);          ->     let %_ = memory.kill(%x);
+%b                                let %b = exp(%a);
+                                  let %_ = memory.kill(%a);
                                   %b
 
-The program must be in A-normal form.
+What branches read for the last time they kill themselves. The program must be in A-normal form.
 """
 
 from __future__ import annotations
@@ -13,30 +14,59 @@ from __future__ import annotations
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
-from tvm.relay.expr import Let, Var
+from tvm.relay.adt import Match
+from tvm.relay.expr import If, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.memory.memory import kill
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.let_list import with_inner_blocks
-from tvm.relay.traverse import operands
+from tvm.relay.traverse import free_vars, operands
 
 
-def _with_kills(body: RelayExpr) -> RelayExpr:
-    """A block in which each of its variables is killed behind its last use."""
+def _with_kills(func: Function) -> Function:
+    """A function in which parameters and variables of its own are killed; not what it captures."""
+    return func.replace(body=_block(func.body, frozenset(map(id, free_vars(func)))))
+
+
+def _block(body: RelayExpr, after: frozenset[int]) -> RelayExpr:
+    """A block in which each variable is killed behind its last use, unless it is read `after`."""
     bindings: list[tuple[Var, RelayExpr]] = []
     while isinstance(body, Let):
         bindings.append((body.var, body.value))
         body = body.body
-    own = {id(variable): variable for variable, _ in bindings}
-    alive = {id(v) for v in variables_of(body)}
-    result = with_inner_blocks(body, _with_kills)
+    alive = {*after, *map(id, variables_of(body))}
+    result = _with_inner_kills(body, after)
     for variable, value in reversed(bindings):
-        dying = [v for v in variables_of(value) if id(v) in own and id(v) not in alive]
-        for last in dying:
-            alive.add(id(last))
-            result = Let(Var("killed"), kill(last), result)
-        result = Let(variable, with_inner_blocks(value, _with_kills), result)
+        inside, reads = _reads(value)
+        for last in reads:
+            if id(last) not in alive and id(last) not in inside:
+                result = Let(Var("killed"), kill(last), result)
+        result = Let(variable, _with_inner_kills(value, frozenset(alive)), result)
+        alive |= inside | {id(last) for last in reads}
     return result
+
+
+def _reads(value: RelayExpr) -> tuple[set[int], list[Var]]:
+    """What the blocks in a value read, which kill it themselves; what it reads otherwise."""
+    if isinstance(value, Function):
+        return set(), free_vars(value)
+    if isinstance(value, If):
+        return _read_in([value.true_branch, value.false_branch]), variables_of(value.cond)
+    if isinstance(value, Match):
+        return _read_in([c.rhs for c in value.clauses]), variables_of(value.data)
+    return set(), variables_of(value)
+
+
+def _read_in(blocks: list[RelayExpr]) -> set[int]:
+    return {id(v) for block in blocks for v in variables_of(block)}
+
+
+def _with_inner_kills(value: RelayExpr, after: frozenset[int]) -> RelayExpr:
+    if isinstance(value, Function):
+        return value if is_primitive(value) else _with_kills(value)
+    if not isinstance(value, (If, Match)):
+        return value
+    return with_inner_blocks(value, lambda block: _block(block, after))
 
 
 def variables_of(value: RelayExpr) -> list[Var]:
@@ -59,6 +89,6 @@ def ManifestLifetimes() -> Pass:
     """The pass."""
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
-        return func if is_primitive(func) else func.replace(body=_with_kills(func.body))
+        return func if is_primitive(func) else _with_kills(func)
 
     return FunctionPass(run, PassInfo(0, "ManifestLifetimes"))
