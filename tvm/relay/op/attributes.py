@@ -143,6 +143,11 @@ def spread(values: object, rank: int) -> tuple[int, ...]:
     return numbers
 
 
+def optional_spread(values: object, rank: int) -> tuple[int, ...] | None:
+    """As `spread`, or None."""
+    return None if values is None else spread(values, rank)
+
+
 def padding_pairs(padding: object, rank: int) -> tuple[int, ...]:
     """Padding as `rank` numbers before and `rank` numbers after, from 1, `rank` or 2 * `rank`."""
     numbers = as_ints(padding)

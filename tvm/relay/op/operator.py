@@ -41,6 +41,7 @@ from .attributes import (
     as_optional_ints,
     as_optional_str,
     as_tuple,
+    optional_spread,
     padding_pairs,
     spread,
 )
@@ -105,9 +106,7 @@ def spatial(rank: int) -> Attribute:
 
 def optional_spatial(rank: int) -> Attribute:
     """As `spatial`, or None."""
-    return Attribute(
-        "tuple[int, ...] | None", lambda value: None if value is None else spread(value, rank)
-    )
+    return Attribute("tuple[int, ...] | None", partial(optional_spread, rank=rank))
 
 
 def padding(rank: int) -> Attribute:
@@ -290,7 +289,12 @@ def _public(
         return call if count is None else TupleWrapper(call, count)
 
     found = typing.cast("OperatorFunction[P, R]", build)
-    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(found, name, getattr(function, name))
+    take_names(found, function)
     found.__dict__.update(op=op, __wrapped__=function)
     return found
+
+
+def take_names(function: Callable[..., Any], source: Callable[..., Any]) -> None:
+    """Give a function the name, the place and the docstring of another."""
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(function, name, getattr(source, name))

@@ -18,6 +18,7 @@ from ..attributes import as_float, as_int, as_list, is_run_time, run_time_vector
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, Ints, OperatorFunction, OptionalStr, P, R, operator
+from ..parameters import same_parameters
 from ..registry import OpPattern, ops
 from ..separable import separable_gradient
 from ..types import TypeRelation, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -107,31 +108,12 @@ def _region(roi: Sequence[float] | None) -> tuple[float, ...] | None:
     return None if roi is None else tuple([as_float(v) for v in as_list(roi, "numbers")]) or None
 
 
-Size1 = Annotated[Any, Attribute("tuple[int | PrimExpr, ...]", partial(_size, rank=1))]
 Size2 = Annotated[Any, Attribute("tuple[int | PrimExpr, ...]", partial(_size, rank=2))]
-Size3 = Annotated[Any, Attribute("tuple[int | PrimExpr, ...]", partial(_size, rank=3))]
 Region = Annotated[Any, Attribute("tuple[float, ...] | None", _region)]
 _FIELDS = (
     "size", "layout", "roi", "method", "coordinate_transformation_mode", "rounding_method",
     "cubic_alpha", "cubic_exclude", "extrapolation_value", "out_dtype",
 )  # fmt: skip
-
-
-@_resize("image.resize1d", "W", topi.image.resize1d)
-def resize1d(
-    data: Expr,
-    size: Size1,
-    roi: Region = None,
-    layout: str = "NCW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: OptionalStr = None,
-) -> RelayExpr:
-    """Resize one axis to a size; parameters as in `resize2d`."""
 
 
 @_resize("image.resize2d", "HW", topi.image.resize2d, fields=_FIELDS)
@@ -188,20 +170,15 @@ def resize2d(
     )  # fmt: skip
 
 
+@_resize("image.resize1d", "W", topi.image.resize1d)
+@same_parameters(resize2d, rank=1)
+def resize1d() -> None:
+    """Resize one axis to a size; parameters as in `resize2d`."""
+
+
 @_resize("image.resize3d", "DHW", topi.image.resize3d, fields=_FIELDS)
-def resize3d(
-    data: Expr,
-    size: Size3,
-    roi: Region = None,
-    layout: str = "NCDHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    cubic_alpha: float = -0.5,
-    cubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: OptionalStr = None,
-) -> RelayExpr:
+@same_parameters(resize2d, rank=3)
+def resize3d() -> None:
     """Resize three axes to a size; parameters as in `resize2d`."""
 
 

@@ -20,6 +20,7 @@ from ..attributes import padding_pairs
 from ..layout import layout_named
 from ..layout_shapes import axes_extents, moved, plain_layout, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
+from ..parameters import more_parameters, same_parameters
 from ..plain_results import of_plain_result
 from ..registry import OpPattern, Precision, ops
 from ..schedules import alterations, default_schedules
@@ -434,20 +435,8 @@ def _schedule_blocked_conv(attrs: Any, outs: Sequence[te.Tensor], target: Target
     infer_layout=layout_named,
     **CONVOLUTION,
 )
-def contrib_conv2d_nchwc(
-    data: Expr,
-    kernel: Expr,
-    strides: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    dilation: Spatial2 = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial2 = None,
-    data_layout: str = "NCHW8c",
-    kernel_layout: str = "OIHW",
-    out_layout: OptionalStr = "",
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@more_parameters(conv2d, {"weight": "kernel"})
+def contrib_conv2d_nchwc(data_layout: str = "NCHW8c") -> None:
     """Convolution with channels in blocks; parameters as in `conv2d`."""
 
 
@@ -460,20 +449,8 @@ def contrib_conv2d_nchwc(
     infer_layout=layout_named,
     **CONVOLUTION,
 )
-def contrib_conv2d_nchwc_small_weights(
-    data: Expr,
-    kernel: Expr,
-    strides: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    dilation: Spatial2 = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial2 = None,
-    data_layout: str = "NCHW8c",
-    kernel_layout: str = "OIHW",
-    out_layout: OptionalStr = "",
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(contrib_conv2d_nchwc)
+def contrib_conv2d_nchwc_small_weights() -> None:
     """Convolution with channels in blocks and in groups of four; parameters as in `conv2d`.
 
     The absolute values of two neighbouring weights of a group add up to 128 at most: int16 holds
@@ -496,18 +473,6 @@ def contrib_conv2d_nchwc_small_weights(
     infer_layout=layout_named,
     **CONVOLUTION,
 )  # fmt: skip
-def contrib_depthwise_conv2d_nchwc(
-    data: Expr,
-    kernel: Expr,
-    strides: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    dilation: Spatial2 = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial2 = None,
-    data_layout: str = "NCHW8c",
-    kernel_layout: str = "OIHW",
-    out_layout: OptionalStr = "",
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(contrib_conv2d_nchwc)
+def contrib_depthwise_conv2d_nchwc() -> None:
     """Depthwise convolution with channels in blocks; parameters as in `conv2d`."""

@@ -10,11 +10,15 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
-from ..operator import Expr, OptionalSpatial3, OptionalStr, Padding3, Spatial3, operator
+from ..operator import Expr, operator
+from ..parameters import same_parameters
 from ..registry import OpPattern, Precision
 from ..schedules import default_schedules
 from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
-from .winograd import contrib_conv2d_winograd_weight_transform
+from .winograd import (
+    contrib_conv2d_winograd_weight_transform,
+    contrib_conv2d_winograd_without_weight_transform,
+)
 
 WINDOW = 3
 
@@ -101,21 +105,8 @@ def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> l
     schedules=default_schedules(inline=False),
     precision=Precision.KEEP_FLOAT32,
 )
-def contrib_conv3d_winograd_without_weight_transform(
-    data: Expr,
-    weight: Expr,
-    tile_size: int,
-    strides: Spatial3 = (1, 1, 1),
-    padding: Padding3 = (0, 0, 0),
-    dilation: Spatial3 = (1, 1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial3 = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW",
-    out_layout: OptionalStr = "",
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(contrib_conv2d_winograd_without_weight_transform, rank=3)
+def contrib_conv3d_winograd_without_weight_transform() -> None:
     """Convolution by transformed weights.
 
     Parameters

@@ -10,7 +10,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
-from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
+from ..operator import Expr, operator
+from ..parameters import same_parameters
 from ..registry import OpPattern
 from ..schedules import default_schedules
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -90,20 +91,8 @@ def contrib_conv2d_gemm_weight_transform(weights: Expr, tile_N: int, tile_K: int
     schedules=default_schedules(),
     **CONVOLUTION,
 )
-def contrib_conv2d_gemm_without_weight_transform(
-    data: Expr,
-    weight: Expr,
-    strides: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    dilation: Spatial2 = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial2 = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: OptionalStr = "",
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(conv2d)
+def contrib_conv2d_gemm_without_weight_transform() -> None:
     """Convolution by weights in tiles.
 
     Parameters

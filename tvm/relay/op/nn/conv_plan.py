@@ -16,13 +16,11 @@ from tvm.tir.stmt_functor import free_vars, substitute
 
 from ..attributes import padding_pairs
 from ..optimize_for import is_for_size
+from ..registry import ops
 from ..shaping import layout_transform
 from ..types import Dim, is_known, shape_of_type, simplified
-from .winograd import WEIGHT_LAYOUT as WINOGRAD_WEIGHT_LAYOUT
-from .winograd import (
-    contrib_conv2d_winograd_weight_transform,
-    contrib_conv2d_winograd_without_weight_transform,
-)
+
+WINOGRAD_WEIGHT_LAYOUT = "HWOI"
 
 
 def recorded_plan(
@@ -90,12 +88,12 @@ def by_winograd(call: Call, tile: int, group: int, blocks: tuple[int, int]) -> R
     data_layout, out_layout = f"NCHW{inner}c", f"NCHW{outer}c"
     kernel_layout = f"OHWI{inner}i{group}o"
     data = layout_transform(call.args[0], "NCHW", data_layout)
-    weight = contrib_conv2d_winograd_weight_transform(call.args[1], tile)
+    weight = ops.nn.contrib_conv2d_winograd_weight_transform(call.args[1], tile_size=tile)
     weight = layout_transform(weight, WINOGRAD_WEIGHT_LAYOUT, kernel_layout)
-    out = contrib_conv2d_winograd_without_weight_transform(
+    out = ops.nn.contrib_conv2d_winograd_without_weight_transform(
         data,
         weight,
-        tile,
+        tile_size=tile,
         padding=attrs.padding,
         channels=attrs.channels,
         kernel_size=attrs.kernel_size,

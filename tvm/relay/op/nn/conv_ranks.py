@@ -15,22 +15,13 @@ from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Tuple, const
 
 from ..attributes import padding_pairs
-from ..operator import (
-    Expr,
-    OptionalSpatial1,
-    OptionalSpatial3,
-    OptionalStr,
-    Padding1,
-    Padding3,
-    Spatial1,
-    Spatial3,
-    operator,
-)
+from ..operator import Padding1, Spatial1, operator
+from ..parameters import same_parameters
 from ..registry import ops
 from ..shaping import in_order
 from ..types import Dim, is_known, shape_of_type
 from .argument_types import of_convolution
-from .conv import PLAIN_CONVOLUTION, conv_type
+from .conv import PLAIN_CONVOLUTION, conv2d, conv_type
 
 TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
 
@@ -152,20 +143,8 @@ def conv3d_by_planes(
     argument_types=of_convolution,
     **PLAIN_CONVOLUTION,
 )
-def conv1d(
-    data: Expr,
-    weight: Expr,
-    strides: Spatial1 = 1,
-    padding: Padding1 = 0,
-    dilation: Spatial1 = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial1 = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "OIW",
-    out_layout: OptionalStr = "",
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(conv2d, rank=1)
+def conv1d(strides: Spatial1 = 1, padding: Padding1 = 0, dilation: Spatial1 = 1) -> None:
     """Convolution over one spatial axis; parameters as in `conv2d`."""
 
 
@@ -177,20 +156,8 @@ def conv1d(
     argument_types=of_convolution,
     **PLAIN_CONVOLUTION,
 )
-def conv3d(
-    data: Expr,
-    weight: Expr,
-    strides: Spatial3 = (1, 1, 1),
-    padding: Padding3 = (0, 0, 0),
-    dilation: Spatial3 = (1, 1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial3 = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW",
-    out_layout: OptionalStr = "",
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(conv2d, rank=3)
+def conv3d() -> None:
     """Convolution over three spatial axes; parameters as in `conv2d`.
 
     Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.

@@ -20,20 +20,8 @@ from tvm.relay.expr import const
 
 from ..attributes import padding_pairs
 from ..layout_shapes import axes_extents, moved, shape_in_layout
-from ..operator import (
-    Expr,
-    OptionalSpatial1,
-    OptionalSpatial2,
-    OptionalSpatial3,
-    OptionalStr,
-    Padding1,
-    Padding2,
-    Padding3,
-    Spatial1,
-    Spatial2,
-    Spatial3,
-    operator,
-)
+from ..operator import OptionalStr, Spatial2, operator
+from ..parameters import more_parameters, same_parameters
 from ..plain_results import of_plain_result
 from ..registry import ops
 from ..shaping import in_order
@@ -48,7 +36,7 @@ from ..types import (
     tensor,
 )
 from .argument_types import of_transposed_convolution
-from .conv import PLAIN_CONVOLUTION
+from .conv import PLAIN_CONVOLUTION, conv2d
 from .conv_gradient import conv2d_transpose_gradient
 from .conv_ranks import (
     TO_THE_END,
@@ -263,21 +251,10 @@ _TRANSPOSED: dict[str, Any] = {
     gradient=of_plain_result(conv2d_transpose_gradient),
     **_TRANSPOSED,
 )
+@more_parameters(conv2d)
 def conv2d_transpose(
-    data: Expr,
-    weight: Expr,
-    strides: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    dilation: Spatial2 = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial2 = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: OptionalStr = "",
-    output_padding: Spatial2 = (0, 0),
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+    kernel_layout: str = "IOHW", out_layout: OptionalStr = "", output_padding: Spatial2 = (0, 0)
+) -> None:
     """Transposed convolution over two spatial axes.
 
     Parameters are those of `conv2d`, and
@@ -294,21 +271,8 @@ def conv2d_transpose(
     infer_type=conv_transpose_type("nn.conv1d_transpose", "W"),
     **_TRANSPOSED,
 )
-def conv1d_transpose(
-    data: Expr,
-    weight: Expr,
-    strides: Spatial1 = (1,),
-    padding: Padding1 = (0,),
-    dilation: Spatial1 = (1,),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial1 = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "IOW",
-    out_layout: OptionalStr = "",
-    output_padding: Spatial1 = (0,),
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(conv2d_transpose, rank=1)
+def conv1d_transpose() -> None:
     """Transposed convolution over one spatial axis; parameters as in `conv2d_transpose`."""
 
 
@@ -319,19 +283,6 @@ def conv1d_transpose(
     infer_type=conv_transpose_type("nn.conv3d_transpose", "DHW"),
     **_TRANSPOSED,
 )
-def conv3d_transpose(
-    data: Expr,
-    weight: Expr,
-    strides: Spatial3 = (1, 1, 1),
-    padding: Padding3 = (0, 0, 0),
-    dilation: Spatial3 = (1, 1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial3 = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "IODHW",
-    out_layout: OptionalStr = "",
-    output_padding: Spatial3 = (0, 0, 0),
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(conv2d_transpose, rank=3)
+def conv3d_transpose() -> None:
     """Transposed convolution over three spatial axes; parameters as in `conv2d_transpose`."""

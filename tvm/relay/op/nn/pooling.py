@@ -20,15 +20,12 @@ from ..operator import (
     OptionalInts,
     OptionalStr,
     P,
-    Padding1,
     Padding2,
-    Padding3,
     R,
-    Spatial1,
     Spatial2,
-    Spatial3,
     operator,
 )
+from ..parameters import more_parameters, same_parameters
 from ..plain_results import of_plain_result
 from ..registry import OpPattern, ops
 from ..schedules import default_schedules
@@ -201,17 +198,8 @@ def max_pool2d(
     "avg",
     gradient=lambda call, grad: [Call(ops.nn.avg_pool2d_grad, (grad, call.args[0]), call.attrs)],
 )
-def avg_pool2d(
-    data: Expr,
-    pool_size: Spatial2 = (1, 1),
-    strides: Spatial2 = (1, 1),
-    dilation: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    layout: str = "NCHW",
-    out_layout: OptionalStr = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> RelayExpr:
+@more_parameters(max_pool2d)
+def avg_pool2d(count_include_pad: bool = False) -> None:
     """The mean of each window; parameters as in `max_pool2d`, and
 
     count_include_pad : bool
@@ -225,16 +213,8 @@ def avg_pool2d(
     "max",
     composition=channels_first(composed_max_pool1d),
 )
-def max_pool1d(
-    data: Expr,
-    pool_size: Spatial1 = (1,),
-    strides: Spatial1 = (1,),
-    dilation: Spatial1 = (1,),
-    padding: Padding1 = (0,),
-    layout: str = "NCW",
-    out_layout: OptionalStr = "",
-    ceil_mode: bool = False,
-) -> RelayExpr:
+@same_parameters(max_pool2d, rank=1)
+def max_pool1d() -> None:
     """The largest element of each window along one axis; parameters as in `max_pool2d`."""
 
 
@@ -244,17 +224,8 @@ def max_pool1d(
     "avg",
     gradient=of_plain_result(separable_gradient(averaged_axis)),
 )
-def avg_pool1d(
-    data: Expr,
-    pool_size: Spatial1 = (1,),
-    strides: Spatial1 = (1,),
-    dilation: Spatial1 = (1,),
-    padding: Padding1 = (0,),
-    layout: str = "NCW",
-    out_layout: OptionalStr = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> RelayExpr:
+@same_parameters(avg_pool2d, rank=1)
+def avg_pool1d() -> None:
     """The mean of each window along one axis; parameters as in `avg_pool2d`."""
 
 
@@ -264,16 +235,8 @@ def avg_pool1d(
     "max",
     composition=channels_first(composed_max_pool3d),
 )
-def max_pool3d(
-    data: Expr,
-    pool_size: Spatial3 = (1, 1, 1),
-    strides: Spatial3 = (1, 1, 1),
-    dilation: Spatial3 = (1, 1, 1),
-    padding: Padding3 = (0, 0, 0),
-    layout: str = "NCDHW",
-    out_layout: OptionalStr = "",
-    ceil_mode: bool = False,
-) -> RelayExpr:
+@same_parameters(max_pool2d, rank=3)
+def max_pool3d() -> None:
     """The largest element of each window over three axes; parameters as in `max_pool2d`.
 
     Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
@@ -286,17 +249,8 @@ def max_pool3d(
     "avg",
     gradient=of_plain_result(separable_gradient(averaged_axis)),
 )
-def avg_pool3d(
-    data: Expr,
-    pool_size: Spatial3 = (1, 1, 1),
-    strides: Spatial3 = (1, 1, 1),
-    dilation: Spatial3 = (1, 1, 1),
-    padding: Padding3 = (0, 0, 0),
-    layout: str = "NCDHW",
-    out_layout: OptionalStr = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> RelayExpr:
+@same_parameters(avg_pool2d, rank=3)
+def avg_pool3d() -> None:
     """The mean of each window over three axes; parameters as in `max_pool3d` and `avg_pool2d`."""
 
 
@@ -326,7 +280,8 @@ def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: OptionalStr 
     "avg",
     gradient=of_plain_result(global_avg_pool2d_gradient),
 )
-def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: OptionalStr = "") -> RelayExpr:
+@same_parameters(global_max_pool2d)
+def global_avg_pool2d() -> None:
     """The mean of each channel; parameters as in `global_max_pool2d`."""
 
 
@@ -360,9 +315,8 @@ def adaptive_max_pool2d(
     "avg",
     gradient=of_plain_result(separable_gradient(adapted_axis)),
 )
-def adaptive_avg_pool2d(
-    data: Expr, output_size: OptionalInts = None, layout: str = "NCHW", out_layout: OptionalStr = ""
-) -> RelayExpr:
+@same_parameters(adaptive_max_pool2d)
+def adaptive_avg_pool2d() -> None:
     """The mean of each of `output_size` nearly equal windows; as `adaptive_max_pool2d`."""
 
 
@@ -373,9 +327,8 @@ def adaptive_avg_pool2d(
     "max",
     composition=channels_first(composed_adaptive_max_pool),
 )
-def adaptive_max_pool1d(
-    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: OptionalStr = ""
-) -> RelayExpr:
+@same_parameters(adaptive_max_pool2d, rank=1)
+def adaptive_max_pool1d() -> None:
     """As `adaptive_max_pool2d`, along one axis."""
 
 
@@ -386,9 +339,8 @@ def adaptive_max_pool1d(
     "avg",
     gradient=of_plain_result(separable_gradient(adapted_axis)),
 )
-def adaptive_avg_pool1d(
-    data: Expr, output_size: OptionalInts = None, layout: str = "NCW", out_layout: OptionalStr = ""
-) -> RelayExpr:
+@same_parameters(adaptive_max_pool2d, rank=1)
+def adaptive_avg_pool1d() -> None:
     """As `adaptive_avg_pool2d`, along one axis."""
 
 
@@ -399,12 +351,8 @@ def adaptive_avg_pool1d(
     "max",
     composition=channels_first(composed_adaptive_max_pool),
 )
-def adaptive_max_pool3d(
-    data: Expr,
-    output_size: OptionalInts = None,
-    layout: str = "NCDHW",
-    out_layout: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(adaptive_max_pool2d, rank=3)
+def adaptive_max_pool3d() -> None:
     """As `adaptive_max_pool2d`, over three axes."""
 
 
@@ -415,12 +363,8 @@ def adaptive_max_pool3d(
     "avg",
     gradient=of_plain_result(separable_gradient(adapted_axis)),
 )
-def adaptive_avg_pool3d(
-    data: Expr,
-    output_size: OptionalInts = None,
-    layout: str = "NCDHW",
-    out_layout: OptionalStr = "",
-) -> RelayExpr:
+@same_parameters(adaptive_max_pool2d, rank=3)
+def adaptive_avg_pool3d() -> None:
     """As `adaptive_avg_pool2d`, over three axes."""
 
 

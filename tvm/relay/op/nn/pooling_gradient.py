@@ -13,6 +13,7 @@ from tvm.relay.expr import Call
 
 from ..layout_shapes import moved
 from ..operator import Expr, OperatorFunction, OptionalStr, P, Padding2, R, Spatial2, operator
+from ..parameters import more_parameters
 from ..registry import OpPattern, ops
 from ..schedules import default_schedules
 from ..types import expect_dim, expect_tensor, shape_of_type
@@ -77,17 +78,8 @@ def max_pool2d_grad(
 
 
 @_pool_gradient("nn.avg_pool2d_grad", avg_pool2d, "avg", gradient=_twice_avg)
-def avg_pool2d_grad(
-    out_grad: Expr,
-    data: Expr,
-    pool_size: Spatial2 = (1, 1),
-    strides: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    layout: str = "NCHW",
-    out_layout: OptionalStr = "",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-) -> RelayExpr:
+@more_parameters(max_pool2d_grad)
+def avg_pool2d_grad(count_include_pad: bool = False) -> None:
     """The gradient of `avg_pool2d`: it is shared by the elements of each window.
 
     Parameters

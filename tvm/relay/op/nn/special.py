@@ -15,7 +15,8 @@ from tvm.relay.expr import Call, Tuple
 from ..known_shapes import known_shape, sliced
 from ..layout import Layouts
 from ..layout_shapes import axes_extents, moved, shape_in_layout
-from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
+from ..operator import Expr, Padding2, Spatial2, operator
+from ..parameters import more_parameters
 from ..registry import LayoutChoice, OpPattern, ops
 from ..schedules import default_schedules
 from ..types import (
@@ -32,7 +33,7 @@ from ..types import (
     unknown,
 )
 from .argument_types import data_type, of_convolution
-from .conv import conv_type
+from .conv import conv2d, conv_type
 
 
 def _correlation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -178,22 +179,10 @@ def _deformable_arguments(attrs: Attrs, known: Sequence[Type | None]) -> list[Ty
     schedules=_SCHEDULES,
     argument_types=_deformable_arguments,
 )  # fmt: skip
+@more_parameters(conv2d)
 def deformable_conv2d(
-    data: Expr,
-    offset: Expr,
-    weight: Expr,
-    strides: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    dilation: Spatial2 = (1, 1),
-    deformable_groups: int = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial2 = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: OptionalStr = "",
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+    data: Expr, offset: Expr, dilation: Spatial2 = (1, 1), deformable_groups: int = 1
+) -> None:
     """Convolution with a window whose places are moved by data.
 
     Parameters

@@ -14,12 +14,13 @@ from tvm.ir.type import TensorType, Type
 from ..attributes import padding_pairs
 from ..layout import Layouts
 from ..layout_shapes import axes_extents, shape_in_layout
-from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
+from ..operator import Expr, operator
+from ..parameters import more_parameters
 from ..registry import LayoutChoice, OpPattern, Precision
 from ..schedules import default_schedules
 from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
-
-WEIGHT_LAYOUT = "HWOI"
+from .conv import conv2d
+from .conv_plan import WINOGRAD_WEIGHT_LAYOUT
 
 
 def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -30,7 +31,7 @@ def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     have = axes_extents(shape_of_type(data), attrs.data_layout, who)
     shape = shape_of_type(weight)
     # weights that are not packed have one layout, whatever the plain kernel's was
-    layout = WEIGHT_LAYOUT if len(shape) == 4 else attrs.kernel_layout
+    layout = WINOGRAD_WEIGHT_LAYOUT if len(shape) == 4 else attrs.kernel_layout
     kernel = axes_extents(shape, layout, f"{who}'s weight")
     reach = attrs.tile_size + 2
     for axis in "HW":
@@ -105,21 +106,8 @@ def _own_layouts(
     infer_layout=_own_layouts,
     precision=Precision.KEEP_FLOAT32,
 )
-def contrib_conv2d_winograd_without_weight_transform(
-    data: Expr,
-    weight: Expr,
-    tile_size: int,
-    strides: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    dilation: Spatial2 = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial2 = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "OIHW",
-    out_layout: OptionalStr = "",
-    out_dtype: OptionalStr = "",
-) -> RelayExpr:
+@more_parameters(conv2d)
+def contrib_conv2d_winograd_without_weight_transform(weight: Expr, tile_size: int) -> None:
     """Convolution of 3x3 windows by transformed weights.
 
     Parameters

@@ -20,20 +20,15 @@ from tvm.relay.op.layout_shapes import axis_of
 from tvm.relay.op.operator import (
     Expr,
     OperatorFunction,
-    OptionalSpatial1,
     OptionalSpatial2,
-    OptionalSpatial3,
     OptionalStr,
     P,
-    Padding1,
     Padding2,
-    Padding3,
     R,
-    Spatial1,
     Spatial2,
-    Spatial3,
     operator,
 )
+from tvm.relay.op.parameters import more_parameters, same_parameters
 from tvm.relay.op.registry import ops
 from tvm.relay.op.types import shape_of_type
 
@@ -179,26 +174,37 @@ def conv2d(
     """
 
 
+@_conv(layers.conv3d)
+@more_parameters(layers.conv3d, {"weight": "kernel"})
+def conv3d(
+    kernel: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    *,
+    out_dtype: str = "int32",
+) -> None:
+    """Convolution of quantised tensors over three axes; parameters as in `conv2d`."""
+
+
+@_conv(layers.conv1d)
+@same_parameters(conv3d, rank=1)
+def conv1d() -> None:
+    """Convolution of quantised tensors over one axis; parameters as in `conv2d`."""
+
+
 @_conv(layers.conv2d_transpose)
+@more_parameters(layers.conv2d_transpose)
 def conv2d_transpose(
-    data: Expr,
     weight: Expr,
     input_zero_point: Expr,
     kernel_zero_point: Expr,
     input_scale: Expr,
     kernel_scale: Expr,
-    strides: Spatial2 = (1, 1),
-    padding: Padding2 = (0, 0),
-    dilation: Spatial2 = (1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial2 = None,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "IOHW",
-    out_layout: OptionalStr = "",
-    output_padding: Spatial2 = (0, 0),
+    *,
     out_dtype: str = "int32",
-) -> RelayExpr:
+) -> None:
     """Transposed convolution of quantised tensors; parameters as in `conv2d`.
 
     Parameters
@@ -208,93 +214,15 @@ def conv2d_transpose(
     """
 
 
-@_conv(layers.conv1d)
-def conv1d(
-    data: Expr,
-    kernel: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    strides: Spatial1 = 1,
-    padding: Padding1 = 0,
-    dilation: Spatial1 = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial1 = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "OIW",
-    out_layout: OptionalStr = "",
-    out_dtype: str = "int32",
-) -> RelayExpr:
-    """Convolution of quantised tensors over one axis; parameters as in `conv2d`."""
-
-
-@_conv(layers.conv3d)
-def conv3d(
-    data: Expr,
-    kernel: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    strides: Spatial3 = (1, 1, 1),
-    padding: Padding3 = (0, 0, 0),
-    dilation: Spatial3 = (1, 1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial3 = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "OIDHW",
-    out_layout: OptionalStr = "",
-    out_dtype: str = "int32",
-) -> RelayExpr:
-    """Convolution of quantised tensors over three axes; parameters as in `conv2d`."""
-
-
 @_conv(layers.conv1d_transpose)
-def conv1d_transpose(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    strides: Spatial1 = 1,
-    padding: Padding1 = 0,
-    dilation: Spatial1 = 1,
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial1 = None,
-    data_layout: str = "NCW",
-    kernel_layout: str = "IOW",
-    out_layout: OptionalStr = "",
-    output_padding: Spatial1 = 0,
-    out_dtype: str = "int32",
-) -> RelayExpr:
+@same_parameters(conv2d_transpose, rank=1)
+def conv1d_transpose() -> None:
     """Transposed convolution of quantised tensors over one axis; as `conv2d_transpose`."""
 
 
 @_conv(layers.conv3d_transpose)
-def conv3d_transpose(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
-    kernel_scale: Expr,
-    strides: Spatial3 = (1, 1, 1),
-    padding: Padding3 = (0, 0, 0),
-    dilation: Spatial3 = (1, 1, 1),
-    groups: int = 1,
-    channels: int | None = None,
-    kernel_size: OptionalSpatial3 = None,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "IODHW",
-    out_layout: OptionalStr = "",
-    output_padding: Spatial3 = (0, 0, 0),
-    out_dtype: str = "int32",
-) -> RelayExpr:
+@same_parameters(conv2d_transpose, rank=3)
+def conv3d_transpose() -> None:
     """Transposed convolution of quantised tensors over three axes; as `conv2d_transpose`."""
 
 

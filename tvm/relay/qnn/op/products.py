@@ -14,6 +14,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 from tvm.relay.op.operator import Attribute, Expr, operator
+from tvm.relay.op.parameters import more_parameters
 from tvm.relay.op.registry import ops
 from tvm.relay.op.shaping import layout_transform
 
@@ -94,17 +95,12 @@ def _canonicalize_dense_pack(
     infer_type=product_type(ops.nn.contrib_dense_pack, "qnn.contrib_dense_pack"),
     qnn_canonicalize=_canonicalize_dense_pack,
 )
+@more_parameters(dense)
 def contrib_dense_pack(
-    data: Expr,
-    weight: Expr,
-    input_zero_point: Expr,
-    kernel_zero_point: Expr,
-    input_scale: Expr,
     kernel_scale: Expr,
     kernel_layout: Annotated[str, Attribute("str", str, "weight_layout")] = "NC",
     units: int | None = None,
-    out_dtype: str = "int32",
-) -> RelayExpr:
+) -> None:
     """A dense layer with a packed weight; parameters as in `dense`.
 
     Parameters

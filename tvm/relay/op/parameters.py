@@ -1,0 +1,120 @@
+"""Parameters of operators that follow those of another operator: for other ranks, in other layouts.
+
+    @operator("nn.conv3d", ...)
+    @same_parameters(conv2d, rank=3)
+    def conv3d() -> None:              # conv3d(data, weight, strides=(1, 1, 1), ...)
+        '''Convolution over three spatial axes.'''
+
+A function names the parameters in which it differs. One that the other operator lacks stands behind the one
+named before it, or at the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from inspect import Parameter, signature, unwrap
+from types import MappingProxyType
+from typing import Annotated, Any, cast, get_type_hints
+
+from .operator import Attribute, OperatorFunction, P, R, take_names
+
+_SPATIAL_AXES = {1: "W", 2: "HW", 3: "DHW"}
+
+
+def same_parameters(
+    base: OperatorFunction[P, R], rank: int | None = None
+) -> Callable[[Callable[..., None]], Callable[P, R]]:
+    """The parameters of another operator, with other defaults or for another number of spatial axes."""
+
+    def declare(function: Callable[..., None]) -> Callable[P, R]:
+        known = signature(base).parameters
+        if unknown := [name for name in signature(function).parameters if name not in known]:
+            raise TypeError(f"{function.__name__}: {base.__name__} has no {', '.join(unknown)}")
+        return cast(Callable[P, R], _following(function, base, rank))
+
+    return declare
+
+
+def more_parameters(
+    base: OperatorFunction[..., R], renamed: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Callable[..., None]], Callable[..., R]]:
+    """The parameters of another operator, some under new names, and others beside them."""
+
+    def declare(function: Callable[..., None]) -> Callable[..., R]:
+        return _following(function, base, renamed=renamed)
+
+    return declare
+
+
+def _following(
+    function: Callable[..., None],
+    base: OperatorFunction[..., Any],
+    rank: int | None = None,
+    renamed: Mapping[str, str] = MappingProxyType({}),
+) -> Callable[..., Any]:
+    """The function with the parameters of the other operator and its own."""
+    origin = unwrap(base)
+    theirs = list(signature(origin).parameters.values())
+    hints = get_type_hints(origin, include_extras=True)
+    if rank is not None:
+        theirs = [_parameter_of_rank(parameter, rank) for parameter in theirs]
+        hints = {name: _hint_of_rank(hint, rank) for name, hint in hints.items()}
+    theirs = [p.replace(name=renamed.get(p.name, p.name)) for p in theirs]
+    hints = {renamed.get(name, name): hint for name, hint in hints.items()}
+    parameters = _merged(theirs, signature(function).parameters.values())
+    taken = signature(origin).replace(parameters=parameters)
+
+    def bind(*args: Any, **kwargs: Any) -> None:
+        try:
+            taken.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}() {error}") from None
+
+    take_names(bind, function)
+    bind.__annotations__ = hints | get_type_hints(function, include_extras=True)
+    bind.__dict__["__signature__"] = taken
+    return bind
+
+
+def _merged(theirs: Iterable[Parameter], own: Iterable[Parameter]) -> list[Parameter]:
+    found = list(theirs)
+    place = len(found)
+    for parameter in own:
+        named = parameter.replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
+        names = [p.name for p in found]
+        if parameter.name in names:
+            place = names.index(parameter.name)
+            found[place] = named
+        else:
+            found.insert(place, named)
+        place += 1
+    return found
+
+
+def _parameter_of_rank(parameter: Parameter, rank: int) -> Parameter:
+    """Defaults for so many spatial axes; annotations of a rank end with its number, as Spatial2."""
+    default = parameter.default
+    if parameter.name.endswith("layout"):
+        default = re.sub("D?H?W", _SPATIAL_AXES[rank], default)
+    elif isinstance(default, tuple):
+        default = default[:1] * rank
+    annotation = parameter.annotation
+    if isinstance(annotation, str):
+        annotation = re.sub(r"(?<=[a-z])[123]$", str(rank), annotation)
+    return parameter.replace(default=default, annotation=annotation)
+
+
+def _hint_of_rank(hint: Any, rank: int) -> Any:
+    """The annotation whose conversion takes a rank, for another one."""
+    for marker in getattr(hint, "__metadata__", ()):
+        convert = marker.convert
+        if (
+            isinstance(marker, Attribute)
+            and isinstance(convert, partial)
+            and "rank" in convert.keywords
+        ):
+            return Annotated[hint.__origin__, replace(marker, convert=partial(convert, rank=rank))]
+    return hint
