@@ -12,6 +12,7 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
 from .operator import Expr, operator
+from .parameters import documented_by
 from .registry import OpPattern, Precision, ops
 from .schedules import EXTERN_SCHEDULES
 from .types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -113,22 +114,11 @@ def _solve_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     ],
     **_COMMON,
 )
+@documented_by(topi.linalg.solve_triangular)
 def solve_triangular(
     matrix: Expr, values: Expr, upper: bool = False, unit: bool = False
 ) -> RelayExpr:
-    """Solve ``matrix @ x = values`` for triangular matrices.
-
-    Parameters
-    ----------
-    matrix : relay.Expr
-        (..., n, n), of which one triangle is read.
-    values : relay.Expr
-        (..., n, k).
-    upper : bool
-        Whether it is the upper triangle.
-    unit : bool
-        Whether the diagonal is ones, whatever the matrix holds there.
-    """
+    """Solve ``matrix @ x = values`` for triangular matrices."""
 
 
 def _qr_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:

@@ -29,6 +29,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.node import NodeMeta
 from tvm.ir.op import Op
 from tvm.relay.expr import Call, TupleWrapper
+from tvm.support.signatures import take_names
 
 from .attributes import (
     UnsuitableValue,
@@ -292,9 +293,3 @@ def _public(
     take_names(found, function)
     found.__dict__.update(op=op, __wrapped__=function)
     return found
-
-
-def take_names(function: Callable[..., Any], source: Callable[..., Any]) -> None:
-    """Give a function the name, the place and the docstring of another."""
-    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(function, name, getattr(source, name))

@@ -19,7 +19,10 @@ from inspect import Parameter, signature, unwrap
 from types import MappingProxyType
 from typing import Annotated, Any, cast, get_type_hints
 
-from .operator import Attribute, OperatorFunction, P, R, take_names
+from tvm.support.docstrings import F, described_by
+from tvm.support.signatures import take_names
+
+from .operator import Attribute, OperatorFunction, P, R
 
 _SPATIAL_AXES = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -49,6 +52,11 @@ def more_parameters(
     return declare
 
 
+def documented_by(compute: Callable[..., Any]) -> Callable[[F], F]:
+    """Describe the parameters that a docstring leaves out as topi's docstring does."""
+    return described_by(compute, types={"te.Tensor": "relay.Expr"})
+
+
 def _following(
     function: Callable[..., None],
     base: OperatorFunction[..., Any],
@@ -76,7 +84,8 @@ def _following(
     take_names(bind, function)
     bind.__annotations__ = hints | get_type_hints(function, include_extras=True)
     bind.__dict__["__signature__"] = taken
-    return bind
+    # what is said of two axes may not hold for others
+    return bind if rank else described_by(base)(bind)
 
 
 def _merged(theirs: Iterable[Parameter], own: Iterable[Parameter]) -> list[Parameter]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.error import RuntimeValueError
+from tvm.support.signatures import with_defaults
 
 from .. import tag
 from ..layout import axis_positions
@@ -133,28 +134,6 @@ class Interpolation:
         return isinstance(row, int) and isinstance(wanted, int) and row <= 2 * wanted
 
 
-def resize1d(
-    data: te.Tensor,
-    roi: Sequence[float] | None,
-    size: Sequence[int],
-    layout: str = "NCW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    bicubic_alpha: float = -0.5,
-    bicubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-    output_shape: Sequence[int] | None = None,
-) -> te.Tensor:
-    """Resize one axis to a size; parameters as in `resize2d`."""
-    how = Interpolation(
-        method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
-        bool(bicubic_exclude), extrapolation_value,
-    )  # fmt: skip
-    return _resize(data, roi, output_shape or size, layout, "W", how, out_dtype)
-
-
 def resize2d(
     data: te.Tensor,
     roi: Sequence[float] | None,
@@ -201,29 +180,17 @@ def resize2d(
         method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
         bool(bicubic_exclude), extrapolation_value,
     )  # fmt: skip
-    return _resize(data, roi, output_shape or size, layout, "HW", how, out_dtype)
+    return _resize(data, roi, output_shape or size, layout, how, out_dtype)
 
 
-def resize3d(
-    data: te.Tensor,
-    roi: Sequence[float] | None,
-    size: Sequence[int],
-    layout: str = "NCDHW",
-    method: str = "linear",
-    coordinate_transformation_mode: str = "half_pixel",
-    rounding_method: str = "",
-    bicubic_alpha: float = -0.5,
-    bicubic_exclude: int = 0,
-    extrapolation_value: float = 0.0,
-    out_dtype: str | None = None,
-    output_shape: Sequence[int] | None = None,
-) -> te.Tensor:
+@with_defaults(resize2d, layout="NCW")
+def resize1d() -> None:
+    """Resize one axis to a size; parameters as in `resize2d`."""
+
+
+@with_defaults(resize2d, layout="NCDHW")
+def resize3d() -> None:
     """Resize three axes to a size; parameters as in `resize2d`."""
-    how = Interpolation(
-        method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
-        bool(bicubic_exclude), extrapolation_value,
-    )  # fmt: skip
-    return _resize(data, roi, output_shape or size, layout, "DHW", how, out_dtype)
 
 
 def _resize(
@@ -231,12 +198,12 @@ def _resize(
     roi: Sequence[Any] | None,
     size: Sequence[int],
     layout: str,
-    spatial: str,
     how: Interpolation,
     out_dtype: str | None,
 ) -> te.Tensor:
-    at, rank = axis_positions(layout, spatial), len(spatial)
     extents, want = dims(data.shape), dims(size)
+    rank = len(want)
+    at = axis_positions(layout, "DHW"[-rank:])
     shape = list(extents)
     for axis, extent in zip(at, want, strict=True):
         shape[axis] = extent

@@ -2,61 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvm import te
+from tvm.support.signatures import take_names
 
-from .conv2d.compute import conv, conv1d
+from .conv2d.compute import Convolution, conv, conv1d
 
 
-def group_conv1d_ncw(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: Any = 1,
-    padding: Any = "VALID",
-    dilation: Any = 1,
-    groups: int = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
+def _in_layouts(
+    data_layout: str, kernel_layout: str
+) -> Callable[[Callable[[], None]], Convolution]:
+    def convolution(
+        data: te.Tensor,
+        kernel: te.Tensor,
+        strides: Any = 1,
+        padding: Any = "VALID",
+        dilation: Any = 1,
+        out_dtype: str | None = None,
+    ) -> te.Tensor:
+        steps = (strides, padding, dilation)
+        return conv(data, kernel, *steps, 1, data_layout, kernel_layout, out_dtype)
+
+    return partial(take_names, convolution)
+
+
+def _grouped_in_layouts(
+    data_layout: str, kernel_layout: str
+) -> Callable[[Callable[[], None]], Convolution]:
+    def convolution(
+        data: te.Tensor,
+        kernel: te.Tensor,
+        strides: Any = 1,
+        padding: Any = "VALID",
+        dilation: Any = 1,
+        groups: int = 1,
+        out_dtype: str | None = None,
+    ) -> te.Tensor:
+        steps = (strides, padding, dilation)
+        return conv(data, kernel, *steps, groups, data_layout, kernel_layout, out_dtype)
+
+    return partial(take_names, convolution)
+
+
+@_grouped_in_layouts("NCW", "OIW")
+def group_conv1d_ncw() -> None:
     """Convolution of NCW data by an OIW kernel, channels in groups."""
-    return conv(data, kernel, strides, padding, dilation, groups, "NCW", "OIW", out_dtype)
 
 
-def group_conv1d_nwc(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: Any = 1,
-    padding: Any = "VALID",
-    dilation: Any = 1,
-    groups: int = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
+@_grouped_in_layouts("NWC", "WIO")
+def group_conv1d_nwc() -> None:
     """Convolution of NWC data by a WIO kernel, channels in groups."""
-    return conv(data, kernel, strides, padding, dilation, groups, "NWC", "WIO", out_dtype)
 
 
-def conv1d_ncw(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: Any = 1,
-    padding: Any = "VALID",
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
+@_in_layouts("NCW", "OIW")
+def conv1d_ncw() -> None:
     """Convolution of NCW data by an OIW kernel."""
-    return group_conv1d_ncw(data, kernel, strides, padding, dilation, 1, out_dtype)
 
 
-def conv1d_nwc(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: Any = 1,
-    padding: Any = "VALID",
-    dilation: Any = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
+@_in_layouts("NWC", "WIO")
+def conv1d_nwc() -> None:
     """Convolution of NWC data by a WIO kernel."""
-    return group_conv1d_nwc(data, kernel, strides, padding, dilation, 1, out_dtype)
 
 
 __all__ = [

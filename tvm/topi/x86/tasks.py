@@ -35,6 +35,31 @@ from ..utils import dims
 Built = tuple[te.Schedule, list[te.Tensor]]
 
 
+def _of_two_operands(
+    name: str,
+    compute: Callable[..., te.Tensor],
+    schedule: Callable[[list[te.Tensor]], te.Schedule],
+) -> Callable[..., Built]:
+    """The task of a kernel that takes two tensors, then attributes."""
+
+    @template(name)
+    def build(data: te.Tensor, kernel: te.Tensor, *attributes: Any) -> Built:
+        out = compute(data, kernel, *attributes)
+        return schedule([out]), [data, kernel, out]
+
+    return build
+
+
+_winograd = _of_two_operands(
+    "conv2d_NCHWc_winograd.x86", conv2d_NCHWc_winograd, schedule_conv2d_NCHWc_winograd
+)
+
+
+def _int8_convolution(data: te.Tensor, kernel: te.Tensor, *attributes: Any) -> te.Tensor:
+    words = dims(kernel.shape)[-1]
+    return nn.conv2d_NCHWc_int8(data, kernel, *attributes, words)
+
+
 @template("conv2d_NCHWc.x86")
 def _conv2d_NCHWc(
     data: te.Tensor,
@@ -62,23 +87,6 @@ def _conv2d_NCHWc(
     return schedule_conv2d_NCHWc([out]), [data, kernel, out]
 
 
-@template(GROUP_TASK)
-def _group_conv2d_NCHWc(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: Any,
-    padding: Any,
-    dilation: Any,
-    layout: str,
-    out_layout: str,
-    out_dtype: str | None,
-    groups: int,
-) -> Built:
-    steps = (strides, padding, dilation)
-    out = nn.conv2d_NCHWc(data, kernel, *steps, layout, out_layout, out_dtype, groups)
-    return schedule_conv2d_NCHWc([out]), [data, kernel, out]
-
-
 def _shape_of(
     data: te.Tensor,
     kernel: te.Tensor,
@@ -93,53 +101,6 @@ def _shape_of(
     out_dtype = out_dtype or data.dtype
     steps = (strides, pads, dilation)
     return Conv2dShape(dims(data.shape), weight, *steps, data.dtype, out_dtype)
-
-
-@template("conv2d_NCHWc_winograd.x86")
-def _winograd(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    padding: Any,
-    tile_size: int,
-    layout: str,
-    out_layout: str,
-    out_dtype: str | None,
-) -> Built:
-    out = conv2d_NCHWc_winograd(data, kernel, padding, tile_size, layout, out_layout, out_dtype)
-    return schedule_conv2d_NCHWc_winograd([out]), [data, kernel, out]
-
-
-@template("conv2d_NCHWc_int8.x86")
-def _conv2d_NCHWc_int8(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: Any,
-    padding: Any,
-    dilation: Any,
-    layout: str,
-    out_layout: str,
-    out_dtype: str | None,
-) -> Built:
-    steps = (strides, padding, dilation)
-    words = dims(kernel.shape)[-1]
-    out = nn.conv2d_NCHWc_int8(data, kernel, *steps, layout, out_layout, out_dtype, words)
-    return schedule_conv2d_NCHWc_int8([out]), [data, kernel, out]
-
-
-@template("depthwise_conv2d_NCHWc.x86")
-def _depthwise_conv2d_NCHWc(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: Any,
-    padding: Any,
-    dilation: Any,
-    layout: str,
-    out_layout: str,
-    out_dtype: str | None,
-) -> Built:
-    steps = (strides, padding, dilation)
-    out = nn.depthwise_conv2d_NCHWc(data, kernel, *steps, layout, out_layout, out_dtype)
-    return schedule_depthwise_conv2d_NCHWc([out]), [data, kernel, out]
 
 
 @template(PACK_TASK)
@@ -196,20 +157,6 @@ def _matmul_nopack(
     return schedule_matmul_pack([out]), _given(tensor_a, tensor_b, bias, out)
 
 
-@template("batch_matmul.x86")
-def _batch_matmul(
-    tensor_a: te.Tensor,
-    tensor_b: te.Tensor,
-    out_shape: Any = None,
-    out_dtype: str | None = None,
-    transpose_a: bool = False,
-    transpose_b: bool = True,
-) -> Built:
-    flags = (transpose_a, transpose_b)
-    out = nn.batch_matmul(tensor_a, tensor_b, out_shape, out_dtype, *flags)
-    return schedule_batch_matmul([out]), [tensor_a, tensor_b, out]
-
-
 def _register_plain(name: str, data_layout: str, has_groups: bool = False) -> None:
     """The task of a convolution in plain layouts."""
 
@@ -218,22 +165,6 @@ def _register_plain(name: str, data_layout: str, has_groups: bool = False) -> No
         *steps, out_dtype = rest
         groups = steps.pop() if has_groups else 1
         out = nn.conv(data, kernel, *steps, groups, data_layout, "", out_dtype)
-        return schedule_conv2d([out]), [data, kernel, out]
-
-
-def _register_transposed(name: str, compute: Callable[..., te.Tensor]) -> None:
-    """The task of a transposed convolution."""
-
-    @template(f"{name}.x86")
-    def build(
-        data: te.Tensor,
-        kernel: te.Tensor,
-        strides: Any,
-        padding: Any,
-        out_dtype: str | None,
-        output_padding: Any,
-    ) -> Built:
-        out = compute(data, kernel, strides, padding, out_dtype, output_padding)
         return schedule_conv2d([out]), [data, kernel, out]
 
 
@@ -248,9 +179,16 @@ for _name, _layout in (
 for _layout in ("NCDHW", "NDHWC"):
     _register_plain(f"conv3d_{_layout.lower()}", _layout, has_groups=True)
     _register_plain(f"group_conv3d_{_layout.lower()}", _layout, has_groups=True)
-_register_transposed("conv1d_transpose_ncw", nn.conv1d_transpose_ncw)
-_register_transposed("conv2d_transpose_nchw", nn.conv2d_transpose_nchw)
-_register_transposed("conv3d_transpose_ncdhw", nn.conv3d_transpose_ncdhw)
+for _task, _compute, _schedule in (
+    (GROUP_TASK, nn.conv2d_NCHWc, schedule_conv2d_NCHWc),
+    ("conv2d_NCHWc_int8.x86", _int8_convolution, schedule_conv2d_NCHWc_int8),
+    ("depthwise_conv2d_NCHWc.x86", nn.depthwise_conv2d_NCHWc, schedule_depthwise_conv2d_NCHWc),
+    ("conv1d_transpose_ncw.x86", nn.conv1d_transpose_ncw, schedule_conv2d),
+    ("conv2d_transpose_nchw.x86", nn.conv2d_transpose_nchw, schedule_conv2d),
+    ("conv3d_transpose_ncdhw.x86", nn.conv3d_transpose_ncdhw, schedule_conv2d),
+    ("batch_matmul.x86", nn.batch_matmul, schedule_batch_matmul),
+):
+    _of_two_operands(_task, _compute, _schedule)
 
 
 def _given(*tensors: te.Tensor | None) -> list[te.Tensor]:

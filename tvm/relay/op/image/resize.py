@@ -18,7 +18,7 @@ from ..attributes import as_float, as_int, as_list, is_run_time, run_time_vector
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, Ints, OperatorFunction, OptionalStr, P, R, operator
-from ..parameters import same_parameters
+from ..parameters import documented_by, same_parameters
 from ..registry import OpPattern, ops
 from ..separable import separable_gradient
 from ..types import TypeRelation, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -117,6 +117,7 @@ _FIELDS = (
 
 
 @_resize("image.resize2d", "HW", topi.image.resize2d, fields=_FIELDS)
+@documented_by(topi.image.resize2d)
 def resize2d(
     data: Expr,
     size: Size2,
@@ -134,16 +135,12 @@ def resize2d(
 
     Parameters
     ----------
-    data : relay.Expr
-        The images.
     size : int or sequence of int
         The new height and width.
     roi : sequence of float, optional
         The region that "tf_crop_and_resize" shows: top, left, bottom, right in parts of the image.
     layout : str
         The data's layout.
-    method : str
-        "nearest_neighbor", "linear" or "cubic".
     coordinate_transformation_mode : str
         "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"
         or "tf_crop_and_resize".
@@ -153,8 +150,6 @@ def resize2d(
         The coefficient of cubic interpolation.
     cubic_exclude : int
         Not 0: elements outside have no part in cubic sums.
-    extrapolation_value : float
-        The value outside of the image, for "tf_crop_and_resize".
     out_dtype : str, optional
         The dtype of the result, the data's by default.
     """
@@ -211,6 +206,7 @@ def _crop_and_resize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         )
     ],
 )  # fmt: skip
+@documented_by(topi.image.crop_and_resize)
 def crop_and_resize(
     data: Expr,
     boxes: Expr,
@@ -225,20 +221,6 @@ def crop_and_resize(
 
     Parameters
     ----------
-    data : relay.Expr
-        The images.
-    boxes : relay.Expr
-        (boxes, 4): top, left, bottom and right in parts of the image.
-    box_indices : relay.Expr
-        (boxes,): the image of each box.
-    crop_size : sequence of int
-        The height and width of the results.
-    layout : str
-        "NCHW" or "NHWC".
-    method : str
-        "bilinear" or "nearest_neighbor".
     extrapolation_value : float
         The value outside of the image.
-    out_dtype : str, optional
-        The dtype of the result, the data's by default.
     """

@@ -19,6 +19,7 @@ from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
 from ..known_shapes import known_shape
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Ints, OptionalStr, Padding2, Spatial2, operator
+from ..parameters import documented_by
 from ..registry import OpPattern, ops
 from ..sampling import composed_grid_sample
 from ..schedules import default_schedules
@@ -106,15 +107,9 @@ def _composed_affine_grid(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     compute=lambda attrs, inputs, out_type: [topi.image.affine_grid(inputs[0], attrs.target_shape)],
     composition=_composed_affine_grid,
 )
+@documented_by(topi.image.affine_grid)
 def affine_grid(data: Expr, target_shape: Ints) -> RelayExpr:
     """The grids that affine maps make of a regular one.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        (batch, 2, 3): the maps from output to input coordinates, both in [-1, 1].
-    target_shape : sequence of int
-        The height and width of the grids.
 
     Returns
     -------
@@ -135,6 +130,7 @@ def affine_grid(data: Expr, target_shape: Ints) -> RelayExpr:
     ],
     composition=composed_grid_sample,
 )
+@documented_by(topi.image.grid_sample)
 def grid_sample(
     data: Expr,
     grid: Expr,
@@ -143,23 +139,7 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool = True,
 ) -> RelayExpr:
-    """Sample images at the places of a grid.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The images, NCHW or NCDHW.
-    grid : relay.Expr
-        (batch, 2, height, width) or (batch, 3, depth, height, width): x, y (and z) in [-1, 1].
-    method : str
-        "bilinear", "nearest" or, for NCHW, "bicubic".
-    layout : str
-        "NCHW" or "NCDHW".
-    padding_mode : str
-        What lies outside: "zeros", the "border"'s elements, or a "reflection" of the inside.
-    align_corners : bool
-        Whether -1 and 1 are the centres of the corner elements, or their outer edges.
-    """
+    """Sample images at the places of a grid."""
 
 
 @operator(

@@ -437,7 +437,13 @@ def _schedule_blocked_conv(attrs: Any, outs: Sequence[te.Tensor], target: Target
 )
 @more_parameters(conv2d, {"weight": "kernel"})
 def contrib_conv2d_nchwc(data_layout: str = "NCHW8c") -> None:
-    """Convolution with channels in blocks; parameters as in `conv2d`."""
+    """Convolution with channels in blocks; parameters as in `conv2d`.
+
+    Parameters
+    ----------
+    data, kernel : relay.Expr
+        The input and the kernel.
+    """
 
 
 @operator(

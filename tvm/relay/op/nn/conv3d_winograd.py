@@ -115,8 +115,6 @@ def contrib_conv3d_winograd_without_weight_transform() -> None:
         The input, and what `contrib_conv3d_winograd_weight_transform` gives.
     tile_size : int
         Outputs of a tile along an axis, 2 or 4.
-    strides, padding, dilation, groups, channels, kernel_size
-        As in `conv3d`; strides, dilation and groups are 1.
-    data_layout, kernel_layout, out_layout, out_dtype : str
-        As in `conv3d`.
+    strides, dilation, groups
+        1; other parameters as in `conv3d`.
     """

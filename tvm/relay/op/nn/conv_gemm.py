@@ -99,8 +99,8 @@ def contrib_conv2d_gemm_without_weight_transform() -> None:
     ----------
     data, weight : relay.Expr
         The input in NHWC, and what `contrib_conv2d_gemm_weight_transform` gives.
-    strides, padding, dilation, groups, channels, kernel_size
-        As in `conv2d`; channels and kernel_size are needed, groups is 1.
-    data_layout, kernel_layout, out_layout, out_dtype : str
+    channels, kernel_size, groups
+        The first two are needed, groups is 1.
+    data_layout, kernel_layout, out_layout : str
         As in `conv2d`; the data's layout is "NHWC".
     """

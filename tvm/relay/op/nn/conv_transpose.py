@@ -257,8 +257,8 @@ def conv2d_transpose(
 ) -> None:
     """Transposed convolution over two spatial axes.
 
-    Parameters are those of `conv2d`, and
-
+    Parameters
+    ----------
     output_padding : int or sequence of int
         Extra rows and columns at the end of the output.
     """

@@ -14,6 +14,7 @@ from tvm.relay.expr import Call, const
 
 from ..known_shapes import known_shape, sliced
 from ..operator import Expr, Ints, operator
+from ..parameters import documented_by
 from ..registry import OpPattern, Precision, ops
 from ..schedules import default_schedules
 from ..types import (
@@ -112,15 +113,6 @@ def _dilate_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     ],
     gradient=_dilate_gradient,
 )
+@documented_by(topi.nn.dilate)
 def dilate(data: Expr, strides: Ints, dilation_value: float = 0.0) -> RelayExpr:
-    """Put `stride - 1` equal elements between neighbours along each axis.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    strides : sequence of int
-        One step for each axis.
-    dilation_value : float
-        What lies between.
-    """
+    """Put `stride - 1` equal elements between neighbours along each axis."""

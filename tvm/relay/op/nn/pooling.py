@@ -200,8 +200,10 @@ def max_pool2d(
 )
 @more_parameters(max_pool2d)
 def avg_pool2d(count_include_pad: bool = False) -> None:
-    """The mean of each window; parameters as in `max_pool2d`, and
+    """The mean of each window.
 
+    Parameters
+    ----------
     count_include_pad : bool
         Count padded elements in the mean.
     """

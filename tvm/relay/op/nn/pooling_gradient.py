@@ -84,8 +84,6 @@ def avg_pool2d_grad(count_include_pad: bool = False) -> None:
 
     Parameters
     ----------
-    out_grad, data : relay.Expr
-        The gradient of the pooling's result, and its input.
-    pool_size, strides, padding, layout, out_layout, ceil_mode, count_include_pad
-        The pooling's parameters.
+    count_include_pad
+        As of the pooling.
     """

@@ -16,7 +16,7 @@ from ..known_shapes import known_shape, sliced
 from ..layout import Layouts
 from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..operator import Expr, Padding2, Spatial2, operator
-from ..parameters import more_parameters
+from ..parameters import documented_by, more_parameters
 from ..registry import LayoutChoice, OpPattern, ops
 from ..schedules import default_schedules
 from ..types import (
@@ -80,6 +80,7 @@ _SCHEDULES = default_schedules(topi.x86.schedule_steps)
     ],
     schedules=_SCHEDULES,
 )  # fmt: skip
+@documented_by(topi.nn.correlation_nchw)
 def correlation(
     data1: Expr,
     data2: Expr,
@@ -99,12 +100,6 @@ def correlation(
         The maps.
     kernel_size : int
         The side of the patches that are compared, odd.
-    max_displacement : int
-        How far the second map is moved.
-    stride1, stride2 : int
-        Steps of the place, and of the displacement.
-    padding : int or sequence of int
-        Zeros around the maps: 1, 2 or 4 numbers.
     is_multiply : bool
         Products of elements, or absolute differences.
     layout : str
@@ -193,9 +188,6 @@ def deformable_conv2d(
         For each group and place of the window how far down and right it moves, along the channels.
     deformable_groups : int
         The number of channel groups that have offsets of their own.
-    strides, padding, dilation, groups, channels, kernel_size, data_layout, kernel_layout, \
-out_layout, out_dtype
-        As in `conv2d`.
     """
 
 

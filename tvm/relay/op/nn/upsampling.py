@@ -16,6 +16,7 @@ from ..image.resize import resize2d, resize3d
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, operator
+from ..parameters import documented_by
 from ..registry import OpPattern, ops
 from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
 
@@ -129,6 +130,7 @@ Scale = Annotated[float | RelayExpr, Attribute("float", as_float)]
     simplify=_resized2d,
     **_facets("nn.upsampling", "HW"),
 )
+@documented_by(topi.nn.upsampling)
 def upsampling(
     data: Expr,
     scale_h: Scale = 1,
@@ -141,14 +143,6 @@ def upsampling(
 
     Parameters
     ----------
-    data : relay.Expr
-        The images.
-    scale_h, scale_w : float
-        The factors of height and width.
-    layout : str
-        The data's layout.
-    method : str
-        "nearest_neighbor", "bilinear" or "bicubic".
     align_corners : bool
         Whether the corner elements keep their values.
     """

@@ -116,9 +116,9 @@ def contrib_conv2d_winograd_without_weight_transform(weight: Expr, tile_size: in
         The input, and what `contrib_conv2d_winograd_weight_transform` gives.
     tile_size : int
         Outputs of a tile along an axis, 2 or 4.
-    strides, padding, dilation, groups, channels, kernel_size
-        As in `conv2d`; strides, dilation and groups are 1.
-    data_layout, kernel_layout, out_layout, out_dtype : str
+    strides, dilation, groups
+        1.
+    data_layout, kernel_layout, out_layout : str
         As in `conv2d`; the weight is laid out (tile_size + 2, tile_size + 2, O, I) unless
         the kernel's layout has blocks.
     """

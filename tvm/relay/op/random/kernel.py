@@ -15,6 +15,7 @@ from tvm.runtime import ndarray as nd
 
 from ..attributes import as_expr, as_int, as_ints, refuse
 from ..operator import Attribute, Expr, Operand, operator
+from ..parameters import documented_by
 from ..registry import OpPattern, Precision
 from ..types import expect, expect_tensor, shape_of_type, tensor
 
@@ -217,6 +218,7 @@ def normal(
     compute=lambda attrs, inputs, out_type: topi.random.multinomial(*inputs, attrs.num_samples),
     **_THREEFRY,
 )
+@documented_by(topi.random.multinomial)
 def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
     """Indices, each as likely as its probability says.
 
@@ -224,10 +226,6 @@ def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
     ----------
     key : relay.Expr
         A key that was not used before.
-    probs : relay.Expr
-        Probabilities along the last axis; negative ones count as 0, and they need not sum up to 1.
-    num_samples : int
-        How many indices for each row.
 
     Returns
     -------

@@ -11,6 +11,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
 from ..operator import Expr, Floats, operator
+from ..parameters import documented_by
 from ..registry import OpPattern
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
@@ -58,6 +59,7 @@ def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Sched
         )
     ],
 )
+@documented_by(topi.vision.multibox_prior)
 def multibox_prior(
     data: Expr,
     sizes: Floats = (1.0,),
@@ -70,14 +72,6 @@ def multibox_prior(
 
     Parameters
     ----------
-    data : relay.Expr
-        (batch, channels, height, width); only the extents count.
-    sizes, ratios : sequence of float
-        Heights of boxes in parts of the image, and widths over heights.
-    steps : pair of float
-        Distances of places along y and x; negative: the map covers the image.
-    offsets : pair of float
-        Where in its step a place lies.
     clip : bool
         Cut off what lies outside of the image.
     """
@@ -95,6 +89,7 @@ def multibox_prior(
     ),
     schedules={"generic": _schedule, "cpu": _schedule},
 )
+@documented_by(topi.vision.multibox_transform_loc)
 def multibox_transform_loc(
     cls_prob: Expr,
     loc_pred: Expr,
@@ -105,23 +100,6 @@ def multibox_transform_loc(
     keep_background: bool = False,
 ) -> TupleWrapper:
     """Boxes with class and score from what a network says of anchors.
-
-    Parameters
-    ----------
-    cls_prob : relay.Expr
-        (batch, classes, anchors); class 0 is background.
-    loc_pred : relay.Expr
-        (batch, 4 * anchors): how each anchor moves.
-    anchor : relay.Expr
-        (1, anchors, 4).
-    clip : bool
-        Cut off what lies outside of the image.
-    threshold : float
-        Boxes of a lower score are background.
-    variances : sequence of float
-        The factors of the moves.
-    keep_background : bool
-        Whether background competes, is kept, and counts as class 0.
 
     Returns
     -------

@@ -11,6 +11,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
 from ..operator import Expr, number, operator
+from ..parameters import documented_by
 from ..registry import OpPattern
 from ..types import apply, expect, expect_dim, expect_tensor, product, shape_of_type, tensor
 
@@ -119,21 +120,11 @@ def _expect_numbers(arg_types: Sequence[Type], who: str, names: Sequence[str]) -
     ),
     **_OPAQUE,
 )
+@documented_by(topi.vision.get_valid_counts)
 def get_valid_counts(
     data: Expr, score_threshold: Threshold, id_index: int = 0, score_index: int = 1
 ) -> TupleWrapper:
     """Move the boxes above a score to the front.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        (batch, boxes, numbers of a box).
-    score_threshold : float or relay.Expr
-        The score that a box must exceed.
-    id_index : int
-        Where a box has its class, or a negative number; boxes of a negative class do not count.
-    score_index : int
-        Where a box has its score.
 
     Returns
     -------
@@ -159,6 +150,7 @@ def _compute_nms(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> lis
     compute=_compute_nms,
     **_OPAQUE,
 )
+@documented_by(topi.vision.non_max_suppression)
 def non_max_suppression(
     data: Expr,
     valid_count: Expr,
@@ -177,26 +169,10 @@ def non_max_suppression(
 
     Parameters
     ----------
-    data : relay.Expr
-        (batch, boxes, numbers of a box).
-    valid_count : relay.Expr
-        How many boxes count, (batch,).
-    indices : relay.Expr
-        What to return for each box, (batch, boxes); with `return_indices`.
-    max_output_size : int or relay.Expr
-        How many boxes are kept at most; a negative number: all.
     iou_threshold : float or relay.Expr
         The intersection over union from which on a box is dropped; at most 0: none is.
-    force_suppress : bool
-        Whether boxes of other classes count too.
-    top_k : int
-        How many boxes of the highest scores take part; a number below 1: all.
-    coord_start, score_index, id_index : int
-        Where a box has its corners, its score and its class (negative: it has no class).
     return_indices : bool
         Return indices (batch, boxes) and their number (batch, 1), or the boxes.
-    invalid_to_bottom : bool
-        Move dropped boxes, which are all -1, behind the others.
     """
 
 
@@ -211,6 +187,7 @@ def non_max_suppression(
     ),
     **_OPAQUE,
 )
+@documented_by(topi.vision.all_class_non_max_suppression)
 def all_class_non_max_suppression(
     boxes: Expr,
     scores: Expr,
@@ -220,21 +197,6 @@ def all_class_non_max_suppression(
     output_format: str = "onnx",
 ) -> TupleWrapper:
     """Drop, in each class, the boxes that overlap one of a higher score.
-
-    Parameters
-    ----------
-    boxes : relay.Expr
-        (batch, boxes, 4): opposite corners.
-    scores : relay.Expr
-        (batch, classes, boxes).
-    max_output_boxes_per_class : int or relay.Expr
-        How many boxes a class keeps at most; a negative number: all.
-    iou_threshold : float or relay.Expr
-        The intersection over union above which a box is dropped.
-    score_threshold : float or relay.Expr
-        The score that a box must exceed.
-    output_format : str
-        "onnx" or "tensorflow".
 
     Returns
     -------
@@ -255,6 +217,7 @@ def all_class_non_max_suppression(
     ),
     **_OPAQUE,
 )  # fmt: skip
+@documented_by(topi.vision.regular_non_max_suppression)
 def regular_non_max_suppression(
     boxes: Expr,
     scores: Expr,
@@ -265,21 +228,6 @@ def regular_non_max_suppression(
     score_threshold: float,
 ) -> TupleWrapper:
     """The best boxes over all classes, after suppression in each (TensorFlow Lite's regular form).
-
-    Parameters
-    ----------
-    boxes : relay.Expr
-        (batch, boxes, 4): opposite corners.
-    scores : relay.Expr
-        (batch, boxes, classes); the last `num_classes` count, those before are background.
-    max_detections_per_class, max_detections : int
-        How many boxes are kept in each class, and in all.
-    num_classes : int
-        The number of classes without background.
-    iou_threshold : float
-        The intersection over union above which a box is dropped.
-    score_threshold : float
-        The least score.
 
     Returns
     -------

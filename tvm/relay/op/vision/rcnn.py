@@ -12,6 +12,7 @@ from tvm.topi.vision.rcnn.roi_align import MODES
 
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Floats, operator, spatial
+from ..parameters import documented_by
 from ..registry import OpPattern
 from ..sampling import composed_roi_align
 from ..types import TypeRelation, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -86,6 +87,7 @@ _POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
     composition=composed_roi_align,
     **_OPAQUE,
 )  # fmt: skip
+@documented_by(topi.vision.roi_align_nchw)
 def roi_align(
     data: Expr,
     rois: Expr,
@@ -102,22 +104,8 @@ def roi_align(
     ----------
     data : relay.Expr
         The maps.
-    rois : relay.Expr
-        (regions, 5): the batch's index, left, top, right and bottom.
-    pooled_size : int or pair of int
-        The height and width of the results.
-    spatial_scale : float
-        The factor from the regions' coordinates to the maps'.
-    sample_ratio : int
-        Samples along each axis of a bin; below 1: as many as the bin is wide, rounded up.
     layout : str
         "NCHW" or "NHWC".
-    mode : str
-        "avg" or "max" of the samples; "max_corner", ONNX's maximum: of the weighted neighbours of
-        all samples, which are not added up.
-    aligned : bool
-        Whether elements have their centres at half coordinates; if so, regions may also be
-        smaller than one element.
     """
 
 
@@ -163,6 +151,7 @@ def roi_pool(
     ],
     **_OPAQUE,
 )  # fmt: skip
+@documented_by(topi.vision.proposal)
 def proposal(
     cls_prob: Expr,
     bbox_pred: Expr,
@@ -180,24 +169,8 @@ def proposal(
 
     Parameters
     ----------
-    cls_prob : relay.Expr
-        (batch, 2 * anchors, height, width): background, then foreground.
-    bbox_pred : relay.Expr
-        (batch, 4 * anchors, height, width): how each anchor moves.
-    im_info : relay.Expr
-        (batch, 3): the image's height, width and scale.
-    scales, ratios : sequence of float
-        Of the anchors.
-    feature_stride : int
-        The distance of anchors in the image.
-    threshold : float
-        The intersection over union above which a region is dropped.
     rpn_pre_nms_top_n, rpn_post_nms_top_n : int
         How many regions take part in the suppression, and how many are wanted.
-    rpn_min_size : int
-        The least extent of a region.
-    iou_loss : bool
-        Whether the predictions move corners, rather than the center and extents.
 
     Returns
     -------

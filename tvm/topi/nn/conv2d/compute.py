@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tvm import te, tir
 from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
+from tvm.support.signatures import take_names
 
 from ...configuration import workload_attrs
 from ...cpu.fitted import CONV2D_COPY, CONV2D_TILE_EDGE
@@ -139,66 +141,81 @@ def _as(value: Any, dtype: str) -> Any:
     return value if value.dtype == dtype else value.astype(dtype)
 
 
-def conv2d_nchw(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    out_dtype: str | None = None,
-) -> te.Tensor:
+Convolution = Callable[..., te.Tensor]
+
+
+def _in_layouts(
+    data_layout: str, kernel_layout: str, dtype: str | None = None
+) -> Callable[[Callable[[], None]], Convolution]:
+    """A convolution in fixed layouts, under the name and the docstring of the decorated function."""
+
+    def convolution(
+        Input: te.Tensor,
+        Filter: te.Tensor,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        out_dtype: str | None = dtype,
+    ) -> te.Tensor:
+        steps = (stride, padding, dilation)
+        return conv(Input, Filter, *steps, 1, data_layout, kernel_layout, out_dtype)
+
+    return partial(take_names, convolution)
+
+
+def _grouped_in_layouts(
+    data_layout: str, kernel_layout: str, dtype: str | None = None
+) -> Callable[[Callable[[], None]], Convolution]:
+    """As `_in_layouts`, with channels in groups."""
+
+    def convolution(
+        Input: te.Tensor,
+        Filter: te.Tensor,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        groups: int = 1,
+        out_dtype: str | None = dtype,
+    ) -> te.Tensor:
+        steps = (stride, padding, dilation)
+        return conv(Input, Filter, *steps, groups, data_layout, kernel_layout, out_dtype)
+
+    return partial(take_names, convolution)
+
+
+@_in_layouts("NCHW", "OIHW")
+def conv2d_nchw() -> None:
     """Convolution of NCHW data by an OIHW kernel."""
-    return conv(Input, Filter, stride, padding, dilation, 1, "NCHW", "OIHW", out_dtype)
 
 
-def conv2d_nhwc(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    out_dtype: str | None = "float32",
-) -> te.Tensor:
+@_in_layouts("NHWC", "HWIO", "float32")
+def conv2d_nhwc() -> None:
     """Convolution of NHWC data by an HWIO kernel."""
-    return conv(Input, Filter, stride, padding, dilation, 1, "NHWC", "HWIO", out_dtype)
 
 
-def conv2d_hwcn(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    out_dtype: str | None = None,
-) -> te.Tensor:
+@_in_layouts("HWCN", "HWIO")
+def conv2d_hwcn() -> None:
     """Convolution of HWCN data by an HWIO kernel."""
-    return conv(Input, Filter, stride, padding, dilation, 1, "HWCN", "HWIO", out_dtype)
 
 
-def group_conv2d_nchw(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-    out_dtype: str | None = None,
-) -> te.Tensor:
+@_grouped_in_layouts("NCHW", "OIHW")
+def group_conv2d_nchw() -> None:
     """Grouped convolution of NCHW data."""
-    return conv(Input, Filter, stride, padding, dilation, groups, "NCHW", "OIHW", out_dtype)
 
 
-def group_conv2d_nhwc(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
-    out_dtype: str | None = None,
-) -> te.Tensor:
+@_grouped_in_layouts("NHWC", "HWIO")
+def group_conv2d_nhwc() -> None:
     """Grouped convolution of NHWC data."""
-    return conv(Input, Filter, stride, padding, dilation, groups, "NHWC", "HWIO", out_dtype)
+
+
+@_grouped_in_layouts("NCDHW", "OIDHW")
+def conv3d_ncdhw() -> None:
+    """Convolution of NCDHW data by an OIDHW kernel."""
+
+
+@_grouped_in_layouts("NDHWC", "DHWIO", "float32")
+def conv3d_ndhwc() -> None:
+    """Convolution of NDHWC data by a DHWIO kernel."""
 
 
 def conv2d(
@@ -230,32 +247,6 @@ def conv1d(
     return conv(
         data, kernel, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype
     )
-
-
-def conv3d_ncdhw(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int = 1,
-    out_dtype: str | None = None,
-) -> te.Tensor:
-    """Convolution of NCDHW data by an OIDHW kernel."""
-    return conv(Input, Filter, stride, padding, dilation, groups, "NCDHW", "OIDHW", out_dtype)
-
-
-def conv3d_ndhwc(
-    Input: te.Tensor,
-    Filter: te.Tensor,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int = 1,
-    out_dtype: str | None = "float32",
-) -> te.Tensor:
-    """Convolution of NDHWC data by a DHWIO kernel."""
-    return conv(Input, Filter, stride, padding, dilation, groups, "NDHWC", "DHWIO", out_dtype)
 
 
 GROUP_TASK = "group_conv2d_NCHWc.x86"

@@ -144,15 +144,7 @@ def _fma_cycles(weights: int, pixels: int, is_streamed: bool, info: CpuInfo) -> 
 def schedule_conv2d_NCHWc(
     outs: te.Tensor | Sequence[te.Tensor], config: Conv2dConfig | None = None
 ) -> te.Schedule:
-    """Schedule a convolution with channels in blocks, and what is fused behind it.
-
-    Parameters
-    ----------
-    outs : te.Tensor or sequence of te.Tensor
-        The output.
-    config : Conv2dConfig, optional
-        The tile; chosen for the processor by default.
-    """
+    """Schedule a convolution with channels in blocks, and what is fused behind it."""
     s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == "conv2d_NCHWc")
     conv = anchor.output(0)

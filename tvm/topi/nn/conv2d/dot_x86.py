@@ -102,15 +102,7 @@ def narrow_dtypes(
 def schedule_conv2d_NCHWc_int8(
     outs: te.Tensor | Sequence[te.Tensor], config: Conv2dConfig | None = None
 ) -> te.Schedule:
-    """Schedule a convolution with channels in groups, and what is fused behind it.
-
-    Parameters
-    ----------
-    outs : te.Tensor or sequence of te.Tensor
-        The output.
-    config : Conv2dConfig, optional
-        The tile; chosen for the processor by default.
-    """
+    """Schedule a convolution with channels in groups, and what is fused behind it."""
     s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag in ("conv2d_NCHWc_int8", PIXELS_TAG))
     if anchor.tag == PIXELS_TAG:

@@ -102,15 +102,7 @@ def nominal_extent(channels: int) -> int:
 def schedule_conv2d_NCHWc(
     outs: te.Tensor | Sequence[te.Tensor], config: Conv2dConfig | None = None
 ) -> te.Schedule:
-    """Schedule a convolution with channels in blocks, and what is fused behind it.
-
-    Parameters
-    ----------
-    outs : te.Tensor or sequence of te.Tensor
-        The output.
-    config : Conv2dConfig, optional
-        The tile where all extents are known; chosen for the processor by default.
-    """
+    """Schedule a convolution with channels in blocks, and what is fused behind it."""
     s, output, ops = open_schedule(outs)
     anchor = next((op for op in ops if op.tag == PIXELS_TAG), None)
     if anchor is None:

@@ -140,15 +140,7 @@ def packed_columns(
 def schedule_dense_pack(
     outs: te.Tensor | Sequence[te.Tensor], config: MatmulConfig | None = None
 ) -> te.Schedule:
-    """Schedule a dense layer with a packed weight, and what is fused behind it.
-
-    Parameters
-    ----------
-    outs : te.Tensor or sequence of te.Tensor
-        The output.
-    config : MatmulConfig, optional
-        The tile; chosen for the processor by default.
-    """
+    """Schedule a dense layer with a packed weight, and what is fused behind it."""
     s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == "dense_pack")
     product = anchor.output(0)

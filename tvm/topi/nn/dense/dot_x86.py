@@ -41,15 +41,7 @@ def dense_dot_block(
 def schedule_dense_dot(
     outs: te.Tensor | Sequence[te.Tensor], config: MatmulConfig | None = None
 ) -> te.Schedule:
-    """Schedule a dense layer whose weight is in groups, and what is fused behind it.
-
-    Parameters
-    ----------
-    outs : te.Tensor or sequence of te.Tensor
-        The output.
-    config : MatmulConfig, optional
-        The tile; chosen for the processor by default.
-    """
+    """Schedule a dense layer whose weight is in groups, and what is fused behind it."""
     s, output, ops = open_schedule(outs)
     anchor = next(op for op in ops if op.tag == DENSE_DOT)
     inline_injective_but(s, ops, anchor, output)

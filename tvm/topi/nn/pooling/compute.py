@@ -8,6 +8,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
+from tvm.support.signatures import with_defaults
 from tvm.tir.reduction import least
 
 from ...layout import axis_positions
@@ -56,62 +57,9 @@ def pool2d(
     count_include_pad : bool
         Count padded elements in the mean.
     """
-    return _pool(
-        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad,
-        "HW",
-    )  # fmt: skip
-
-
-def pool1d(
-    data: te.Tensor,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCW",
-    count_include_pad: bool = True,
-) -> te.Tensor:
-    """Pooling over windows of one axis; parameters as in `pool2d`."""
-    return _pool(
-        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad,
-        "W",
-    )  # fmt: skip
-
-
-def pool3d(
-    data: te.Tensor,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCDHW",
-    count_include_pad: bool = True,
-) -> te.Tensor:
-    """Pooling over windows of three axes; parameters as in `pool2d`, padding front to right."""
-    return _pool(
-        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad,
-        "DHW",
-    )  # fmt: skip
-
-
-def _pool(
-    data: te.Tensor,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
-    kind: str,
-    ceil_mode: bool,
-    layout: str,
-    count_include_pad: bool,
-    spatial: str,
-) -> te.Tensor:
-    _require_kind(kind)
-    rank = len(spatial)
+    _require_kind(pool_type)
+    rank = len(kernel)
+    spatial = "DHW"[-rank:]
     at = axis_positions(layout, spatial)
     extents = dims(data.shape)
     shape = list(extents)
@@ -128,7 +76,7 @@ def _pool(
         is_known = isinstance(missing, int)
         behind = padding[i + rank] + (stride[i] - 1 if ceil_mode else 0)
         after[axis] = max(missing, 0) if is_known else behind
-    lowest = least(data.dtype) if kind == "max" else tir.const(0, data.dtype)
+    lowest = least(data.dtype) if pool_type == "max" else tir.const(0, data.dtype)
     source = pad(data, before, after, lowest, name="pad_temp") if any(before + after) else data
     windows = [
         te.reduce_axis((0, kernel[i]), name=f"r{axis.lower()}") for i, axis in enumerate(spatial)
@@ -140,7 +88,7 @@ def _pool(
             where[axis] = indices[axis] * stride[i] + windows[i].var * dilation[i]
         return source(*where)
 
-    if kind == "max":
+    if pool_type == "max":
         return te.compute(
             shape, lambda *i: te.max(taken(i), axis=windows), name="pool_max", tag="pool_max"
         )
@@ -159,6 +107,16 @@ def _pool(
         return tir.div(total_of(*i), cast_scalar(count, wide)).astype(data.dtype)
 
     return te.compute(shape, mean, name="pool_avg", tag="elemwise,pool_avg")
+
+
+@with_defaults(pool2d, layout="NCW")
+def pool1d() -> None:
+    """Pooling over windows of one axis; parameters as in `pool2d`."""
+
+
+@with_defaults(pool2d, layout="NCDHW")
+def pool3d() -> None:
+    """Pooling over windows of three axes; parameters as in `pool2d`, padding front to right."""
 
 
 def window_size(
@@ -223,7 +181,7 @@ def _adaptive_pool(
     if all(_parts_evenly(extents[axis], size) for axis, size in zip(at, sizes, strict=True)):
         steps = [extents[axis] // size for axis, size in zip(at, sizes, strict=True)]
         ones, none = (1,) * len(at), (0,) * (2 * len(at))
-        return _pool(data, steps, steps, ones, none, kind, False, layout, True, spatial)
+        return pool2d(data, steps, steps, ones, none, kind, False, layout, True)
     return _uneven_pool(data, at, sizes, kind)
 
 
