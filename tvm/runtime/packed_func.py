@@ -18,7 +18,7 @@ class PackedFunc(PackedFuncBase, Object):
     without looking at them. An exception of any side reaches the caller as it was raised.
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)  # programs hang what belongs to a function onto it
 
     @property
     def __name__(self) -> str:

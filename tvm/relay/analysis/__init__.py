@@ -4,6 +4,7 @@ from tvm.support.later import names_from_above as _names_from_above
 
 from ..traverse import all_vars, bound_vars, free_vars, post_order, rewrite_post_order, substitute
 from . import _ffi_api
+from . import type_solver as type_solver
 from .annotated_regions import AnnotatedRegionSet
 from .call_graph import CallGraph
 from .contents import (
