@@ -5,11 +5,13 @@ from tvm import te, relay
 """
 
 import importlib as _importlib
+from sys import modules as _modules
 from typing import Any as _Any
 
 from . import _ffi, arith, driver, error, ir, runtime, support, target, te, tir
 from ._ffi.base import TVMError, __version__
 from ._ffi.registry import get_global_func, register_extension, register_func, register_object
+from ._ffi.registry import import_for_functions as _import_for_functions
 from ._ffi.runtime_ctypes import DataTypeCode
 from .compat.paths import install as _install_classic_paths
 from .driver import build, lower
@@ -55,6 +57,17 @@ _absent.install()
 _LATER = (
     "autotvm", "contrib", "exec", "micro", "relay", "script", "testing", "topi",
 )  # fmt: skip
+
+
+def _import_for_function(name: str) -> bool:
+    package = name.partition(".")[0]
+    if package not in _LATER or f"tvm.{package}" in _modules:
+        return False
+    _importlib.import_module(f"tvm.{package}")
+    return True
+
+
+_import_for_functions(_import_for_function)
 
 
 def __getattr__(name: str) -> _Any:

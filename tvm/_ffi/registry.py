@@ -52,6 +52,15 @@ def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
     return register if f is None else register(f)
 
 
+# each imports the package whose import registers a function of that name, and says whether there is one
+_PACKAGES_LATER: list[Callable[[str], bool]] = []
+
+
+def import_for_functions(import_package: Callable[[str], bool]) -> None:
+    """Ask a function for a package, which is imported late, where a global function is missing."""
+    _PACKAGES_LATER.append(import_package)
+
+
 @overload
 def get_global_func(name: str, allow_missing: Literal[False] = False) -> PackedFuncBase: ...
 @overload
@@ -69,6 +78,8 @@ def get_global_func(name: str, allow_missing: bool = False) -> PackedFuncBase | 
         Whether to return None, rather than raise, if there is none.
     """
     func: PackedFuncBase | None = _core.get_global(name)
+    if func is None and any([import_package(name) for import_package in _PACKAGES_LATER]):
+        func = _core.get_global(name)
     if func is None and not allow_missing:
         hint = suggest(name, list_global_func_names())
         raise ValueError(f"cannot find global function {name!r}" + (f"; {hint}" if hint else ""))
