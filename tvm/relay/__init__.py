@@ -35,6 +35,7 @@ from .adt import (
 )
 from .backend import _backend as _backend_api
 from .backend import contrib as _contrib
+from .backend import lower_te as _lower_te
 from .backend import te_compiler as _te_compiler
 from .backend import vm as _vm
 from .backend.executor import Executor

@@ -151,7 +151,7 @@ class TypeInferencer:
             raise self._error(f"@{gvar.name_hint} requires a module to be looked up in", gvar)
         func = self.mod[gvar]
         if not isinstance(func, Function):
-            raise self._error(f"@{gvar.name_hint} is not a relay function", gvar)
+            return self._noted_type(gvar)
         if (declared := func.func_type_annotation()) is not None:
             return declared
         if (known := known_type(func)) is not None:
@@ -159,6 +159,19 @@ class TypeInferencer:
         if self._learnt is not None or any([func is f for f in self._functions]):
             return self._learn(func)
         return [func]
+
+    def _noted_type(self, gvar: GlobalVar) -> Type:
+        """The type of a function of loops, which its name in the program or in the module tells."""
+        assert self.mod is not None
+        for name in (gvar, self.mod.get_global_var(gvar.name_hint)):
+            noted = known_type(name) or name.type_annot
+            if isinstance(noted, FuncType):
+                return noted
+        raise self._error(
+            f"@{gvar.name_hint} is not a relay function, and its name tells no type",
+            gvar,
+            hint="relay.GlobalVar(name, type_annot=relay.FuncType(...))",
+        )
 
     def _learn(self, func: Function) -> Type:
         """The type of a recursive function that does not tell what it returns.

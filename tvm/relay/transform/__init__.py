@@ -75,6 +75,7 @@ from .sink_reshapes import SinkReshapes
 from .skip_rounding import SkipRounding
 from .spans import AnnotateSpans, CapturePostDfsIndexInSpans
 from .split_args import SplitArgs
+from .standalone_reshapes import RemoveStandaloneReshapes
 from .symbolic_shapes import SymbolicShapes
 from .to_sparse import Conv2dToSparse, Conv2dToSparse2, DenseToSparse
 from .unsigned_data import UnsignedData
@@ -147,6 +148,7 @@ __all__ = [
     "Sequential",
     "ShareKernels",
     "ShareTables",
+    "RemoveStandaloneReshapes",
     "SimplifyExpr",
     "SimplifyFCTranspose",
     "SimplifyInference",
