@@ -46,19 +46,22 @@ _BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
 # classes beside the nodes, and the attributes of their objects
 _STATE_TYPES: dict[str, type[Any]] = {}
 _STATE_FIELDS: dict[type[Any], tuple[str, tuple[str, ...]]] = {}
+_FORGOTTEN: dict[type[Any], tuple[str, ...]] = {}
 
 
-def register_state(type_key: str, cls: type[Any]) -> None:
+def register_state(type_key: str, cls: type[Any], forgotten: tuple[str, ...] = ()) -> None:
     """Let objects of a class that is no node be saved, with all attributes that it declares.
 
-    They are dataclasses or have ``__slots__``, and may hold lists, which nodes do not.
+    They are dataclasses or have ``__slots__``, and may hold lists, which nodes do not. Attributes in
+    ``forgotten`` are not saved, and None when objects are loaded.
     """
     if is_dataclass(cls):
         names = tuple([field.name for field in dataclass_fields(cls)])
     else:
         names = tuple([name for base in cls.__mro__ for name in vars(base).get("__slots__", ())])
     _STATE_TYPES[type_key] = cls
-    _STATE_FIELDS[cls] = (type_key, names)
+    _STATE_FIELDS[cls] = (type_key, tuple([name for name in names if name not in forgotten]))
+    _FORGOTTEN[cls] = forgotten
 
 
 @deep
@@ -216,6 +219,8 @@ class _Reader:
         made = object.__new__(cls)
         for name, value in attributes.items():
             object.__setattr__(made, name, self.value(value))
+        for name in _FORGOTTEN[cls]:
+            object.__setattr__(made, name, None)
         return made
 
     def value(self, value: Any) -> Any:

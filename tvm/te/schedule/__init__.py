@@ -36,6 +36,8 @@ __all__ = [
 ]  # fmt: skip
 
 # a schedule as JSON
-for _kind in (Schedule, Stage, IterVarAttr, Split, Fuse, Rebase, Singleton, Transform):
+for _kind in (IterVarAttr, Split, Fuse, Rebase, Singleton, Transform):
     register_state(_kind.__name__, _kind)
+for _kind in (Schedule, Stage):
+    register_state(_kind.__name__, _kind, forgotten=("record",))
 register_state("te.Layout", Layout)

@@ -15,6 +15,7 @@ from tvm.tir.expr import IntImm, IterVar, IterVarType, StringImm, as_expr, conve
 from ..annotation_checks import check_pragma
 from ..tensor import ComputeOp, ScanOp, Tensor, TensorComputeOp, TensorIntrinCall
 from ..tensor_intrin import TensorIntrin
+from .record import primitive
 from .stage_data import IterVarAttr
 from .stage_state import StageState, index_of
 
@@ -28,14 +29,17 @@ class AnnotationPrimitives(StageState):
 
     __slots__ = ()
 
+    @primitive
     def vectorize(self, var: IterVar) -> None:
         """Execute the loop as vector instructions."""
         self._set_kind("vectorize", var, IterVarType.Vectorized)
 
+    @primitive
     def unroll(self, var: IterVar) -> None:
         """Repeat the body in place of the loop."""
         self._set_kind("unroll", var, IterVarType.Unrolled)
 
+    @primitive
     def parallel(self, var: IterVar) -> None:
         """Divide the iterations among threads."""
         self._set_kind("parallel", var, IterVarType.Parallelized)
@@ -55,6 +59,7 @@ class AnnotationPrimitives(StageState):
     def _update(self, iv: IterVar, **changes: Any) -> None:
         self.iter_var_attrs[iv] = replace(self.iter_var_attrs.get(iv) or IterVarAttr(), **changes)
 
+    @primitive
     def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
         """Let the threads of an axis execute the iterations.
 
@@ -95,6 +100,7 @@ class AnnotationPrimitives(StageState):
                     hint="fuse both loops and bind the fused one, or take another dimension",
                 ).add_context(f"stage {self.op.name}, axis {ivar.var.name}")
 
+    @primitive
     def env_threads(self, threads: Any) -> None:
         """Run all parts of a scan within the given threads.
 
@@ -126,6 +132,7 @@ class AnnotationPrimitives(StageState):
         self.leaf_iter_vars[:0] = given
         self.all_iter_vars.extend(given)
 
+    @primitive
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
         """Put an attribute ``pragma_<type>`` on the loop.
 
@@ -153,6 +160,7 @@ class AnnotationPrimitives(StageState):
             pragma_values=(*attr.pragma_values, value),
         )
 
+    @primitive
     def prefetch(
         self, tensor: Tensor, var: IterVar, offset: Any, over: IterVar | None = None
     ) -> None:
@@ -192,6 +200,7 @@ class AnnotationPrimitives(StageState):
             prefetch_over=(*attr.prefetch_over, over),
         )
 
+    @primitive
     def tensorize(self, var: IterVar, tensor_intrin: TensorIntrin | TensorIntrinCall) -> None:
         """Let an intrinsic do the work of a loop and of all loops inside it.
 
@@ -230,6 +239,7 @@ class AnnotationPrimitives(StageState):
             ).add_context(f"stage {self.op.name}")
         self._update(var, iter_type=IterVarType.Tensorized, tensor_intrin=tensor_intrin)
 
+    @primitive
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """Make the stride of an axis congruent to ``offset`` modulo ``factor``.
 

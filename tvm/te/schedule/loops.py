@@ -13,6 +13,7 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import IntImm, IterVar, IterVarType, Var, as_expr
 
 from .relations import Fuse, Singleton, Split
+from .record import primitive
 from .stage_state import StageState, index_of
 
 LOOP_TYPES = (IterVarType.DataPar, IterVarType.CommReduce, IterVarType.Ordered)
@@ -25,6 +26,7 @@ class LoopPrimitives(StageState):
 
     __slots__ = ()
 
+    @primitive
     def split(
         self,
         parent: IterVar,
@@ -91,6 +93,7 @@ class LoopPrimitives(StageState):
             ).add_context(f"stage {self.op.name}")
         self.require_unbound(primitive, iv)
 
+    @primitive
     def fuse(self, *args: IterVar) -> IterVar:
         """Replace consecutive loops by one; with no loops, make one of extent 1.
 
@@ -154,6 +157,7 @@ class LoopPrimitives(StageState):
         a, b = outer.var.dtype, inner.var.dtype
         return a if a.bits >= b.bits else b
 
+    @primitive
     def reorder(self, *args: IterVar) -> None:
         """Put loops in the given order, in the places that they hold together.
 

@@ -13,6 +13,7 @@ from tvm.tir.index_map import IndexMap
 from ..annotation_checks import check_scope
 from ..tensor import ComputeOp, PlaceholderOp
 from .layout import transform_loops
+from .record import primitive
 from .stage_data import AttachType
 from .stage_state import StageState
 
@@ -22,6 +23,7 @@ class PlacementPrimitives(StageState):
 
     __slots__ = ()
 
+    @primitive
     def compute_at(self, parent: Any, scope: IterVar) -> None:
         """Compute the stage inside a loop of a stage that uses it.
 
@@ -69,6 +71,7 @@ class PlacementPrimitives(StageState):
                 hint="the stages of a scan's step cannot leave it; of a group, move the group",
             ).add_context(f"stage {self.op.name}")
 
+    @primitive
     def compute_inline(self) -> None:
         """Put the stage's expression wherever it is read."""
         self.require_own_memory("compute_inline")
@@ -85,12 +88,14 @@ class PlacementPrimitives(StageState):
             ).add_context(f"stage {self.op.name}")
         self.attach_type = AttachType.Inline
 
+    @primitive
     def compute_root(self) -> None:
         """Compute the stage on its own, before those that use it: the default."""
         self.attach_type = AttachType.GroupRoot
         self.attach_ivar = None
         self.attach_stage = None
 
+    @primitive
     def set_scope(self, scope: str) -> None:
         """Keep the result in a storage scope such as ``shared`` or ``local``."""
         check_scope("set_scope", scope)
@@ -103,6 +108,7 @@ class PlacementPrimitives(StageState):
             ).add_context(f"stage {self.op.name}")
         self.scope = scope
 
+    @primitive
     def set_store_predicate(self, predicate: Any) -> None:
         """Store only where ``predicate`` holds: threads of which one is enough."""
         expr: PrimExpr = as_expr(predicate)
@@ -117,6 +123,7 @@ class PlacementPrimitives(StageState):
             ).add_context(f"stage {self.op.name}")
         self.store_predicate = expr
 
+    @primitive
     def double_buffer(self) -> None:
         """Compute into one of two copies while the other one is read."""
         self.require_own_memory("double_buffer")
@@ -126,6 +133,7 @@ class PlacementPrimitives(StageState):
             ).add_context(f"stage {self.op.name}")
         self.is_double_buffered = True
 
+    @primitive
     def rolling_buffer(self) -> None:
         """Keep what neighbouring iterations share, and compute what is new in each.
 
@@ -147,6 +155,7 @@ class PlacementPrimitives(StageState):
             ).add_context(f"stage {self.op.name}")
         self.is_rolling = True
 
+    @primitive
     def transform_layout(self, mapping_function: Callable[..., Any]) -> list[IterVar] | None:
         """Change where the elements of the result lie in memory; of an argument, its shape too.
 

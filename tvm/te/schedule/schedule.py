@@ -11,18 +11,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tvm.error import ScheduleError
-from tvm.ir.pass_context import register_pass_config
 from tvm.runtime.object import Object
 
 from ..tensor import Operation, Tensor
 from . import cache, normalize, rfactor
 from .graph import create_read_graph, post_dfs_order
 from .group import create_group, group_scan_bodies
+from .record import ScheduleRecord, primitive, record_of
 from .stage import Stage
-
-register_pass_config(
-    "te.keep_schedule_record", bool, "a schedule keeps no copies of itself; s.copy() takes one"
-)
 
 
 class ScheduleKeyError(ScheduleError, ValueError):
@@ -35,7 +31,7 @@ class Schedule(Object):
     ``stage_map`` finds a stage by its operation, also by those that the primitives have replaced.
     """
 
-    __slots__ = ("code_hash", "groups", "outputs", "program", "stage_map", "stages")
+    __slots__ = ("code_hash", "groups", "outputs", "program", "record", "stage_map", "stages")
 
     def __init__(self, outputs: Sequence[Operation]) -> None:
         self.code_hash: str | None = None  # of the template that it is from, if that attaches one
@@ -48,6 +44,7 @@ class Schedule(Object):
         for op in self.outputs:
             self.stage_map[op].is_output = True
         group_scan_bodies(self)
+        self.record: ScheduleRecord | None = record_of(self)
 
     def __getitem__(self, tensor: Tensor | Operation) -> Stage:
         op = tensor.op if isinstance(tensor, Tensor) else tensor
@@ -66,6 +63,16 @@ class Schedule(Object):
     def __repr__(self) -> str:
         return f"schedule({', '.join([stage.op.name for stage in self.stages])})"
 
+    @property
+    def schedule_record(self) -> list[Schedule]:
+        """Copies of the schedule as it was before and after each primitive, if they were wanted."""
+        return [] if self.record is None else self.record.copies
+
+    @property
+    def primitive_record(self) -> list[str]:
+        """The names of the primitives, ``vanilla`` first."""
+        return [] if self.record is None else self.record.primitives
+
     def current(self, tensor: Tensor) -> Tensor:
         """What has taken the place of a tensor whose operation a primitive replaced."""
         stage = self.stage_map.get(tensor.op)
@@ -80,6 +87,7 @@ class Schedule(Object):
                 stage.attach_stage = copies[id(stage.attach_stage)]
             if stage.group is not None:
                 stage.group = copies[id(stage.group)]
+        new.code_hash, new.record = self.code_hash, None
         new.outputs = list(self.outputs)
         new.program = self.program
         new.groups = [copies[id(group)] for group in self.groups]
@@ -91,6 +99,7 @@ class Schedule(Object):
         """A copy with inlined stages put in place and all loops starting from 0."""
         return normalize.normalize(self)
 
+    @primitive
     def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Stage:
         """A group of all stages between tensors, that are placed together.
 
@@ -112,6 +121,7 @@ class Schedule(Object):
         last, first = [_tensors("create_group", given) for given in (outputs, inputs)]
         return create_group(self, last, first, include_inputs)
 
+    @primitive
     def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
         """Let ``readers`` read a copy of a tensor, kept in a storage scope.
 
@@ -133,6 +143,7 @@ class Schedule(Object):
         """
         return cache.cache_read(self, tensor, scope, _operations(readers))
 
+    @primitive
     def cache_write(self, tensor: Any, scope: str) -> Any:
         """Compute a tensor in a storage scope, and copy it into its place.
 
@@ -155,6 +166,7 @@ class Schedule(Object):
         caches = cache.cache_write(self, _tensors("cache_write", tensor), scope)
         return caches if isinstance(tensor, (list, tuple)) else caches[0]
 
+    @primitive
     def rfactor(self, tensor: Tensor, axis: Any, factor_axis: int = 0) -> Any:
         """Compute partial results of a reduction, one an iteration of ``axis``, then combine them.
 

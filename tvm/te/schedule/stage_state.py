@@ -39,6 +39,7 @@ class StageState(Object):
         "num_child_stages",
         "op",
         "origin_op",
+        "record",
         "relations",
         "scope",
         "store_predicate",
@@ -48,6 +49,7 @@ class StageState(Object):
     def __init__(self, op: Operation) -> None:
         self.op = op
         self.origin_op = op
+        self.record: Any = None  # of the schedule, which primitives are entered in
         self.scope = ""
         self.all_iter_vars: list[IterVar] = list(op.root_iter_vars())
         self.leaf_iter_vars: list[IterVar] = loops_among(self.all_iter_vars)
