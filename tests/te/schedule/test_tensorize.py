@@ -336,3 +336,53 @@ def test_tensorize_leaves_calls_of_an_intrinsic_as_they_are() -> None:
     s[b].tensorize(b.op.axis[0], add_intrin(4))
     x = np.random.default_rng(0).random((6, 4), "float32")
     np.testing.assert_allclose(run(s, [a, b], x)[0], x * 3, rtol=1e-6)
+
+
+def test_regions_and_bodies_are_found_by_their_global_names() -> None:
+    a, b, c = vector_sum()
+    s = te.create_schedule(c.op)
+    outer, inner = s[c].split(c.op.axis[0], factor=4)
+    intrin = add_intrin()
+    s[c].tensorize(inner, intrin)
+    s = s.normalize()
+    infer = tvm.get_global_func("test.op.InferTensorizeRegion")
+    written, read = infer(s[c], te.schedule.InferBound(s))
+    region = tvm.ir.Range.from_min_extent(outer.var * 4, 4)
+    tvm.ir.assert_structural_equal(written[c.op.axis[0]], region)
+    assert [tensor.name for tensor in read] == ["A", "B"]
+    tvm.ir.assert_structural_equal(read[b][0], region)
+    match = tvm.get_global_func("test.op.MatchTensorizeBody")
+    (body,) = match(s[c], written, read, intrin)
+    tvm.ir.assert_structural_equal(body, intrin.op.body[0])
+    plain = te.create_schedule(c.op)
+    with pytest.raises(ScheduleError, match="a stage with a tensorized loop, got C"):
+        infer(plain[c], te.schedule.InferBound(plain))
+
+
+def test_an_intrinsic_may_know_of_loops_around_it() -> None:
+    # of the last block some elements are beyond the end: the intrinsic is told which block it is
+    a, b, c = vector_sum(10)
+    s = te.create_schedule(c.op)
+    s[c].split(c.op.axis[0], factor=4)
+    cache = s.cache_write(c, "global")
+    outer, inner = cache.op.axis
+    x, y = te.placeholder((4,), name="x"), te.placeholder((4,), name="y")
+    z = te.compute(
+        (4,),
+        lambda i: tir.Select(outer.var * 4 + i < 10, x[i] + y[i], tir.const(0, "float32")),
+        name="z",
+    )
+
+    def add(ins: Any, outs: Any) -> Any:
+        body = tir.ir_builder.create()
+        with body.for_range(0, 4) as i:
+            is_inside = outer.var * 4 + i < 10
+            with body.if_scope(is_inside):
+                body.emit(outs[0].vstore(i, ins[0].vload(i) + ins[1].vload(i)))
+        return body.get()
+
+    s[cache].tensorize(
+        inner, te.decl_tensor_intrin(z.op, add, default_buffer_params={"offset_factor": 1})
+    )
+    one, two = np.arange(10, dtype="float32"), np.ones(10, "float32")
+    np.testing.assert_array_equal(run(s, [a, b, c], one, two)[0], one + 1)

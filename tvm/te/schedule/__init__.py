@@ -6,6 +6,7 @@ from tvm.ir.serialize import register_state
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar
 
+from . import tensorize_regions as _tensorize_regions  # registers global functions
 from .auto_inline import auto_inline_broadcast as AutoInlineBroadcast
 from .auto_inline import auto_inline_elem_wise as AutoInlineElemWise
 from .auto_inline import auto_inline_injective as AutoInlineInjective
@@ -38,6 +39,6 @@ __all__ = [
 # a schedule as JSON
 for _kind in (IterVarAttr, Split, Fuse, Rebase, Singleton, Transform):
     register_state(_kind.__name__, _kind)
-for _kind in (Schedule, Stage):
-    register_state(_kind.__name__, _kind, forgotten=("record",))
+for _planned in (Schedule, Stage):
+    register_state(_planned.__name__, _planned, forgotten=("record",))
 register_state("te.Layout", Layout)

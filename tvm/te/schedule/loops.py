@@ -12,8 +12,8 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import IntImm, IterVar, IterVarType, Var, as_expr
 
-from .relations import Fuse, Singleton, Split
 from .record import primitive
+from .relations import Fuse, Singleton, Split
 from .stage_state import StageState, index_of
 
 LOOP_TYPES = (IterVarType.DataPar, IterVarType.CommReduce, IterVarType.Ordered)

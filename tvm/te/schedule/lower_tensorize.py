@@ -20,7 +20,7 @@ from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IterVar, ProducerLoad, Range, Reduce, Var
+from tvm.tir.expr import Call, IterVar, ProducerLoad, Range, Reduce, Select, Var
 from tvm.tir.stmt import AttrStmt, IfThenElse, Stmt, seq
 from tvm.tir.stmt_functor import Substituter, substitute
 
@@ -115,8 +115,12 @@ class _Tensorized:
             return _declared_regions(op, values)
         assert isinstance(op, ComputeOp)
         reads = read_regions(op, domains, self.ranges.analyzer)
-        matched = _match(op, self.intrin, domains, reads, self.ranges.analyzer)
-        return list(reads.items()), matched
+        matcher = matcher_of(op, self.intrin, domains, reads, self.ranges.analyzer)
+        # the intrinsic's body may mention loops that the call stands in
+        loops = [*self.stage.leaf_iter_vars[: self.position], *matcher.fixed]
+        matcher.matched.update({iv.var: values[iv] for iv in loops if values[iv] is not iv.var})
+        matcher.check()
+        return list(reads.items()), matcher.matched
 
     def _require_plain_loops(self) -> None:
         for iv in self.stage.leaf_iter_vars[self.position :]:
@@ -140,18 +144,7 @@ class _Tensorized:
                 )
 
     def _root_domains(self, values: Values) -> dict[IterVar, Range]:
-        """What the axes of the operation run over in one call."""
-        stage, ranges, analyzer = self.stage, self.ranges, self.ranges.analyzer
-        sets: Sets = {}
-        for index, iv in enumerate(stage.leaf_iter_vars):
-            if iv in values:
-                outer = index < self.position
-                sets[iv] = point(values[iv]) if outer else from_range(ranges[iv])
-        pass_up_domain(stage, ranges, sets, analyzer)
-        return {
-            iv: to_range(sets.get(iv, from_range(ranges[iv])), ranges[iv], analyzer)
-            for iv in (*self.op.axis, *self.op.reduce_axis)
-        }
+        return domains_of_call(self.stage, self.position, self.ranges, values)
 
     def _update(
         self,
@@ -252,6 +245,23 @@ def provide_intrinsic_calls(
     return _Tensorized(stage, op, op.intrin, position, ranges, threads, nester).build()
 
 
+def domains_of_call(
+    stage: Stage, position: int, ranges: Ranges, values: Values
+) -> dict[IterVar, Range]:
+    """What the axes of the operation run over in one call, at ``values`` of the loops around it."""
+    op, analyzer = stage.op, ranges.analyzer
+    assert isinstance(op, BaseComputeOp)
+    sets: Sets = {}
+    for index, iv in enumerate(stage.leaf_iter_vars):
+        if iv in values:
+            sets[iv] = point(values[iv]) if index < position else from_range(ranges[iv])
+    pass_up_domain(stage, ranges, sets, analyzer)
+    return {
+        iv: to_range(sets.get(iv, from_range(ranges[iv])), ranges[iv], analyzer)
+        for iv in (*op.axis, *op.reduce_axis)
+    }
+
+
 def _declared_regions(op: TensorComputeOp, values: Values) -> tuple[Reads, dict[Var, PrimExpr]]:
     """The regions and scalars that a call was written with."""
     roots = Substituter({iv.var: values[iv] for iv in op.root_iter_vars()})
@@ -263,17 +273,18 @@ def _declared_regions(op: TensorComputeOp, values: Values) -> tuple[Reads, dict[
     return reads, {param: roots.visit(value) for param, value in scalars}
 
 
-def _match(
+def matcher_of(
     op: ComputeOp,
     intrin: TensorIntrin,
     domains: dict[IterVar, Range],
     reads: dict[Tensor, Region],
     analyzer: Analyzer,
-) -> dict[Var, PrimExpr]:
-    """Check that the loops compute what the intrinsic does; the values of its variables."""
+) -> BodyMatcher:
+    """What compares the loops with the intrinsic; it knows the values of the intrinsic's variables."""
     declared: Any = intrin.op
     matched: dict[Var, PrimExpr] = {}
     roots: dict[Var, PrimExpr] = {}
+    fixed: list[IterVar] = []
     for own, axes, kind in (
         (op.axis, declared.axis, "spatial"),
         (op.reduce_axis, declared.reduce_axis, "reduction"),
@@ -293,6 +304,7 @@ def _match(
                         hint="tensorize a loop further inside",
                     )
                 roots[iv.var] = domain.min
+                fixed.append(iv)
                 continue
             axis = axes[index - lead]
             _match_extent(intrin, iv, axis, domain.extent, matched, analyzer)
@@ -304,8 +316,7 @@ def _match(
             f"tensorize requires {len(intrin.inputs)} inputs for {intrin.name}, got {len(reads)}: "
             f"{', '.join([tensor.name for tensor in reads])}"
         )
-    _BodyMatcher(op, intrin, roots, inputs, reads, matched).check()
-    return matched
+    return BodyMatcher(op, intrin, roots, fixed, inputs, reads, matched)
 
 
 def _match_extent(
@@ -328,7 +339,7 @@ def _match_extent(
         )
 
 
-class _BodyMatcher(Rewriter):
+class BodyMatcher(Rewriter):
     """Writes what a stage computes over the axes and inputs of an intrinsic."""
 
     def __init__(
@@ -336,11 +347,13 @@ class _BodyMatcher(Rewriter):
         op: ComputeOp,
         intrin: TensorIntrin,
         roots: dict[Var, PrimExpr],
+        fixed: list[IterVar],
         inputs: dict[Tensor, Tensor],
         regions: dict[Tensor, Region],
         matched: dict[Var, PrimExpr],
     ) -> None:
         self.op, self.intrin = op, intrin
+        self.fixed = fixed  # axes of which a call has one iteration
         self.roots, self.inputs, self.regions, self.matched = roots, inputs, regions, matched
         self.analyzer = Analyzer()
         declared: Any = intrin.op
@@ -358,14 +371,19 @@ class _BodyMatcher(Rewriter):
                 f"tensorize requires {len(declared.body)} outputs for {self.intrin.name}, "
                 f"got {len(self.op.body)}"
             )
-        for own, wanted in zip(self.op.body, declared.body, strict=True):
+        for found, wanted in zip(self.bodies(), declared.body, strict=True):
             expected = self._simple_body(wanted, wanted, dict(self.matched))
-            found = self._simple_body(own, wanted, None)
             if not structural_equal(found, expected):
                 raise ScheduleError(
                     f"tensorize requires a body that matches that of intrinsic "
                     f"{self.intrin.name}\n  expected: {expected}\n  found:    {found}"
                 )
+
+    def bodies(self) -> list[PrimExpr]:
+        """What the stage computes, over the axes of the intrinsic."""
+        declared: Any = self.intrin.op
+        pairs = zip(self.op.body, declared.body, strict=True)
+        return [self._simple_body(own, wanted, None) for own, wanted in pairs]
 
     def _simple_body(
         self, body: PrimExpr, wanted: PrimExpr, values: dict[Var, PrimExpr] | None
@@ -383,7 +401,7 @@ class _BodyMatcher(Rewriter):
 
     def _simple(self, expr: PrimExpr, values: dict[Var, PrimExpr] | None) -> PrimExpr:
         moved = self.visit(expr) if values is None else Substituter(values).visit(expr)
-        return simple(moved, self.analyzer)
+        return simple(_ChoiceMaker().visit(moved), self.analyzer)
 
     def visit_var(self, var: Var) -> PrimExpr:
         return self.roots.get(var, var)
@@ -405,3 +423,14 @@ class _BodyMatcher(Rewriter):
             offset = self.analyzer.simplify(tir_op.subtract(index, domain.min))
             indices.append(tir_op.cast(offset, target.shape[axis].dtype))
         return ProducerLoad(target, tuple(indices))
+
+
+class _ChoiceMaker(Rewriter):
+    """Writes conditions as intrinsics declare them: what guards a load is the same choice of values."""
+
+    def visit_call(self, call: Call) -> PrimExpr:
+        call = self.rewrite_children(call)
+        name = getattr(call.op, "name", "")
+        if name == "tir.likely":
+            return call.args[0]
+        return Select(*call.args) if name == "tir.if_then_else" else call

@@ -51,7 +51,7 @@ def primitive(function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenat
     """Let a method of a schedule, or of its stages, show in the schedule's record."""
 
     @wraps(function)
-    def recorded(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+    def recorded(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         result = function(self, *args, **kwargs)
         if self.record is not None:
             self.record.add(function.__name__)

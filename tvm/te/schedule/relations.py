@@ -37,6 +37,14 @@ class Ranges(dict[IterVar, Range]):
         self.keeps_trivial_loops = False  # loops of one iteration stay loops
         self.are_reductions_initialized = True
 
+    @classmethod
+    def of(cls, ranges: Mapping[IterVar, Range]) -> Ranges:
+        """The ranges of a mapping, with an analyzer that knows them."""
+        known = cls(Analyzer())
+        for iv, domain in ranges.items():
+            known.learn(iv, domain.min, domain.extent)
+        return known
+
     def learn(self, iv: IterVar, low: PrimExpr | int, extent: PrimExpr) -> None:
         """Set the range of an axis, or check it against what is known."""
         dtype = iv.var.dtype

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.pass_context import PassContext
@@ -57,16 +56,9 @@ def schedule_ops(
         Whether loops of one iteration stay loops, as with ``tir.debug_keep_trivial_loop``.
     """
     if not isinstance(ranges, Ranges):
-        ranges = _as_ranges(ranges)
+        ranges = Ranges.of(ranges)
     ranges.keeps_trivial_loops = keep_trivial_loop or PassContext.current().get(KEEP_LOOPS, False)
     return _Builder(schedule, ranges).build()
-
-
-def _as_ranges(ranges: Mapping[IterVar, Range]) -> Ranges:
-    known = Ranges(Analyzer())
-    for iv, domain in ranges.items():
-        known.learn(iv, domain.min, domain.extent)
-    return known
 
 
 class _Builder:
