@@ -101,3 +101,20 @@ def test_polymorphic_local_functions_are_used_at_the_types_of_calls() -> None:
         np.int32(2),
     )
     assert len(new.type_definitions) == 2
+
+
+def test_polymorphic_global_functions_are_values_at_the_types_of_calls() -> None:
+    new = check(
+        """
+        type List[A] { Cons(A, List[A]), Nil, }
+        def @same[A](%x: A) -> A { %x }
+        def @sum(%f: fn (int32) -> int32, %xs: List[int32]) -> int32 {
+          match (%xs) { Cons(%x, %rest) => %f(%x) + @sum(%f, %rest), Nil => 0, }
+        }
+        def @main(%n: int32) -> int32 {
+          let %more = fn (%x: int32) -> int32 { %x + 3 };
+          @sum(@same, Cons(%n, Cons(2, Nil))) * 100 + @sum(%more, Cons(%n, Nil))
+        }""",
+        np.int32(5),
+    )
+    assert len([name for name in new.functions if name.name_hint.startswith("same")]) == 1

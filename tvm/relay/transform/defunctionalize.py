@@ -227,22 +227,30 @@ class _FirstOrder(ContextVisitor):
     def _argument_types(self, call: Call, scope: _Scope) -> list[Type]:
         """The types of a call's arguments; a polymorphic one is used at the callee's type for it."""
         types = [self._type_of(a, scope) for a in call.args]
-        if not any([id(a) in scope.polymorphic for a in call.args]):
+        is_polymorphic = [self._is_polymorphic(a, scope) for a in call.args]
+        if not any(is_polymorphic):
             return types
         callee = self._type_of(call.op, scope)
         assert isinstance(callee, FuncType)
         callee, binding = fresh_variables(callee)
         unify(callee.ret_type, self._type_of(call, scope), binding)
-        for i, arg in enumerate(call.args):
-            if id(arg) not in scope.polymorphic:
-                unify(callee.arg_types[i], types[i], binding)
+        for ty, own, polymorphic in zip(callee.arg_types, types, is_polymorphic, strict=True):
+            if not polymorphic:
+                unify(ty, own, binding)
         return [
-            instantiate(callee.arg_types[i], binding) if id(arg) in scope.polymorphic else types[i]
-            for i, arg in enumerate(call.args)
+            instantiate(ty, binding) if polymorphic else own
+            for ty, own, polymorphic in zip(callee.arg_types, types, is_polymorphic, strict=True)
         ]
+
+    def _is_polymorphic(self, value: RelayExpr, scope: _Scope) -> bool:
+        if isinstance(value, GlobalVar):
+            return bool(self.source[value].type_params)
+        return id(value) in scope.polymorphic
 
     def _as_type(self, arg: RelayExpr, ty: Type, scope: _Scope) -> RelayExpr:
         """The argument; a polymorphic function as the one of that type."""
+        if isinstance(arg, GlobalVar):
+            return self._global_value(arg, ty)
         func = scope.polymorphic.get(id(arg))
         if func is None:
             value: RelayExpr = self.visit(arg, scope)
@@ -270,7 +278,10 @@ class _FirstOrder(ContextVisitor):
         return new
 
     def visit_global_var(self, gvar: GlobalVar, scope: _Scope) -> RelayExpr:
-        ty = self._type_of(gvar, scope)
+        return self._global_value(gvar, self._type_of(gvar, scope))
+
+    def _global_value(self, gvar: GlobalVar, ty: Type) -> RelayExpr:
+        """The value that stands for a global function used at a type."""
         assert isinstance(ty, FuncType)
         encoding = self._encoding(ty)
         copy = self._copy(gvar, ty)
