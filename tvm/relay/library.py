@@ -27,9 +27,10 @@ def add_library(mod: IRModule, name: str) -> None:
 
 def add_definitions(mod: IRModule, found: IRModule, name: str) -> None:
     """Add the types and functions of another module, unless they were added before."""
-    if all([gvar.name_hint in mod for gvar in found.functions]):
-        return
     known = {header.name_hint for header in mod.type_definitions}
+    there = [gvar.name_hint in mod for gvar in found.functions]
+    if all(there or [header.name_hint in known for header in found.type_definitions]):
+        return
     for header, data in found.type_definitions.items():
         if header.name_hint in known and header not in mod.type_definitions:
             raise TVMError(

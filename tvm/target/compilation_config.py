@@ -49,10 +49,13 @@ def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> 
     processors = [t for t in targets if t.get_target_device_type() == CPU]
     hosts = [t.host for t in targets if t.host is not None]
     host = (*hosts, *[Target(t) for t in (target_host,) if t is not None], *processors)
+    host_target = host[0] if host else Target("llvm")
+    # the host is the processor among the targets, under its own target if that is the same
+    is_other = bool(processors) and str(processors[0]) != str(host_target)
     return CompilationConfig(
         targets,
-        host[0] if host else Target("llvm"),
-        _place(processors[0] if processors else host[0] if host else Target("llvm")),
+        host_target,
+        _place(processors[0] if is_other else host_target),
         _place(default),
         targets[0] if len(targets) == 1 else None,
     )

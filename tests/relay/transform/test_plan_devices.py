@@ -202,3 +202,28 @@ def test_planned_programs_run() -> None:
     data = np.array([1, 2], "float32")
     found = relay.create_executor("graph").evaluate(func)(data, data)
     np.testing.assert_allclose(found.numpy(), np.exp(data) + data, rtol=1e-6)
+
+
+def test_blocks_of_memory_are_described_on_the_host() -> None:
+    core = tvm.IRModule()
+    core.import_from_std("core.rly")
+    core.import_from_std("core.rly")  # it is there already
+    assert core.get_global_type_var("Storage").name_hint == "Storage"
+    text = """
+    #[version = "0.0.5"]
+    def @main(%sto: Storage[]) {
+      memory.alloc_tensor(%sto, 0, meta[relay.Constant][0],
+                          const_shape=meta[relay.Constant][0], assert_shape=[])
+    }"""
+    table = {"relay.Constant": [relay.const([3, 2], dtype="int64")]}
+    mod = relay.parse(text, "from_string", core, table)
+    assert tuple(mod["main"].body.checked_type.shape) == (3, 2)
+    targets = [tvm.target.Target("llvm", host="llvm"), tvm.target.Target("cuda", host="llvm")]
+    with tvm.transform.PassContext(config={"relay.fallback_device_type": 2}) as context:
+        config = tvm.target.make_compilation_config(context, targets)
+    assert config.host_virtual_device.target.host is None  # the host's own target
+    main = relay.transform.PlanDevices(config)(mod)["main"]
+    storage, *numbers = main.body.args
+    assert isinstance(storage, relay.Var)
+    assert {n.attrs.virtual_device.device_type_int for n in numbers} == {1}
+    assert main.virtual_device_.device_type_int == 2

@@ -287,7 +287,7 @@ class FunctionCompiler:
         return int(compile_one(self, call))
 
     def _alloc_storage(self, call: Call) -> int:
-        size, alignment = call.args
+        size, _, alignment = call.args
         assert isinstance(alignment, Constant)
         dtype = as_dtype(call.attrs.dtype)
         place = self.tables.place(call.attrs.virtual_device)

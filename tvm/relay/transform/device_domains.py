@@ -270,11 +270,11 @@ def _merged(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
     numbers = {a.virtual_device_id, b.virtual_device_id} - {-1}
     scopes = {a.memory_scope, b.memory_scope} - {""}
     targets = [t for t in (a.target, b.target) if t is not None]
-    is_one_target = len(targets) < 2 or targets[0] == targets[1]
+    is_one_target = len({str(target) for target in targets}) < 2  # whatever their hosts
     kinds = {a.device_type_int, b.device_type_int} - {-1}
     if len(kinds) > 1 or len(numbers) > 1 or len(scopes) > 1 or not is_one_target:
         return None
-    return a if a.target is not None or b.target is None else b
+    return a if b.target is None or (a.target is not None and a.target.host is not None) else b
 
 
 def _joined(a: VirtualDevice, b: VirtualDevice, at: RelayExpr) -> VirtualDevice:

@@ -2,7 +2,7 @@
 
 let %y = fn (%p0, Primitive=1) { exp(%p0) }(%x);
     ->
-let %storage = memory.alloc_storage(512, 64);
+let %storage = memory.alloc_storage(512, [128], 64);
 let %out = memory.alloc_tensor(%storage, 0, [128]);
 let %_ = vm.invoke_tvm_op(fn (%p0, Primitive=1) { exp(%p0) }, (%x,), (%out,));
 
@@ -115,13 +115,19 @@ class _Manifester:
 
     def _static_tensor(self, ty: TensorType, place: VirtualDevice, out: LetList) -> RelayExpr:
         nbytes = prod(ty.concrete_shape) * bytes_of_element(ty)
-        storage = self._storage(numbers(nbytes), place, ty, out)
+        storage = self._storage(numbers(nbytes), numbers(ty.concrete_shape), place, ty, out)
         return out.push(alloc_tensor(storage, numbers(0), ty.concrete_shape, ty.dtype), name="out")
 
     def _storage(
-        self, size: RelayExpr, place: VirtualDevice, ty: TensorType, out: LetList
+        self,
+        size: RelayExpr,
+        shape: RelayExpr,
+        place: VirtualDevice,
+        ty: TensorType,
+        out: LetList,
     ) -> RelayExpr:
-        return out.push(alloc_storage(size, numbers(ALIGNMENT), place, ty.dtype), name="storage")
+        made = alloc_storage(size, shape, numbers(ALIGNMENT), place, ty.dtype)
+        return out.push(made, name="storage")
 
     def _dynamic_call(
         self,
@@ -140,7 +146,7 @@ class _Manifester:
                 return reshape_tensor(inputs[0], shapes[0], types[0].shape)
             outputs = []
             for shape, size, ty in zip(shapes, sizes, types, strict=True):
-                storage = self._storage(size, self._place(call), ty, out)
+                storage = self._storage(size, shape, self._place(call), ty, out)
                 outputs.append(
                     out.push(alloc_tensor(storage, numbers(0), shape, ty.dtype), name="out")
                 )

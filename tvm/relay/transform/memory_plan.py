@@ -1,9 +1,9 @@
 """Fewer blocks of memory, and constants that are loaded once, for the virtual machine.
 
-    let %s0 = memory.alloc_storage(100, 64);        let %region = memory.alloc_storage(192, 64);
+    let %s0 = memory.alloc_storage(100, .., 64);    let %region = memory.alloc_storage(192, .., 64);
     let %a = memory.alloc_tensor(%s0, 0, [25]);     let %a = memory.alloc_tensor(%region, 0, [25]);
     ..                                        ->    ..
-    let %s1 = memory.alloc_storage(64, 64);         let %b = memory.alloc_tensor(%region, 128, [16]);
+    let %s1 = memory.alloc_storage(64, .., 64);     let %b = memory.alloc_tensor(%region, 128, [16]);
     let %b = memory.alloc_tensor(%s1, 0, [16]);
 
 These passes run on what `ManifestAlloc` leaves. The usual pipeline does without them: its blocks
@@ -13,6 +13,8 @@ are freed one by one and used again, where a region lives as long as the last te
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
@@ -66,8 +68,9 @@ class Region:
 
     def to_expr(self) -> Call:
         """The allocation of the whole."""
-        sizes = (const(self.size, "int64"), const(self.alignment, "int64"))
-        return Call(ALLOC_STORAGE, sizes, self.attrs)
+        size, alignment = const(self.size, "int64"), const(self.alignment, "int64")
+        shape = const(np.array([self.size], "int64"))
+        return Call(ALLOC_STORAGE, (size, shape, alignment), self.attrs)
 
 
 class StorageCoalesce:
@@ -109,7 +112,8 @@ def _known_sizes(value: RelayExpr) -> tuple[int, int] | None:
     """Bytes and alignment of an allocation, if they are known."""
     if not calls(value, ALLOC_STORAGE):
         return None
-    found = [int(arg.data.numpy()) for arg in value.args if isinstance(arg, Constant)]
+    size, _, alignment = value.args
+    found = [int(a.data.numpy()) for a in (size, alignment) if isinstance(a, Constant)]
     return (found[0], found[1]) if len(found) == 2 else None
 
 

@@ -1,6 +1,6 @@
 """Blocks of memory, tensors in them, and the end of values' lives; for the virtual machine.
 
-let %storage = memory.alloc_storage(4096, 64);
+let %storage = memory.alloc_storage(4096, [32, 32], 64);
 let %out = memory.alloc_tensor(%storage, 0, [32, 32]);
 ...
 let %_ = memory.kill(%out);
@@ -9,6 +9,7 @@ let %_ = memory.kill(%out);
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ import tvm.runtime.ndarray as nd
 from tvm.error import TypeCheckError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.node import leaf
 from tvm.ir.op import register_op
 from tvm.ir.type import GlobalTypeVar, TensorType, TupleType, Type, TypeCall
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, const
@@ -29,6 +31,13 @@ _STORAGE = TypeCall(GlobalTypeVar("Storage"), ())
 EMPTY = TupleType(())
 
 
+def _extents(shape: Any) -> tuple[int, ...] | None:
+    """A shape that a program gives as a constant or as numbers."""
+    if shape is None:
+        return None
+    return tuple([int(n) for n in (shape.data.numpy() if isinstance(shape, Constant) else shape)])
+
+
 class AllocStorageAttrs(Attrs, key="relay.attrs.AllocStorageAttrs"):
     """What the block will mostly hold, and where it is."""
 
@@ -40,7 +49,7 @@ class AllocTensorAttrs(Attrs, key="relay.attrs.AllocTensorAttrs"):
     """The tensor's dtype, and its shape where that is known."""
 
     dtype: str = "float32"
-    const_shape: tuple[int, ...] | None = None
+    const_shape: tuple[int, ...] | None = leaf(default=None, convert=_extents)
     assert_shape: tuple[int, ...] | None = None
 
 
@@ -56,8 +65,8 @@ def _alloc_tensor_type(attrs: AllocTensorAttrs, arg_types: Sequence[Type]) -> Ty
 # no `define_op`: the virtual machine runs them, no kernel does
 ALLOC_STORAGE = register_op("memory.alloc_storage").set_facets(
     attrs_type=AllocStorageAttrs,
-    num_inputs=2,
-    arguments=[("size", "Expr", ""), ("alignment", "Expr", "")],
+    num_inputs=3,
+    arguments=[("size", "Expr", ""), ("shape", "Expr", ""), ("alignment", "Expr", "")],
     infer_type=lambda attrs, arg_types: _STORAGE,
     fuse=OpPattern.OPAQUE,
 )
@@ -78,8 +87,9 @@ KILL = register_op("memory.kill").set_facets(
 
 def alloc_storage(
     size: RelayExpr,
+    shape: RelayExpr,
     alignment: RelayExpr,
-    device: Device | VirtualDevice | None = None,
+    virtual_device: Device | VirtualDevice | None = None,
     dtype_hint: str = "float32",
 ) -> Call:
     """A block of memory.
@@ -87,12 +97,15 @@ def alloc_storage(
     Parameters
     ----------
     size : the bytes, an int64 scalar.
+    shape : of the tensor that it is made for.
     alignment : of its start, an int64 scalar.
-    device : where it is; with the main target by default.
+    virtual_device : where it is; with the main target by default.
     dtype_hint : what it will mostly hold.
     """
-    place = VirtualDevice(device) if isinstance(device, Device) else device
-    return Call(ALLOC_STORAGE, (size, alignment), AllocStorageAttrs(dtype_hint, place))
+    place = virtual_device
+    if isinstance(place, Device):
+        place = VirtualDevice(place)
+    return Call(ALLOC_STORAGE, (size, shape, alignment), AllocStorageAttrs(dtype_hint, place))
 
 
 def alloc_tensor(
@@ -112,12 +125,11 @@ def alloc_tensor(
     assert_shape : the static shape, if `shape` is an expression.
     """
     known: tuple[int, ...] | None = None
-    if isinstance(shape, Constant):
-        known = tuple([int(e) for e in shape.data.numpy()])
-    elif not isinstance(shape, RelayExpr):
-        known = tuple([int(e) for e in shape])
+    if isinstance(shape, Constant) or not isinstance(shape, RelayExpr):
+        known = _extents(shape)
+    if not isinstance(shape, RelayExpr):
         shape = const(nd.array(np.array(known, "int64")))
-    asserted = None if assert_shape is None else tuple([int(e) for e in assert_shape])
+    asserted = _extents(assert_shape)
     return Call(ALLOC_TENSOR, (storage, offset, shape), AllocTensorAttrs(dtype, known, asserted))
 
 
