@@ -52,37 +52,51 @@ def convolve(
     data: Array, weight: Array, strides: Any, padding: Any, dilation: Any = 1, groups: int = 1
 ) -> Array:
     """Data (N, C, spatial...) by a weight (O, C / groups, window...)."""
-    rank = data.ndim - 2
-    steps = spread(dilation, rank)
-    wide = dilate_python(weight, (1, 1, *steps))
-    around = pads(padding, wide.shape[2:])
-    padded = np.pad(data, [(0, 0), (0, 0), *around])
-    found = places(padded, wide.shape[2:], spread(strides, rank))
-    axes = list(range(2, rank + 2))
-    parts = []
-    for part, factors in zip(np.split(found, groups, 1), np.split(wide, groups, 0), strict=True):
-        over = [a + rank for a in axes]
-        product = np.tensordot(part, factors, ([1, *over], [1, *axes]))
-        parts.append(np.moveaxis(product, -1, 1))
-    return np.concatenate(parts, 1)
+    # a product for each place of the window: all windows side by side would fill the memory
+    rank, sums = data.ndim - 2, _sum_dtype(data, weight)
+    window, jumps, steps = weight.shape[2:], spread(strides, rank), spread(dilation, rank)
+    reach = [(k - 1) * d + 1 for k, d in zip(window, steps, strict=True)]
+    padded = np.pad(data.astype(sums), [(0, 0), (0, 0), *pads(padding, reach)])
+    shape = [(n - r) // s + 1 for n, r, s in zip(padded.shape[2:], reach, jumps, strict=True)]
+    factors = weight.astype(sums).reshape(groups, -1, *weight.shape[1:])
+    total = np.zeros((len(data), *factors.shape[:2], int(np.prod(shape))), sums)
+    for at in np.ndindex(*window):
+        first = [i * d for i, d in zip(at, steps, strict=True)]
+        columns = padded[_every(first, shape, jumps)].reshape(len(data), groups, -1, total.shape[3])
+        total += _product(factors[(..., *at)], columns)
+    return total.reshape(len(data), len(weight), *shape).astype(np.result_type(data, weight))
 
 
 def convolve_transposed(
     data: Array, weight: Array, strides: Any, padding: Any, output_padding: Any, groups: int = 1
 ) -> Array:
     """The adjoint of `convolve`; the weight is (C, O / groups, window...)."""
-    rank = data.ndim - 2
-    kernel = weight.shape[2:]
-    around = pads(padding, kernel)
-    extra = spread(output_padding, rank)
-    wide = dilate_python(data, (1, 1, *spread(strides, rank)))
-    outer = [(k - 1 - b, k - 1 - a + e) for k, (b, a), e in zip(kernel, around, extra, strict=True)]
-    wide = np.pad(wide, [(0, 0), (0, 0), *[(max(b, 0), max(a, 0)) for b, a in outer]])
-    # padding wider than the window cuts off elements
-    cuts = [
-        slice(max(-b, 0), n - max(-a, 0)) for n, (b, a) in zip(wide.shape[2:], outer, strict=True)
-    ]
-    wide = wide[(slice(None), slice(None), *cuts)]
-    flipped = np.flip(weight, tuple(range(2, rank + 2)))
-    turned = [np.swapaxes(w, 0, 1) for w in np.split(flipped, groups, 0)]
-    return convolve(wide, np.concatenate(turned, 0), 1, 0, 1, groups)
+    rank, sums = data.ndim - 2, _sum_dtype(data, weight)
+    shape, window, jumps = data.shape[2:], weight.shape[2:], spread(strides, rank)
+    extra, around = spread(output_padding, rank), pads(padding, window)
+    full = [(n - 1) * s + k + e for n, s, k, e in zip(shape, jumps, window, extra, strict=True)]
+    factors = weight.astype(sums).reshape(groups, -1, *weight.shape[1:]).swapaxes(1, 2)
+    columns = data.astype(sums).reshape(len(data), groups, factors.shape[2], -1)
+    total = np.zeros((len(data), groups * factors.shape[1], *full), sums)
+    for at in np.ndindex(*window):
+        part = _product(factors[(..., *at)], columns)
+        total[_every(at, shape, jumps)] += part.reshape(*total.shape[:2], *shape)
+    kept = [slice(b, n - a) for n, (b, a) in zip(full, around, strict=True)]
+    return total[(slice(None), slice(None), *kept)].astype(np.result_type(data, weight))
+
+
+def _sum_dtype(data: Array, weight: Array) -> Any:
+    """Halves are summed in float32, and rounded once."""
+    dtype = np.result_type(data, weight)
+    return np.dtype("float32") if dtype == np.float16 else dtype
+
+
+def _every(first: Sequence[int], counts: Sequence[int], steps: Sequence[int]) -> tuple[slice, ...]:
+    """So many elements of each spatial axis, `steps` apart."""
+    zipped = zip(first, counts, steps, strict=True)
+    return (slice(None), slice(None), *[slice(b, b + (n - 1) * s + 1, s) for b, n, s in zipped])
+
+
+def _product(factors: Array, columns: Array) -> Array:
+    # many products of one channel are faster by broadcasting
+    return factors * columns if factors.shape[-1] == 1 else factors @ columns
