@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tvm import tir
+import tvm
+from tvm import te, tir
 from tvm.ir import assert_structural_equal
 from tvm.ir.op import register_intrin_lowering, register_op
 from tvm.tir.expr import Div, FloorDiv, FloorMod, Mod, Ramp
@@ -114,3 +115,16 @@ def test_facet_of_an_intrinsic_is_applied() -> None:
         LowerIntrin(), from_minus_24(lambda i: tir.Call("int32", "tir.test_twice", [i // 2]))
     )
     assert "tir.test_twice" not in kinds_in(result) and "FloorDiv" not in kinds_in(result)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32"])
+def test_quotients_of_narrow_integers_stay_narrow(dtype: str) -> None:
+    a = te.placeholder((100,), dtype, "a")
+    b = te.compute((100,), lambda i: tir.floordiv(a[i] - 100, 7), "b")
+    c = te.compute((100,), lambda i: tir.floormod(a[i] - 100, 7), "c")
+    run = tvm.build(te.create_schedule([b.op, c.op]), [a, b, c], "llvm")
+    data = np.arange(100).astype(dtype)
+    arrays = [tvm.nd.array(data), *[tvm.nd.empty((100,), dtype) for _ in "bc"]]
+    run(*arrays)
+    np.testing.assert_array_equal(arrays[1].numpy(), (data - 100) // 7)
+    np.testing.assert_array_equal(arrays[2].numpy(), (data - 100) % 7)

@@ -145,7 +145,7 @@ class IntrinsicLowerer(BoundedRewriter):
         lowest = self.lower_bound(source)
         if lowest >= 0:
             return Div(a, b)
-        if (shift := small_shift(lowest, divisor)) is not None:
+        if a.dtype.bits >= 32 and (shift := small_shift(lowest, divisor)) is not None:
             return Div(a + shift * divisor, b) - shift
         return named(a, "dividend", lambda a: op.select(Mod(a, b) >= 0, Div(a, b), Div(a, b) - 1))
 
@@ -158,7 +158,7 @@ class IntrinsicLowerer(BoundedRewriter):
         lowest = self.lower_bound(source)
         if lowest >= 0:
             return Mod(a, b)
-        if (shift := small_shift(lowest, divisor)) is not None:
+        if a.dtype.bits >= 32 and (shift := small_shift(lowest, divisor)) is not None:
             return Mod(a + shift * divisor, b)
         return named(Mod(a, b), "rest", lambda rest: op.select(rest >= 0, rest, rest + divisor))
 
