@@ -79,7 +79,9 @@ def conv_type(who: str, spatial: str) -> TypeRelation:
         pad = padding_pairs(attrs.padding, rank)
         steps = (*attrs.strides, *attrs.dilation)
         expect(min(steps) > 0, f"{who} requires positive strides and dilation, got {steps}")
-        channels = attrs.channels if attrs.channels is not None else _out_channels(attrs, kernel)
+        channels = attrs.channels
+        if channels is None:
+            channels = _out_channels(attrs, have, kernel)
         out: dict[str, Dim] = {"N": have["N"], "C": channels}
         for i, axis in enumerate(spatial):
             out[axis] = _window_count(
@@ -107,11 +109,33 @@ def _kernel_layout(attrs: Attrs, shape: Shape) -> str:
     return f"OIHW{shape[4]}i{shape[5]}o" if is_silent else name
 
 
-def _out_channels(attrs: Attrs, kernel: dict[str, Dim]) -> Dim:
-    # depthwise kernels of layout HWOI hold the channel multiplier in I
-    if attrs.groups > 1 and attrs.kernel_layout in ("HWOI",):
+def _has_multiplier(attrs: Attrs, have: dict[str, Dim], kernel: dict[str, Dim]) -> bool:
+    """Whether a depthwise kernel holds the channel multiplier in I, and the data's channels in O."""
+    if attrs.groups == 1 or not str(attrs.kernel_layout).startswith("OI"):
+        return attrs.groups > 1 and attrs.kernel_layout in ("HWOI",)
+    return kernel["O"] == have["C"] == attrs.groups and is_known(kernel["I"]) and kernel["I"] != 1
+
+
+def _out_channels(attrs: Attrs, have: dict[str, Dim], kernel: dict[str, Dim]) -> Dim:
+    if _has_multiplier(attrs, have, kernel):
         return apply(lambda a, b: a * b, kernel["O"], kernel["I"])
     return kernel["O"]
+
+
+def _without_multiplier(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
+    """A depthwise convolution whose kernel has a filter an output channel.
+
+    weight: (channels, multiplier, 3, 3)    ->    (channels * multiplier, 1, 3, 3)
+    """
+    attrs, weight = call.attrs, shape_of_type(arg_types[1])
+    if attrs.groups == 1 or len(weight) != len(attrs.kernel_layout):
+        return None
+    have = axes_extents(shape_of_type(arg_types[0]), attrs.data_layout, call.operator.name)
+    kernel = axes_extents(weight, attrs.kernel_layout, call.operator.name)
+    if attrs.kernel_layout == "HWOI" or not _has_multiplier(attrs, have, kernel):
+        return None
+    shape = (_out_channels(attrs, have, kernel), 1, *weight[2:])
+    return call.replace(args=(call.args[0], ops.reshape(call.args[1], newshape=shape)))
 
 
 def _check_kernel(
@@ -119,13 +143,12 @@ def _check_kernel(
 ) -> None:
     expect(attrs.groups > 0, f"{who} requires groups of at least 1, got {attrs.groups}")
     if attrs.channels is not None:
-        expect_dim(
-            _out_channels(attrs, kernel), attrs.channels, who, "the weight's output channels"
-        )
+        channels = _out_channels(attrs, have, kernel)
+        expect_dim(channels, attrs.channels, who, "the weight's output channels")
     if attrs.kernel_size is not None:
         for axis, size in zip(spatial, attrs.kernel_size, strict=True):
             expect_dim(kernel[axis], size, who, f"the weight's extent along {axis}")
-    if attrs.kernel_layout in ("HWOI",) and attrs.groups > 1:
+    if _has_multiplier(attrs, have, kernel):
         return
     wanted = apply(lambda c: c // attrs.groups, have["C"])
     both = isinstance(wanted, int) and isinstance(kernel["I"], int)
@@ -330,6 +353,7 @@ PLAIN_CONVOLUTION: dict[str, Any] = {
     **CONVOLUTION,
     "compute": conv_compute,
     "schedules": default_schedules(topi.x86.schedule_conv2d),
+    "simplify": _without_multiplier,
 }
 
 
