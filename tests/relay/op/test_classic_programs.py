@@ -12,9 +12,11 @@ import tvm
 import tvm.topi.testing
 from tvm import relay, te, topi
 from tvm.relay import transform
+from tvm.relay.backend.graph_executor_codegen import GraphExecutorCodegen
 from tvm.relay.op import op as reg
 from tvm.relay.testing import _np_randn_from_type, check_grad, run_infer_type
 from tvm.relay.testing.temp_op_attr import TempOpAttr
+from tvm.relay.transform import InferType
 
 
 def _evaluated(func: relay.Function, *args: Any, kind: str = "graph") -> Any:
@@ -180,3 +182,39 @@ def test_numbers_without_a_fraction_are_taken_for_integers() -> None:
     for bad in (2.5, float("inf")):
         with pytest.raises((TypeError, ValueError), match="int32"):
             run(bad)
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_depthwise_kernels_may_hold_the_multiplier_in_their_second_axis(rank: int) -> None:
+    data = np.random.rand(1, 4, *[5] * rank).astype("float32")
+    kernel = np.random.rand(4, 3, *[3] * rank).astype("float32")
+    conv = {2: relay.nn.conv2d, 3: relay.nn.conv3d}[rank]
+    layout = "OIHW" if rank == 2 else "OIDHW"
+
+    def run(weight: Any) -> Any:
+        x, w = relay.var("x", shape=data.shape), relay.var("w", shape=weight.shape)
+        body = conv(x, w, groups=4, channels=12, kernel_size=[3] * rank, kernel_layout=layout)
+        return _evaluated(relay.Function([x, w], body), data, weight).numpy()
+
+    single = kernel.reshape(12, 1, *[3] * rank)
+    np.testing.assert_array_equal(run(kernel), run(single))
+    with pytest.raises(tvm.TVMError, match="requires the weight's output channels to be 12, got 8"):
+        run(kernel[:, :2])
+
+
+def test_code_generation_by_hand_fuses_what_is_not_fused() -> None:
+    a, b = relay.var("a", shape=(1, 8)), relay.var("b", shape=(1, 8))
+    mod = InferType()(tvm.IRModule.from_expr(relay.Function([a, b], a + b)))
+    codegen = GraphExecutorCodegen(None, "llvm")
+    graph, kernels, _ = codegen.codegen(mod, mod["main"])
+    assert "fused_add" in graph
+    assert len(kernels) == 1
+
+
+def test_functions_of_other_compilers_have_shape_functions() -> None:
+    p, x = (relay.var(name, shape=(relay.Any(), 4)) for name in "px")
+    attrs = {"Primitive": 1, "Compiler": "shapes_test", "global_symbol": "theirs"}
+    mod = tvm.IRModule({"theirs": relay.Function([p], relay.concatenate([p, p], 0), attrs=attrs)})
+    mod["main"] = relay.Function([x], mod.get_global_var("theirs")(x))
+    found, _ = relay.vm.VMCompiler().optimize(InferType()(mod), target="llvm")
+    assert "shape_func" in found.astext(False)

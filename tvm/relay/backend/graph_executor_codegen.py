@@ -15,7 +15,7 @@ from tvm.relay.backend.lowering import lower_fused
 from tvm.relay.backend.memory_plan import plan_memory
 from tvm.relay.function import Function
 from tvm.relay.progress import progress
-from tvm.relay.transform import InferType
+from tvm.relay.transform import FuseOps, InferType
 from tvm.runtime.ndarray import NDArray
 from tvm.support.scope import compiling
 from tvm.target import Target
@@ -41,10 +41,11 @@ class GraphExecutorCodegen:
     def codegen(
         self, ir_module: IRModule, func: Function
     ) -> tuple[str, dict[Target, IRModule], dict[str, NDArray]]:
-        """The graph, the kernels by target, and the parameters of a fused function."""
+        """The graph, the kernels by target, and the parameters of a function, which is fused if it
+        has calls of operators by themselves."""
         module = ir_module.clone()
         module["main"] = func
-        fused = InferType()(module)
+        fused = InferType()(FuseOps()(InferType()(module)))
         with compiling(), progress() as step:
             model = lower_fused(fused, self.target, "default", step)
         plan = plan_memory(model.graph.graph)

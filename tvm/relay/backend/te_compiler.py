@@ -96,6 +96,10 @@ class CCacheValue:
     use_count: int = 0
     module: Module | None = None
 
+    def same_as(self, other: object) -> bool:
+        """Whether both are the very same."""
+        return self is other
+
 
 def get_shape(shape: Sequence[Any]) -> list[Any]:
     """A shape as te takes it: constant extents as int32 if they fit, a variable for an unknown one."""

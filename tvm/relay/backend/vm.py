@@ -162,9 +162,9 @@ class _Lowered:
         return name
 
     def _shape_name(self, func: Function) -> str:
-        if func.attrs.get("relay.reshape_only"):
+        if func.attrs.get("relay.reshape_only") or func.attrs.get("Compiler"):
             symbolic = symbolic_kernel(func, self.pool)
-            kernel = f"reshape{len(self.shape_functions.functions)}"
+            kernel = f"other{len(self.shape_functions.functions)}"
         else:
             kernel = self._kernel_name(func)
             symbolic = self._symbolic[kernel]

@@ -97,8 +97,9 @@ class _Manifester:
         made = call.op.body if isinstance(call.op, Function) else call
         types = flatten_tuple_type(made.checked_type)
         is_view = isinstance(call.op, Function) and bool(call.op.attrs.get("relay.reshape_only"))
-        if isinstance(call.op, Function) and is_dynamic_kernel(call.op):
-            return self._dynamic_call(call, inputs, types, is_view, out)
+        func = call.op if isinstance(call.op, Function) else self.mod[call.op]
+        if is_dynamic_kernel(func):
+            return self._dynamic_call(call, func, inputs, types, is_view, out)
         if is_view:
             shape = numbers(types[0].concrete_shape)
             return reshape_tensor(inputs[0], shape, types[0].shape)
@@ -132,16 +133,18 @@ class _Manifester:
     def _dynamic_call(
         self,
         call: Call,
+        func: Function,
         inputs: list[RelayExpr],
         types: list[TensorType],
         is_view: bool,
         out: LetList,
     ) -> RelayExpr:
-        kernel = symbolic_kernel(call.op, self.pool)  # type: ignore[arg-type]
+        kernel = symbolic_kernel(func, self.pool)
         if not is_dynamic(call.checked_type) and not kernel.conditions and not is_view:
             outputs = [self._static_tensor(ty, self._place(call), out) for ty in types]
         else:
-            shapes, sizes = self._shapes(call, inputs, types, reads_values(kernel), out)
+            flags = reads_values(kernel)
+            shapes, sizes = self._shapes(func, self._place(call), inputs, types, flags, out)
             if is_view:
                 return reshape_tensor(inputs[0], shapes[0], types[0].shape)
             outputs = []
@@ -155,21 +158,21 @@ class _Manifester:
 
     def _shapes(
         self,
-        call: Call,
+        func: Function,
+        place: VirtualDevice,
         inputs: list[RelayExpr],
         types: list[TensorType],
         flags: list[bool],
         out: LetList,
     ) -> tuple[list[RelayExpr], list[RelayExpr]]:
         """The extents and the bytes of the results, found when the program runs."""
-        place = self._place(call)
         given = [
             self._on_host(tensor, place, out) if flag else out.push(shape_of(tensor), name="shape")
             for tensor, flag in zip(inputs, flags, strict=True)
         ]
         shapes: list[RelayExpr] = [self._index_tensor((len(ty.shape),), out) for ty in types]
         sizes: list[RelayExpr] = [self._index_tensor((), out) for _ in types]
-        found = shape_func(call.op, Tuple(given), Tuple([*shapes, *sizes]), [int(f) for f in flags])
+        found = shape_func(func, Tuple(given), Tuple([*shapes, *sizes]), [int(f) for f in flags])
         out.push(found, name="done")
         return shapes, sizes
 
