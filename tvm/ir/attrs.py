@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvm.error import OpAttributeInvalid, or_near, suggest
 
@@ -24,6 +24,11 @@ class Attrs(Node):
     class SoftmaxAttrs(Attrs, key="relay.attrs.SoftmaxAttrs"):
         axis: int = -1
     """
+
+    if TYPE_CHECKING:
+        # records of operators have the fields that signatures declare
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.keys():

@@ -91,12 +91,12 @@ def _convolution(
 
 
 def _compute(op: Op, name: str, attrs: Attrs) -> Callable[..., te.Tensor] | None:
-    out_dtype = attrs.out_dtype  # type: ignore[attr-defined]
+    out_dtype = attrs.out_dtype
     if op is ops.nn.dense:
         return lambda a, b: _DENSE[name](a, b, None, out_dtype)
     if op is ops.nn.batch_matmul and name not in _BATCH_MATMUL:
         return None
-    flags = bool(attrs.transpose_a), bool(attrs.transpose_b)  # type: ignore[attr-defined]
+    flags = bool(attrs.transpose_a), bool(attrs.transpose_b)
     if op is ops.nn.matmul:
         return lambda a, b: _MATMUL[name](a, b, None, out_dtype, *flags)
     return lambda a, b: _BATCH_MATMUL[name](a, b, None, out_dtype, *flags)
