@@ -91,6 +91,26 @@ def rewrite_function(
     return result
 
 
+def rewrite_calls(
+    func: Function,
+    rewrite: Callable[[Call, Call], RelayExpr],
+    is_whole: Callable[[RelayExpr], bool] | None = None,
+) -> Function:
+    """`rewrite_function` of the calls alone."""
+    return rewrite_function(func, on_calls(rewrite), is_whole)
+
+
+def on_calls(
+    rewrite: Callable[[Call, Call], RelayExpr],
+) -> Callable[[RelayExpr, RelayExpr], RelayExpr]:
+    """A rewrite of calls as one of all nodes, which leaves the others alone."""
+
+    def rewrite_any(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        return rewrite(old, new) if isinstance(old, Call) and isinstance(new, Call) else new
+
+    return rewrite_any
+
+
 def post_order(
     *roots: RelayExpr, is_whole: Callable[[RelayExpr], bool] | None = None
 ) -> list[RelayExpr]:

@@ -12,18 +12,17 @@ from tvm.relay.analysis.specialize import specialized
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.traverse import applied, rewrite_function
+from tvm.relay.traverse import applied, rewrite_calls
 
 
 @relay_pass("ApplyFunctions", opt_level=0)
 def apply_functions(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Apply every function literal without attributes; kernels and composites have some."""
-    return rewrite_function(func, _apply)
+    return rewrite_calls(func, _apply)
 
 
-def _apply(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if isinstance(new, Call) and isinstance(new.op, Function) and not new.op.attrs:
-        assert isinstance(old, Call)
+def _apply(old: Call, new: Call) -> RelayExpr:
+    if isinstance(new.op, Function) and not new.op.attrs:
         return applied(specialized(new.op, old), new.args)
     return new
 

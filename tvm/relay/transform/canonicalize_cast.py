@@ -18,7 +18,7 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import calls, is_operator_call
-from tvm.relay.traverse import post_order, rewrite_function, use_counts
+from tvm.relay.traverse import post_order, rewrite_calls, use_counts
 
 
 @relay_pass("CanonicalizeCast", opt_level=3)
@@ -33,15 +33,15 @@ def canonicalize_cast(func: Function, mod: IRModule, context: PassContext) -> Fu
     if not shared:
         return func
 
-    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not _is_broadcast(old) or not isinstance(new, Call) or not isinstance(old, Call):
+    def rewrite(old: Call, new: Call) -> RelayExpr:
+        if not _is_broadcast(old):
             return new
         args = [
             _copied(b) if id(a) in shared else b for a, b in zip(old.args, new.args, strict=True)
         ]
         return new.replace(args=tuple(args)) if any([id(a) in shared for a in old.args]) else new
 
-    return rewrite_function(func, rewrite)
+    return rewrite_calls(func, rewrite)
 
 
 def _copied(cast: RelayExpr) -> RelayExpr:

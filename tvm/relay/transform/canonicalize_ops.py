@@ -14,7 +14,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import rewrite_function
+from tvm.relay.traverse import rewrite_calls
 
 
 @relay_pass("CanonicalizeOps", opt_level=2)
@@ -22,13 +22,12 @@ def canonicalize_ops(func: Function, mod: IRModule, context: PassContext) -> Fun
     """Replace bias_add by add."""
     if is_primitive(func):
         return func
-    return rewrite_function(func, _canonical)
+    return rewrite_calls(func, _canonical)
 
 
-def _canonical(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(new, Call) or not calls(new, ops.nn.bias_add):
+def _canonical(old: Call, new: Call) -> RelayExpr:
+    if not calls(new, ops.nn.bias_add):
         return new
-    assert isinstance(old, Call)
     data, bias = new.args
     rank = len(tensor_type_of(old.args[0]).shape)
     trailing = rank - 1 - new.attrs["axis"] % rank

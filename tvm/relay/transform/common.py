@@ -43,6 +43,11 @@ def _leaving_external(transform: Transform) -> Transform:
     return run
 
 
+def map_relay_functions(mod: IRModule, rewrite: Callable[[Function], Function]) -> IRModule:
+    """The module with its relay functions rewritten; loop programs stay."""
+    return mod.map_functions(lambda _, func: rewrite(func) if isinstance(func, Function) else func)
+
+
 class PassMaker:
     """A function on functions and the factory of the pass that applies it."""
 

@@ -11,8 +11,9 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Let
 from tvm.relay.function import Function
+from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import applied, free_vars, post_order, rewrite_function
+from tvm.relay.traverse import applied, free_vars, post_order, rewrite_calls, rewrite_function
 
 
 def _is_for(func: BaseExpr, compiler_filter: str) -> TypeGuard[Function]:
@@ -55,12 +56,8 @@ def OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler_filter: str = "")
                 known = made[str(name)] = (gvar, callee)
             return new.replace(op=known[0])
 
-        functions = {
-            gvar: rewrite_function(func, outline) if isinstance(func, Function) else func
-            for gvar, func in mod.functions.items()
-        }
-        functions.update(dict(made.values()))
-        return infer_types(mod.with_functions(functions))
+        outlined = map_relay_functions(mod, lambda func: rewrite_function(func, outline))
+        return infer_types(mod.with_functions({**outlined.functions, **dict(made.values())}))
 
     return ModulePass(run, PassInfo(0, "OutlineCompilerFunctionsWithExistingGlobalSymbols"))
 
@@ -91,25 +88,22 @@ def InlineCompilerFunctionsBoundTo(global_vars: Sequence[GlobalVar]) -> Pass:
     names = [gvar.name_hint for gvar in global_vars]
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        bodies = {name: rewrite_function(mod[name], _without_composite) for name in names}
+        bodies = {name: rewrite_calls(mod[name], _without_composite) for name in names}
 
-        def inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-            if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
+        def inline(old: Call, new: Call) -> RelayExpr:
+            if not isinstance(new.op, GlobalVar):
                 return new
             func = bodies.get(new.op.name_hint)
             return new if func is None else applied(func, new.args)
 
-        functions = {
-            gvar: rewrite_function(func, inline) if isinstance(func, Function) else func
-            for gvar, func in mod.functions.items()
-            if gvar.name_hint not in bodies
-        }
-        return infer_types(mod.with_functions(functions))
+        others = {g: func for g, func in mod.functions.items() if g.name_hint not in bodies}
+        rest = mod.with_functions(others)
+        return infer_types(map_relay_functions(rest, lambda func: rewrite_calls(func, inline)))
 
     return ModulePass(run, PassInfo(0, "InlineCompilerFunctionsBoundTo"))
 
 
-def _without_composite(_: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(new, Call) or not isinstance(new.op, Function):
+def _without_composite(_: Call, new: Call) -> RelayExpr:
+    if not isinstance(new.op, Function):
         return new
     return applied(new.op, new.args) if "Composite" in new.op.attrs else new

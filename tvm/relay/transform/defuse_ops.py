@@ -11,17 +11,17 @@ from tvm.ir.transform import PassContext
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.traverse import applied, rewrite_function
+from tvm.relay.traverse import applied, rewrite_calls
 
 
 @relay_pass("DefuseOps", opt_level=3)
 def defuse_ops(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Inline every primitive function."""
-    return rewrite_function(func, _inline)
+    return rewrite_calls(func, _inline)
 
 
-def _inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if isinstance(new, Call) and isinstance(new.op, Function) and is_primitive(new.op):
+def _inline(old: Call, new: Call) -> RelayExpr:
+    if is_primitive(new.op):
         return applied(new.op, new.args)
     return new
 

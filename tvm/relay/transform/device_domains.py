@@ -237,7 +237,7 @@ def _hints_of_result(func: Function) -> list[Call]:
     body = func.body
     while isinstance(body, Let):
         body = body.body
-    if not isinstance(body, Call) or not calls(body, ops.on_device):
+    if not calls(body, ops.on_device):
         return []
     return [] if isinstance(body.args[0], Constant) else [body]
 

@@ -46,7 +46,7 @@ from tvm.relay.transform.fake_quantization_rules import (
     zeros_for,
 )
 from tvm.relay.transform.fold_constant import FoldConstantExpr
-from tvm.relay.transform.operators import is_operator_call
+from tvm.relay.transform.operators import calls, is_operator_call
 from tvm.relay.traverse import operands, rewrite_function, with_operands
 
 Rule: TypeAlias = Callable[[Call, TypeMap], Sequence[Any]]
@@ -63,7 +63,7 @@ class IntegerConverter:
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         """A quantization at the end of a region, as integers all the way."""
-        if not isinstance(new, Call) or new.op is not ops.qnn.quantize:
+        if not calls(new, ops.qnn.quantize):
             return new
         region = quantized_region(new, self._has_rule)
         return new if region is None else self._converted(region, new)

@@ -20,6 +20,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var, field_of, fields_of
 from tvm.relay.function import Function
 from tvm.relay.op.registry import ops
+from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.normal_form import inline_lets
 from tvm.relay.transform.operators import is_operator_call
@@ -183,10 +184,6 @@ def FirstOrderGradient() -> Pass:
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
         mod = infer_types(mod)
-        functions = {
-            gvar: first_order_gradient(func, mod) if isinstance(func, Function) else func
-            for gvar, func in mod.functions.items()
-        }
-        return infer_types(mod.with_functions(functions))
+        return infer_types(map_relay_functions(mod, lambda f: first_order_gradient(f, mod)))
 
     return ModulePass(run, PassInfo(0, "FirstOrderGradient"))

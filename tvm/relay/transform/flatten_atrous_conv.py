@@ -17,23 +17,23 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import rewrite_function
+from tvm.relay.traverse import rewrite_calls
 
 
 @relay_pass("FlattenAtrousConv", opt_level=0)
 def flatten_atrous_conv(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Dilate windows instead of moving pixels."""
-    return rewrite_function(func, _flatten)
+    return rewrite_calls(func, _flatten)
 
 
-def _flatten(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(new, Call) or not calls(new, ops.nn.batch_to_space_nd):
+def _flatten(old: Call, new: Call) -> RelayExpr:
+    if not calls(new, ops.nn.batch_to_space_nd):
         return new
     conv = new.args[0]
-    if not isinstance(conv, Call) or not calls(conv, ops.nn.conv2d, ops.qnn.conv2d):
+    if not calls(conv, ops.nn.conv2d, ops.qnn.conv2d):
         return new
     spread = conv.args[0]
-    if not isinstance(spread, Call) or not calls(spread, ops.nn.space_to_batch_nd):
+    if not calls(spread, ops.nn.space_to_batch_nd):
         return new
     data = spread.args[0]
     padding = _padding(new, conv, spread)

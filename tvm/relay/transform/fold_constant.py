@@ -60,7 +60,7 @@ class ConstantFolder:
 
     def _fold_call(self, old: RelayExpr, new: Call) -> RelayExpr:
         op = new.op
-        if isinstance(old, Call) and calls(old, *SHAPE_ONLY):
+        if calls(old, *SHAPE_ONLY):
             return _fold_shape(old, new)
         if isinstance(op, Function) and is_primitive(op) and _is_value(op.body):
             return op.body

@@ -25,21 +25,20 @@ from tvm.relay.op.attributes import padding_pairs
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import AVG_POOLS, CONVOLUTIONS, MAX_POOLS, calls
-from tvm.relay.traverse import rewrite_function
+from tvm.relay.traverse import rewrite_calls
 
 
 @relay_pass("FoldExplicitPadding", opt_level=0)
 def fold_explicit_padding(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Merge pads into the operators after them."""
-    return rewrite_function(func, _fold)
+    return rewrite_calls(func, _fold)
 
 
-def _fold(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+def _fold(old: Call, new: Call) -> RelayExpr:
     foldable = (*CONVOLUTIONS, *AVG_POOLS, *MAX_POOLS, ops.qnn.conv2d)
-    if not isinstance(new, Call) or not calls(new, *foldable) or not calls(new.args[0], ops.nn.pad):
+    pad = new.args[0] if calls(new, *foldable) else new
+    if not calls(pad, ops.nn.pad):
         return new
-    pad = new.args[0]
-    assert isinstance(pad, Call)
     layout = str(new.attrs["data_layout"] if "data_layout" in new.attrs else new.attrs["layout"])
     if pad.attrs.pad_mode != "constant" or not layout.isupper():
         return new

@@ -27,7 +27,7 @@ from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import FoldConstant
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import operands, post_order, rewrite_function, use_counts
+from tvm.relay.traverse import operands, post_order, rewrite_calls, use_counts
 from tvm.tir.expr import IntImm
 
 
@@ -91,7 +91,7 @@ def is_parameter(expr: RelayExpr) -> bool:
 
 
 def _before_reshaping(expr: RelayExpr) -> RelayExpr:
-    while isinstance(expr, Call) and calls(expr, ops.reshape, ops.expand_dims, ops.squeeze):
+    while calls(expr, ops.reshape, ops.expand_dims, ops.squeeze):
         expr = expr.args[0]
     return expr
 
@@ -153,8 +153,8 @@ class _Backward:
     def __init__(self, func: Function) -> None:
         self.uses = use_counts(func)
 
-    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(old, Call) or not calls(new, ops.multiply):
+    def rewrite(self, old: Call, new: Call) -> RelayExpr:
+        if not calls(new, ops.multiply):
             return new
         for data, factor, old_data in ((0, 1, old.args[0]), (1, 0, old.args[1])):
             ty = tensor_type_of(old)
@@ -224,7 +224,7 @@ def backward_fold(func: Function, mod: IRModule, context: PassContext) -> Functi
     """Fold factors that follow a layer into it."""
     if is_primitive(func):
         return func
-    return rewrite_function(func, _Backward(func).rewrite)
+    return rewrite_calls(func, _Backward(func).rewrite)
 
 
 class _Forward:
@@ -293,9 +293,7 @@ class _Forward:
             return False
         return _scaled_weight(layer, scale, "I") is not None
 
-    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(old, Call) or not isinstance(new, Call):
-            return new
+    def rewrite(self, old: Call, new: Call) -> RelayExpr:
         if calls(old, ops.multiply) and id(old) in self.moved:
             is_left = infer_type_of(old.args[0]) == infer_type_of(old)
             return new.args[0] if is_left else new.args[1]
@@ -331,7 +329,7 @@ def forward_fold(func: Function, mod: IRModule, context: PassContext) -> Functio
     forward.plan(func)
     if not forward.moved:
         return func
-    return rewrite_function(func, forward.rewrite)
+    return rewrite_calls(func, forward.rewrite)
 
 
 BackwardFoldScaleAxis = backward_fold.factory

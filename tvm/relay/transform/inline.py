@@ -13,8 +13,14 @@ from tvm.relay.analysis.call_graph import CallGraph
 from tvm.relay.analysis.specialize import specialized
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
+from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import applied, rewrite_function, rewrite_post_order
+from tvm.relay.traverse import (
+    applied,
+    on_calls,
+    rewrite_calls,
+    rewrite_post_order,
+)
 
 
 def inline_marked(mod: IRModule) -> IRModule:
@@ -31,22 +37,18 @@ def inline_marked(mod: IRModule) -> IRModule:
     if not marked:
         return mod
 
-    def inline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(new, Call) or not isinstance(new.op, GlobalVar):
+    def inline(old: Call, new: Call) -> RelayExpr:
+        if not isinstance(new.op, GlobalVar):
             return new
-        assert isinstance(old, Call)
         callee = marked.get(new.op.name_hint)
         if callee is None:
             return new
-        body = rewrite_post_order(callee.body, inline)
+        body = rewrite_post_order(callee.body, on_calls(inline))
         return applied(specialized(callee.replace(body=body), old), new.args)
 
-    functions = {
-        gvar: rewrite_function(func, inline) if isinstance(func, Function) else func
-        for gvar, func in mod.functions.items()
-        if gvar.name_hint not in marked
-    }
-    return infer_types(mod.with_functions(functions))
+    others = {g: func for g, func in mod.functions.items() if g.name_hint not in marked}
+    rest = mod.with_functions(others)
+    return infer_types(map_relay_functions(rest, lambda func: rewrite_calls(func, inline)))
 
 
 def _below(graph: CallGraph, gvar: GlobalVar) -> list[str]:

@@ -46,8 +46,9 @@ from tvm.relay.transform.operators import (
     is_operator_call,
 )
 from tvm.relay.traverse import (
+    on_calls,
     post_order,
-    rewrite_function,
+    rewrite_calls,
     rewrite_post_order,
     use_counts,
 )
@@ -72,12 +73,11 @@ class IntegerRewriter:
         self._constant: dict[int, bool] = {}  # whether an expression is, by identity
         self._kept: list[RelayExpr] = []  # so that ids stay valid
 
-    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    def rewrite(self, old: Call, new: Call) -> RelayExpr:
         if not is_operator_call(new):
             return new
         self._kept.append(new)
         if new.op is ops.qnn.quantize:
-            assert isinstance(old, Call)
             return self._quantize(old, new)
         if new.op is ops.qnn.dequantize:
             return self._dequantize(new)
@@ -178,11 +178,10 @@ class IntegerRewriter:
         self._affine[id(call)] = Affine(moved, found.scale, found.zero, axis)
         return True
 
-    def _product(self, old: RelayExpr, call: Call) -> RelayExpr:
+    def _product(self, old: Call, call: Call) -> RelayExpr:
         data, weight = [self._affine.get(id(arg)) for arg in call.args]
         if data is None and weight is None:
             return call
-        assert isinstance(old, Call)
         reason = self._refusal(call, old, data, weight)
         if reason:
             self.stayed.append((old, reason))
@@ -306,7 +305,7 @@ def examined_products(func: Function, target: Target) -> tuple[Function, dict[in
         return func, {}
     folded = ConstantFolder().fold(func)
     rewriter = IntegerRewriter(target, use_counts(folded))
-    result = rewrite_post_order(folded, rewriter.rewrite)
+    result = rewrite_post_order(folded, on_calls(rewriter.rewrite))
     left = {id(node) for node in post_order(result)}
     # what moves elements does so with integers where nobody wants the real numbers
     done = [*rewriter.done, *[old for old, new in rewriter.moves if id(new) not in left]]
@@ -330,7 +329,7 @@ def integer_products(func: Function, mod: IRModule, context: PassContext) -> Fun
         return func
     folded = ConstantFolder().fold(func)
     assert isinstance(folded, Function)
-    return rewrite_function(folded, IntegerRewriter(target, use_counts(folded)).rewrite)
+    return rewrite_calls(folded, IntegerRewriter(target, use_counts(folded)).rewrite)
 
 
 IntegerProducts = integer_products.factory

@@ -15,7 +15,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.traverse import rewrite_function
+from tvm.relay.traverse import rewrite_calls
 from tvm.topi.rewrites import LEGALIZATIONS, users_rewrite
 
 
@@ -30,8 +30,8 @@ def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
     Calls that give no elements stay: there is nothing to do for them.
     """
 
-    def legalized(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(old, Call) or not isinstance(new, Call) or not isinstance(old.op, Op):
+    def legalized(old: Call, new: Call) -> RelayExpr:
+        if not isinstance(old.op, Op):
             return new
         legalize = old.op.get_attr(attr_name)
         asked = users_rewrite(LEGALIZATIONS, old.op.name) if attr_name == "FTVMLegalize" else None
@@ -51,6 +51,6 @@ def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         if is_primitive(func):
             return func
-        return rewrite_function(func, legalized)
+        return rewrite_calls(func, legalized)
 
     return FunctionPass(run, PassInfo(opt_level, name))

@@ -45,6 +45,7 @@ from tvm.relay.expr import (
     Var,
 )
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.fold_constant import ConstantFolder
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.let_list import LetList
@@ -389,11 +390,7 @@ def _renamed(pattern: Pattern, fresh: dict[Var, Var]) -> Pattern:
 def partially_evaluated(mod: IRModule) -> IRModule:
     """The module with every function evaluated as far as it is known."""
     mod = infer_types(NameResults().run(infer_types(mod), PassContext.current()))
-    functions = {
-        gvar: PartialEvaluator(mod).run(func) if isinstance(func, Function) else func
-        for gvar, func in mod.functions.items()
-    }
-    return infer_types(mod.with_functions(functions))
+    return infer_types(map_relay_functions(mod, lambda func: PartialEvaluator(mod).run(func)))
 
 
 def PartialEvaluate() -> Pass:

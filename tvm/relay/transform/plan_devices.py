@@ -16,13 +16,13 @@ from typing import Any
 
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
-from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, Let, TupleGetItem, Var, VarWithFields
 from tvm.relay.function import Function, FunctionWithFields
 from tvm.relay.op.registry import ops
+from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.device_domains import DeviceDomains, Domain, is_same_place, is_whole
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.operators import calls
@@ -54,13 +54,9 @@ class _Capturer:
         if isinstance(old, Var):
             is_param = id(old) in self.domains.params
             return VarWithFields(old, virtual_device=device) if is_param else new
-        if (
-            isinstance(old, Call)
-            and isinstance(new, Call)
-            and calls(old, ops.on_device, ops.device_copy)
-        ):
-            source = self._source(old, device)
-            return self._copied(new.args[0], source, device)
+        hints = (ops.on_device, ops.device_copy)
+        if calls(old, *hints) and calls(new, *hints):
+            return self._copied(new.args[0], self._source(old, device), device)
         new = self._with_marks(old, new)
         if isinstance(old, Let) and isinstance(new, Let):
             new = self._bound(old, new)
@@ -114,9 +110,9 @@ def _marked(value: RelayExpr, device: VirtualDevice) -> RelayExpr:
     return ops.on_device(value, virtual_device=device, constrain_result=True, constrain_body=True)
 
 
-def _with_hints_on_fields(_: GlobalVar, func: BaseFunc) -> BaseFunc:
+def _with_hints_on_fields(func: Function) -> Function:
     """on_device(%t).0    ->    on_device(%t.0): one field is copied, not the tuple."""
-    return rewrite_function(func, _sink_hint, is_whole) if isinstance(func, Function) else func
+    return rewrite_function(func, _sink_hint, is_whole)
 
 
 def _sink_hint(_: RelayExpr, new: RelayExpr) -> RelayExpr:
@@ -131,12 +127,8 @@ def PlanDevices(config: CompilationConfig) -> Pass:
     """The pass; the configuration says which devices are the default and the host's."""
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        mod = infer_types(mod.map_functions(_with_hints_on_fields))
+        mod = infer_types(map_relay_functions(mod, _with_hints_on_fields))
         capturer = _Capturer(DeviceDomains(mod, config))
-        functions = {
-            gvar: capturer.run(func) if isinstance(func, Function) else func
-            for gvar, func in mod.functions.items()
-        }
-        return infer_types(mod.with_functions(functions))
+        return infer_types(map_relay_functions(mod, capturer.run))
 
     return ModulePass(run, PassInfo(0, "PlanDevices"))

@@ -27,7 +27,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import post_order, rewrite_function, rewrite_post_order
+from tvm.relay.traverse import post_order, rewrite_calls, rewrite_post_order
 
 # a number in the code may be worth a little: only where it saves the compilation of several kernels
 FEWEST_SHARED = 4
@@ -88,15 +88,15 @@ def share_kernels(func: Function, mod: IRModule, context: PassContext) -> Functi
     if not shared:
         return func
 
-    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if isinstance(new, Call) and isinstance(new.op, Function) and id(new.op) in shared:
+    def rewrite(old: Call, new: Call) -> RelayExpr:
+        if isinstance(new.op, Function) and id(new.op) in shared:
             kernel, numbers = shared[id(new.op)]
             # the kernel's own places are those of the first call alone
             span = SequentialSpan(tuple(computed_spans(new, new.op)))
             return Call(kernel, (*new.args, *numbers)).replace(span=span)
         return new
 
-    return rewrite_function(func, rewrite, is_primitive)
+    return rewrite_calls(func, rewrite, is_primitive)
 
 
 def _shared(kernels: Iterable[Function]) -> dict[int, tuple[Function, tuple[Constant, ...]]]:

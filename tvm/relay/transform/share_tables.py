@@ -25,7 +25,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import post_order, rewrite_function
+from tvm.relay.traverse import post_order, rewrite_calls
 
 LEAST_BYTES = 1 << 20  # of a table that is worth it
 
@@ -37,12 +37,8 @@ class _Sharer:
         found = [(_table_of(node), node) for node in post_order(func) if _is_packed(node)]
         self.packed = [(table, node) for table, node in found if table is not None]
 
-    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if (
-            not isinstance(new, Call)
-            or new.op is not ops.take
-            or not isinstance(new.args[0], Constant)
-        ):
+    def rewrite(self, old: Call, new: Call) -> RelayExpr:
+        if not calls(new, ops.take) or not isinstance(new.args[0], Constant):
             return new
         picked = infer_type_of(new.args[1])
         rows_alone = new.attrs.axis in (0, -2) and not new.attrs.batch_dims
@@ -112,7 +108,7 @@ def share_tables(func: Function, mod: IRModule, context: PassContext) -> Functio
     if is_primitive(func):
         return func
     sharer = _Sharer(func)
-    return rewrite_function(func, sharer.rewrite) if sharer.packed else func
+    return rewrite_calls(func, sharer.rewrite) if sharer.packed else func
 
 
 ShareTables = share_tables.factory

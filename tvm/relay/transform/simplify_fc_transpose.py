@@ -16,7 +16,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.traverse import free_vars, rewrite_post_order
+from tvm.relay.traverse import free_vars, on_calls, rewrite_post_order
 
 
 def SimplifyFCTranspose(target_weight_name: Sequence[str]) -> Pass:
@@ -26,13 +26,13 @@ def SimplifyFCTranspose(target_weight_name: Sequence[str]) -> Pass:
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         made: dict[int, Var] = {}
 
-        def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        def rewrite(old: Call, new: Call) -> RelayExpr:
             weight = transposed_weight(old)
-            if weight is None or weight.name_hint not in names or not isinstance(new, Call):
+            if weight is None or weight.name_hint not in names:
                 return new
             return new.replace(args=(new.args[0], made.setdefault(id(weight), _turned(weight))))
 
-        body = rewrite_post_order(func.body, rewrite)
+        body = rewrite_post_order(func.body, on_calls(rewrite))
         if not made:
             return func
         used = {id(v) for v in free_vars(body)}

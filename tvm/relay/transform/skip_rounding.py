@@ -26,7 +26,7 @@ from tvm.relay.op.registry import OpPattern, Precision, ops
 from tvm.relay.rounding import is_free_rounding, with_free_rounding
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import RESHAPES, calls
-from tvm.relay.traverse import operands, post_order, rewrite_function
+from tvm.relay.traverse import operands, post_order, rewrite_calls
 from tvm.target import Target
 
 _NARROW, _WIDE = "bfloat16", "float32"
@@ -57,10 +57,9 @@ class RoundingSkipper:
     def _is_wide(self, call: Call, narrow_use: set[int]) -> bool:
         return id(call) not in narrow_use and _dtype(call) == _NARROW and _follows(call)
 
-    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    def rewrite(self, old: Call, new: Call) -> RelayExpr:
         if id(old) not in self.wide:
-            return self._sunk(old, new) if isinstance(new, Call) else new
-        assert isinstance(old, Call) and isinstance(new, Call)
+            return self._sunk(old, new)
         value = self._wide_value(old, new)
         if _dtype(old) == _WIDE:
             return value
@@ -68,9 +67,8 @@ class RoundingSkipper:
         self._values[id(narrow)] = value
         return narrow
 
-    def _sunk(self, old: RelayExpr, new: Call) -> RelayExpr:
+    def _sunk(self, old: Call, new: Call) -> RelayExpr:
         """Heads of an attention are put together before they are rounded."""
-        assert isinstance(old, Call)
         if _is_rounding(old) and calls(old.args[0], ops.nn.batch_matmul):
             self._values[id(self._kept_alive(new))] = new.args[0]
             return new
@@ -147,7 +145,7 @@ def skip_rounding(func: Function, mod: IRModule, context: PassContext) -> Functi
         return func
     if not any([calls(node, ops.cast) and _dtype(node) == _NARROW for node in post_order(func)]):
         return func
-    return rewrite_function(func, RoundingSkipper(func).rewrite)
+    return rewrite_calls(func, RoundingSkipper(func).rewrite)
 
 
 SkipRounding = skip_rounding.factory

@@ -10,6 +10,7 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.analysis.dominators import index_dominators
 from tvm.relay.function import Function
 from tvm.relay.parser import parse
+from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.traverse import rewrite_function
 
@@ -43,10 +44,6 @@ def CapturePostDfsIndexInSpans() -> Pass:
     """The pass that numbers the nodes of each function in their spans."""
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        functions = {
-            gvar: capture_indices(func) if isinstance(func, Function) else func
-            for gvar, func in mod.functions.items()
-        }
-        return infer_types(mod.with_functions(functions))
+        return infer_types(map_relay_functions(mod, capture_indices))
 
     return ModulePass(run, PassInfo(0, "CapturePostDfsIndexInSpans"))

@@ -20,7 +20,12 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import free_vars, rewrite_function, rewrite_post_order
+from tvm.relay.traverse import (
+    free_vars,
+    on_calls,
+    rewrite_calls,
+    rewrite_post_order,
+)
 
 Shapes = Sequence[Sequence[int]]
 
@@ -88,8 +93,8 @@ def Conv2dToSparse2(
     """
     size = (kernel_size, kernel_size)
 
-    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not is_sparse_conv2d(old, layout, kernel_size) or not isinstance(new, Call):
+    def rewrite(old: Call, new: Call) -> RelayExpr:
+        if not is_sparse_conv2d(old, layout, kernel_size):
             return new
         weight = new.args[1]
         if not isinstance(weight, Constant) or sparsity(weight.data.numpy()) < sparsity_threshold:
@@ -99,7 +104,7 @@ def Conv2dToSparse2(
         return ops.nn.sparse_conv2d(new.args[0], *parts, layout=layout, kernel_size=size)
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
-        return rewrite_function(func, rewrite)
+        return rewrite_calls(func, rewrite)
 
     return FunctionPass(run, PassInfo(0, "Conv2dToSparse2"))
 
@@ -116,8 +121,8 @@ def _pass(
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
         parts: dict[str, list[Var]] = {}
 
-        def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-            if not fits(old) or not isinstance(new, Call) or not isinstance(old, Call):
+        def rewrite(old: Call, new: Call) -> RelayExpr:
+            if not fits(old):
                 return new
             weight = old.args[1]
             if not isinstance(weight, Var) or weight.name_hint not in shapes:
@@ -126,7 +131,7 @@ def _pass(
                 parts[weight.name_hint] = _parts(weight, shapes[weight.name_hint])
             return replace(new, parts[weight.name_hint])
 
-        body = rewrite_post_order(func.body, rewrite)
+        body = rewrite_post_order(func.body, on_calls(rewrite))
         if not parts:
             return func
         used = {id(v) for v in free_vars(body)}

@@ -19,7 +19,7 @@ from tvm.relay.function import Function, is_closed, is_primitive
 from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import is_operator_call
-from tvm.relay.traverse import rewrite_function
+from tvm.relay.traverse import rewrite_calls
 
 _NARROW = "float16"
 _WIDE = "float32"
@@ -38,11 +38,11 @@ def wide_accumulation(func: Function, mod: IRModule, context: PassContext) -> Fu
     """Widen the operators that add up float16."""
     if is_primitive(func):
         return func
-    return rewrite_function(func, _widen, is_whole=is_closed)
+    return rewrite_calls(func, _widen, is_whole=is_closed)
 
 
-def _widen(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not is_operator_call(old) or not isinstance(new, Call):
+def _widen(old: Call, new: Call) -> RelayExpr:
+    if not is_operator_call(old):
         return new
     if not _is_narrow(old) or not any([_is_narrow(arg) for arg in old.args]):
         return new
