@@ -36,8 +36,7 @@ def fold_explicit_padding(func: Function, mod: IRModule, context: PassContext) -
 
 def _fold(old: Call, new: Call) -> RelayExpr:
     foldable = (*CONVOLUTIONS, *AVG_POOLS, *MAX_POOLS, ops.qnn.conv2d)
-    pad = new.args[0] if calls(new, *foldable) else new
-    if not calls(pad, ops.nn.pad):
+    if not calls(new, *foldable) or not calls(pad := new.args[0], ops.nn.pad):
         return new
     layout = str(new.attrs["data_layout"] if "data_layout" in new.attrs else new.attrs["layout"])
     if pad.attrs.pad_mode != "constant" or not layout.isupper():
