@@ -1,5 +1,6 @@
 """Functions of a module that call each other, and functions outside."""
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -79,3 +80,24 @@ def test_stackvm_runs_in_this_process() -> None:
     array = tvm.nd.array(np.zeros(4, "int32"))
     tvm.build(main, target="stackvm")(array)
     assert array.numpy().tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_static_handles_outlive_calls(target: str, tmp_path: Path) -> None:
+    handle = tvm.tir.call_intrin("handle", "tir.tvm_static_handle")
+    body = tvm.tir.Evaluate(tvm.tir.call_packed("test_calls.count", handle))
+    func = tvm.tir.PrimFunc([], body).with_attr("global_symbol", "f")
+    seen: list[int] = []
+
+    @tvm.register_func("test_calls.count", override=True)
+    def count(pointer: ctypes.c_void_p) -> None:
+        cell = ctypes.cast(pointer, ctypes.POINTER(ctypes.c_size_t))
+        cell[0] += 1
+        seen.append(cell[0])
+
+    library = tmp_path / "lib.so"
+    tvm.build(tvm.IRModule.from_expr(func), target=target).export_library(library)
+    call = tvm.runtime.load_module(library)["f"]
+    call()
+    call()
+    assert seen == [1, 2]

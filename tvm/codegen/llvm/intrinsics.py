@@ -404,6 +404,10 @@ def _nothing(w: FunctionWriter, call: Call) -> str:
     return "0"
 
 
+def _static_handle(w: FunctionWriter, call: Call) -> str:
+    return w.module.static_handle()
+
+
 _LIBM = (
     "exp exp2 log log2 log10 log1p tanh erf sin cos tan sinh cosh asin acos atan asinh acosh atanh "
     "atan2 hypot"
@@ -453,6 +457,7 @@ INTRINSICS: dict[str, Write] = {
     "tir.get_active_lane_mask": _lane_mask,
     "tir.address_of": _address_of,
     "tir.tvm_access_ptr": _access_ptr,
+    "tir.tvm_static_handle": _static_handle,
     "tir.isnullptr": _is_null,
     "tir.prefetch": _prefetch,
     "tir.atomic_add": _atomic_add,

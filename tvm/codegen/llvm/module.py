@@ -49,6 +49,7 @@ class ModuleWriter:
         self.definitions: list[str] = []
         self.imports: list[str] = []  # LLVM text to be linked in
         self._globals: list[str] = []
+        self._handles = 0  # static ones
         self._strings: dict[str, str] = {}
         self._constants: dict[str, str] = {}
         self.name_functions: dict[str, str] = {}
@@ -164,6 +165,13 @@ class ModuleWriter:
         if name not in self._names:
             self._names[name] = 0
             self._globals.append(line)
+        return symbol
+
+    def static_handle(self) -> str:
+        """A pointer that lives as long as the library; its address."""
+        self._handles += 1
+        symbol = f"@.tvm_static_handle.{self._handles}"
+        self._globals.append(f"{symbol} = internal global ptr null, align 8")
         return symbol
 
     def string(self, text: str) -> str:
