@@ -57,7 +57,7 @@ def main() -> None:
     from benchmarks.peak import peak_bandwidth, peak_flops
     from benchmarks.zoo import MAIN_MODELS
 
-    roof = Roof(peak_flops(arguments.threads), peak_bandwidth(arguments.threads))
+    roof = Roof(peak_flops(), peak_bandwidth())
     sections = [introduction(roof, arguments.threads)]
     for name in arguments.models or MAIN_MODELS:
         kernels = measured_kernels(name, arguments.threads)

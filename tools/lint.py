@@ -87,6 +87,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tvm.rpc",
         "tvm.testing",
         "tvm.torch_compile",
+        "tvm.utils",
         "tvm.verify",
         "tvm.exec",
         "tvm.compat",

@@ -157,7 +157,7 @@ class Report(Object):
         return found
 
     def __str__(self) -> str:
-        return self.table()
+        return self.table(wide=True)
 
     def __repr__(self) -> str:
         return f"Report({len(self.calls)} calls on {', '.join(self.device_metrics) or 'no device'})"
@@ -272,17 +272,20 @@ class PAPIMetricCollector(PerfEventCollector):
 
     Parameters
     ----------
-    metric_names : dict of DeviceWrapper to list of str, optional
+    metric_names : dict of Device to list of str, optional
         The names for each device; only processors have such counters.
     """
 
-    def __init__(self, metric_names: Mapping[DeviceWrapper, Sequence[str]] | None = None) -> None:
+    def __init__(
+        self, metric_names: Mapping[Device | DeviceWrapper, Sequence[str]] | None = None
+    ) -> None:
         if metric_names is None:
             super().__init__()
             return
-        for wrapper in metric_names:
-            if wrapper.device.device_type != Device.kDLCPU:
-                raise ValueError(f"PAPIMetricCollector counts on cpu, got {wrapper.device}")
+        for given in metric_names:
+            dev = given.device if isinstance(given, DeviceWrapper) else given
+            if dev.device_type != Device.kDLCPU:
+                raise ValueError(f"PAPIMetricCollector counts on cpu, got {dev}")
         names = dict.fromkeys(name for each in metric_names.values() for name in each)
         super().__init__([_event_of_papi(name) for name in names])
 
