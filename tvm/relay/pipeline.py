@@ -24,7 +24,6 @@ from tvm.relay.transform import (
     FuseAttention,
     FuseOps,
     InferType,
-    Inline,
     IntegerProducts,
     LambdaLift,
     Legalize,
@@ -46,6 +45,7 @@ from tvm.relay.transform import (
     WidenDense,
 )
 from tvm.relay.transform.channels_first import ChannelsFirst
+from tvm.relay.transform.inline import InlineOwnFunctions
 from tvm.relay.traverse import post_order
 
 
@@ -54,7 +54,7 @@ def graph_passes() -> list[Pass]:
     return [
         RemoveUnusedFunctions(),
         InferType(),
-        Inline(),
+        InlineOwnFunctions(),
         ApplyFunctions(),
         ToGraphNormalForm(),  # fusion and the executors work on graphs
         DynamicToStatic(),

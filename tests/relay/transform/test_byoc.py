@@ -135,3 +135,59 @@ def test_deep_programs() -> None:
         e = relay.tanh(relay.log(relay.exp(e)) + x)
     mod = partitioned(relay.Function([x], e))
     assert len(external(mod)) == 300
+
+
+def test_regions_are_counted_by_what_enters_them() -> None:
+    x, y = x_(), relay.var("y", shape=(4, 4))
+    first = end(relay.add(begin(x), begin(y)))
+    mod = PartitionGraph()(typed(relay.Function([x, y], end(relay.exp(begin(first))))))
+    names = [gvar.name_hint for gvar in mod.functions if gvar.name_hint != "main"]
+    assert names == ["tvmgen_default_c_main_0", "tvmgen_default_c_main_2"]
+    assert mod[names[1]].params[0].name_hint == "c_2_i0"
+
+
+def test_results_are_in_the_order_in_which_they_leave() -> None:
+    x = x_()
+    inner = relay.exp(begin(x))
+    last, middle = end(relay.log(inner)), end(inner)
+    mod = PartitionGraph()(typed(relay.Function([x], relay.tanh(last) + relay.tanh(middle))))
+    (func,) = external(mod)
+    assert [field.op.name for field in func.body.fields] == ["log", "exp"]
+
+
+def test_tuples_of_constants_are_bound() -> None:
+    scales = relay.Tuple([relay.const(0.5), relay.const(0.5)])
+    zeros = relay.Tuple([relay.const(0), relay.const(0)])
+    joined = relay.qnn.op.concatenate(
+        relay.Tuple([relay.var("a", shape=(2,), dtype="int8")] * 2), scales, zeros,
+        relay.const(0.5), relay.const(0), axis=0,
+    )  # fmt: skip
+    marked = joined.replace(args=tuple([begin(arg) for arg in joined.args]))
+    body = end(marked)
+    mod = PartitionGraph()(typed(relay.Function(relay.analysis.free_vars(body), body)))
+    (func,) = external(mod)
+    assert [type(arg) for arg in func.body.args[1:]] == [relay.Tuple] * 2 + [relay.Constant] * 2
+
+
+def test_compilers_may_optimise_their_functions() -> None:
+    @tvm.register_func("relay.ext.c.optimize", override=True)
+    def optimize(mod: tvm.IRModule) -> tvm.IRModule:
+        return relay.transform.FoldConstant()(mod)
+
+    try:
+        x, one = x_(), relay.const(1.0)
+        body = end(relay.add(begin(one), begin(one))) * x
+        (func,) = external(PartitionGraph()(typed(relay.Function([x], body))))
+    finally:
+        tvm._ffi.registry.remove_global_func("relay.ext.c.optimize")
+    assert isinstance(func.body, relay.Constant) and func.body.data.numpy() == 2
+    assert func.attrs["Compiler"] == "c"
+
+
+def test_inlined_functions_of_other_compilers_stay_whole() -> None:
+    x = x_()
+    mod = PartitionGraph()(typed(relay.Function([x], relay.tanh(end(relay.exp(begin(x)))))))
+    inlined = relay.transform.Inline()(mod)
+    assert [gvar.name_hint for gvar in inlined.functions] == ["main"]
+    called = inlined["main"].body.args[0].op
+    assert called.attrs["Compiler"] == "c" and called.body.op.name == "exp"

@@ -2,9 +2,13 @@
 
 def @f(%x, Inline=1) { exp(%x) }
 def @main(%y) { @f(%y) }             ->    def @main(%y) { exp(%y) }
+
+A kernel, or a function for another compiler, goes as a whole to where it is called.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
@@ -12,7 +16,7 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.analysis.call_graph import CallGraph
 from tvm.relay.analysis.specialize import specialized
 from tvm.relay.expr import Call
-from tvm.relay.function import Function
+from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.traverse import (
@@ -23,15 +27,15 @@ from tvm.relay.traverse import (
 )
 
 
-def inline_marked(mod: IRModule) -> IRModule:
-    """Inline, then drop the marked functions; recursive ones stay."""
+def inline_marked(mod: IRModule, is_inlined: Callable[[Function], bool]) -> IRModule:
+    """Inline, then drop the marked functions that `is_inlined` names; recursive ones stay."""
     graph = CallGraph(mod)
     marked = {
         gvar.name_hint: func
         for gvar, func in mod.functions.items()
         if isinstance(func, Function)
         and func.attrs.get("Inline")
-        and not func.attrs.get("Compiler")
+        and is_inlined(func)
         and gvar.name_hint not in _below(graph, gvar)
     }
     if not marked:
@@ -43,6 +47,8 @@ def inline_marked(mod: IRModule) -> IRModule:
         callee = marked.get(new.op.name_hint)
         if callee is None:
             return new
+        if is_primitive(callee) or callee.attrs.get("Compiler"):
+            return new.replace(op=callee)  # one kernel, or what another compiler takes
         body = rewrite_post_order(callee.body, on_calls(inline))
         return applied(specialized(callee.replace(body=body), old), new.args)
 
@@ -58,7 +64,20 @@ def _below(graph: CallGraph, gvar: GlobalVar) -> list[str]:
 
 def Inline() -> Pass:
     """The pass."""
-    return ModulePass(lambda mod, _: inline_marked(mod), PassInfo(0, "InlineGlobals"))
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        return inline_marked(mod, lambda func: True)
+
+    return ModulePass(run, PassInfo(0, "InlineGlobals"))
+
+
+def InlineOwnFunctions() -> Pass:
+    """The pass that leaves functions for other compilers, which are compiled under their names."""
+
+    def run(mod: IRModule, _: PassContext) -> IRModule:
+        return inline_marked(mod, lambda func: not func.attrs.get("Compiler"))
+
+    return ModulePass(run, PassInfo(0, "InlineGlobals"))
 
 
 def remove_unused_functions(mod: IRModule, entries: list[str]) -> IRModule:

@@ -7,6 +7,7 @@ The functions carry the compiler's name as `Compiler` and their own as `global_s
 
 from __future__ import annotations
 
+from tvm._ffi import get_global_func
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
@@ -31,6 +32,7 @@ class _Partitioner:
         self.name = name
         self.bind_constants = bind_constants
         self.made: dict[GlobalVar, Function] = {}
+        self.numbers: set[int] = set()  # of the regions that have their function
         self.members: dict[int, list[RelayExpr]] = {}
         self.used_outside: set[int] = {id(unmarked(regions.func.body))}
         self.values: dict[int, RelayExpr] = {}
@@ -77,7 +79,7 @@ class _Partitioner:
         return list(found.values())
 
     def _is_embedded(self, base: RelayExpr) -> bool:
-        if isinstance(base, Constant):
+        if isinstance(base, Constant) or _has_constants(base):
             return self.bind_constants
         return is_free(base) and not isinstance(base, Var)
 
@@ -94,7 +96,11 @@ class _Partitioner:
         members = self.members[unit[1]]
         compiler = self.regions.compiler[unit[1]]
         inputs = self._inputs(unit, members[0])
-        number = len(self.made)
+        # regions are counted by what enters them, as they are found
+        number = self.regions.first_begin.get(unit[1], self.regions.begins)
+        while number in self.numbers:  # regions may share what enters them
+            number += 1
+        self.numbers.add(number)
         params = [
             Var(f"{compiler}_{number}_i{i}", infer_type_of(base)) for i, base in enumerate(inputs)
         ]
@@ -103,17 +109,43 @@ class _Partitioner:
         }
         for node in members:
             below = [unmarked(o) for o in operands(node)]
-            inside[id(node)] = with_operands(node, [inside.get(id(o), o) for o in below])
+            inside[id(node)] = with_operands(node, [inside.get(id(o), _plain(o)) for o in below])
+        ends = self.regions.first_end
         outputs = [node for node in members if id(node) in self.used_outside]
+        outputs.sort(key=lambda node: ends.get(id(node), len(ends)))
         results = [inside[id(node)] for node in outputs]
         name = f"{self.prefix}_{sanitize(compiler)}_{self.name}_{number}"
         attrs = {"Primitive": 1, "Inline": 1, "Compiler": compiler, "global_symbol": name}
         body = results[0] if len(results) == 1 else Tuple(results)
+        func = _optimized(Function(params, body), compiler)
         gvar = GlobalVar(name)
-        self.made[gvar] = Function(params, body, None, None, attrs)
+        self.made[gvar] = func.with_attr(attrs)
         call = Call(gvar, [self.values[id(base)] for base in inputs])
         for i, node in enumerate(outputs):
             self.values[id(node)] = call if len(outputs) == 1 else TupleGetItem(call, i)
+
+
+def _has_constants(base: RelayExpr) -> bool:
+    """Whether an expression is a tuple of constants."""
+    if not isinstance(base, Tuple) or not base.fields:
+        return False
+    return all([isinstance(unmarked(field), Constant) for field in base.fields])
+
+
+def _plain(base: RelayExpr) -> RelayExpr:
+    """A tuple of constants without marks."""
+    if not isinstance(base, Tuple):
+        return base
+    return base.replace(fields=tuple([unmarked(field) for field in base.fields]))
+
+
+def _optimized(func: Function, compiler: str) -> Function:
+    """A new function as `relay.ext.<compiler>.optimize` leaves it, the `main` of a module."""
+    optimize = get_global_func(f"relay.ext.{compiler}.optimize", allow_missing=True)
+    if optimize is None:
+        return func
+    result: Function = optimize(infer_types(IRModule({GlobalVar("main"): func})))["main"]
+    return result
 
 
 def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pass:

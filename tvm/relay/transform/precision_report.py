@@ -31,7 +31,7 @@ from tvm.target import Target
 
 from .dynamic_to_static import DynamicToStatic
 from .infer_type import InferType
-from .inline import Inline
+from .inline import InlineOwnFunctions
 from .integer_products import examined_products
 from .normal_form import ToGraphNormalForm
 
@@ -94,7 +94,7 @@ def precision_report(
                            if v.name_hint in params})  # fmt: skip
     mod = IRModule({**mod.functions, mod.get_global_var("main"): main})
     with PassContext(opt_level=3), target:
-        simple = [InferType(), Inline(), ToGraphNormalForm(), DynamicToStatic()]
+        simple = [InferType(), InlineOwnFunctions(), ToGraphNormalForm(), DynamicToStatic()]
         func = Sequential(simple)(mod)["main"]
         func, reasons = examined_products(func, target)
     return PrecisionReport(tuple(_rows(func, reasons, target)))

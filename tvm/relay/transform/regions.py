@@ -46,6 +46,11 @@ class Regions:
     order: list[RelayExpr]  # unmarked
     number: dict[int, int] = field(default_factory=dict)  # of the region, by expression
     compiler: dict[int, str] = field(default_factory=dict)  # by region; no entry: our own
+    begins: int = 0  # how many marks there are on what enters regions
+    first_begin: dict[int, int] = field(
+        default_factory=dict
+    )  # by region, among all in the function
+    first_end: dict[int, int] = field(default_factory=dict)  # by expression that has one
 
     def compiler_of(self, expr: RelayExpr) -> str | None:
         """The external compiler that has an expression."""
@@ -89,7 +94,26 @@ def read_regions(func: Function) -> Regions:
             result.number[id(node)] = number
             if root in compilers:
                 result.compiler[number] = compilers[root]
+    _count_marks(result, nodes)
     return result
+
+
+def _count_marks(regions: Regions, nodes: list[RelayExpr]) -> None:
+    """Note where the marks of regions stand among those of the function."""
+    begins: dict[int, int] = {}
+    for node in nodes:
+        if isinstance(node, Call) and is_mark(node) and node.attrs["compiler"] != DEFAULT:
+            if node.op is COMPILER_BEGIN:
+                begins[id(node)] = len(begins)
+            else:
+                regions.first_end.setdefault(id(unmarked(node)), len(regions.first_end))
+        elif not is_mark(node) and not is_free(node):
+            places = [begins[id(o)] for o in operands(node) if id(o) in begins]
+            number = regions.number[id(node)]
+            if places:
+                known = regions.first_begin.get(number, places[0])
+                regions.first_begin[number] = min(known, *places)
+    regions.begins = len(begins)
 
 
 def _marks_beside(node: RelayExpr) -> list[tuple[RelayExpr, Call]]:
