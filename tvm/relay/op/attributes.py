@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from inspect import signature
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,12 +14,15 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Constant, Tuple, TupleWrapper, const
 from tvm.tir import FloatImm, IntImm
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class UnsuitableValue(OpAttributeInvalid):
     """A value that an attribute does not take: what it is, and what is wanted."""
 
-    def __init__(self, message: str, wanted: str, value: object) -> None:
-        super().__init__(message)
+    def __init__(self, wanted: str, value: object) -> None:
+        super().__init__(f"{wanted} is required, got {value!r}")
         self.wanted = wanted
         self.value = value
 
@@ -89,22 +93,27 @@ def as_list(values: object, wanted: str) -> list[Any]:
 
 
 def refuse(value: object, wanted: str) -> NoReturn:
-    """Raise the error of a value that is not what is wanted.
+    """Raise the error of a value that is not what is wanted."""
+    raise UnsuitableValue(wanted, value)
 
-    The operator and its argument are those of the calls in progress: the innermost public function
-    and its variable that holds the value.
-    """
-    frame = inspect.currentframe()
-    while frame is not None and (
-        frame.f_globals is globals() or frame.f_code.co_name.startswith(("_", "<"))
-    ):
-        frame = frame.f_back
-    if frame is None:
-        raise UnsuitableValue(f"{wanted} is required, got {value!r}", wanted, value)
-    holders = [name for name, held in frame.f_locals.items() if _holds(held, value)]
-    argument = f" for {holders[0]}" if holders else ""
-    message = f"{frame.f_code.co_name} requires {wanted}{argument}, got {value!r}"
-    raise UnsuitableValue(message, wanted, value)
+
+def names_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose errors about a value name it and the parameter that holds the value."""
+    parameters = signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except UnsuitableValue as error:
+            given = parameters.bind(*args, **kwargs).arguments
+            holders = [name for name, held in given.items() if _holds(held, error.value)]
+            argument = f" for {holders[0]}" if holders else ""
+            raise OpAttributeInvalid(
+                f"{function.__name__} requires {error.wanted}{argument}, got {error.value!r}"
+            ) from None
+
+    return call
 
 
 def _holds(held: object, value: object) -> bool:

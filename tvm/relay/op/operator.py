@@ -42,6 +42,7 @@ from .attributes import (
     as_optional_ints,
     as_optional_str,
     as_tuple,
+    names_arguments,
     optional_spread,
     padding_pairs,
     spread,
@@ -271,9 +272,10 @@ def _public(
 ) -> OperatorFunction[P, R]:
     """The function that users call: checked arguments, then the body's expression or the call."""
     plain = dict(schema.parameters)
+    rewritten = names_arguments(function)
 
     def build(*args: P.args, **kwargs: P.kwargs) -> Any:
-        replaced = function(*args, **kwargs)  # which binds the arguments, too
+        replaced = rewritten(*args, **kwargs)  # which binds the arguments, too
         if replaced is not None:
             return replaced
         given = {**plain, **dict(zip(plain, args, strict=False)), **kwargs}

@@ -13,7 +13,7 @@ from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
-from .attributes import as_optional_ints
+from .attributes import as_optional_ints, names_arguments
 from .known_shapes import known_shape
 from .layout_axes import layout_reduced
 from .operator import Expr, Operand, OperatorFunction, OptionalInts, operator
@@ -461,6 +461,7 @@ def mean_std(
     return TupleWrapper(Tuple(both), 2)
 
 
+@names_arguments
 def logsumexp(
     data: RelayExpr, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> RelayExpr:

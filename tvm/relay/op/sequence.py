@@ -11,7 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
-from .attributes import as_ints
+from .attributes import as_ints, names_arguments
 from .known_shapes import known_shape
 from .operator import Expr, Ints, operator
 from .registry import OpPattern, define_op, ops
@@ -207,6 +207,7 @@ define_op(
 )
 
 
+@names_arguments
 def matrix_set_diag(
     data: RelayExpr,
     diagonal: RelayExpr,

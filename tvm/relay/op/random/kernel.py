@@ -13,7 +13,7 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import Constant, TupleWrapper
 from tvm.runtime import ndarray as nd
 
-from ..attributes import as_expr, as_int, as_ints, refuse
+from ..attributes import as_expr, as_int, as_ints, names_arguments, refuse
 from ..operator import Attribute, Expr, Operand, operator
 from ..parameters import documented_by
 from ..registry import OpPattern, Precision
@@ -79,6 +79,7 @@ _THREEFRY: dict[str, Any] = {
 }
 
 
+@names_arguments
 def threefry_key(seed: int) -> Constant:
     """A key for random numbers.
 

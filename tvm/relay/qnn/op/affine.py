@@ -13,7 +13,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import const
-from tvm.relay.op.attributes import as_int
+from tvm.relay.op.attributes import as_int, names_arguments
 from tvm.relay.op.layout_axes import layout_along_axis
 from tvm.relay.op.operator import Expr, operator
 from tvm.relay.op.registry import OpPattern, Precision, define_op, ops
@@ -215,6 +215,7 @@ def _dtype_code(dtype: object) -> RelayExpr:
     return const(codes[dtype], "int32")
 
 
+@names_arguments
 def simulated_quantize(
     data: RelayExpr,
     output_scale: RelayExpr,
@@ -238,6 +239,7 @@ def simulated_quantize(
     )
 
 
+@names_arguments
 def simulated_dequantize(
     data: RelayExpr,
     input_scale: RelayExpr,
