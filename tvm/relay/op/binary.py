@@ -192,10 +192,10 @@ minimum = binary(
     "minimum", "The smaller of two", topi.minimum, np.minimum,
     lambda a, b, y, g: (_select(ops.less_equal(a, b), g), _select(ops.greater(a, b), g)),
 )
-left_shift = binary(
+left_shift = integer_binary(
     "left_shift", "Shift of the bits to the left", topi.left_shift, np.left_shift, _flat,
 )
-right_shift = binary(
+right_shift = integer_binary(
     "right_shift", "Shift of the bits to the right", topi.right_shift, np.right_shift, _flat,
 )
 equal = binary("equal", "Whether lhs == rhs", topi.equal, np.equal, _flat, dtype="bool")
