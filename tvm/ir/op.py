@@ -203,7 +203,19 @@ def has_op(name: str) -> bool:
 
 
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
-    """Set a facet of an operator; a decorator if ``value`` is left out."""
+    """Set a facet of an operator; a decorator if ``value`` is left out.
+
+    Parameters
+    ----------
+    op_name : str
+        The operator.
+    attr_key : str
+        The facet's name, ours or a classic one.
+    value : optional
+        The facet.
+    level : int
+        Of two registrations the one of the higher level holds, of equal ones the later.
+    """
 
     def register(facet: Any) -> Any:
         register_op(op_name).set_attr(attr_key, facet, level)

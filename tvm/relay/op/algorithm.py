@@ -71,10 +71,6 @@ def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
-    axis : int
-        The axis.
     is_ascend : bool
         The smallest first, or the greatest.
     """
@@ -105,10 +101,6 @@ def argsort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "in
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
-    axis : int
-        The axis.
     is_ascend : bool
         The smallest first, or the greatest.
     dtype : str
@@ -195,12 +187,8 @@ def topk(
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     k : int or relay.Expr
         How many; all of them if it is below 1.
-    axis : int
-        The axis.
     ret_type : str
         "both", "values" or "indices".
     is_ascend : bool

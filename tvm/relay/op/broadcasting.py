@@ -61,8 +61,6 @@ def broadcast_to(data: Expr, shape: Ints) -> RelayExpr | None:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     shape : sequence of int
         The shape wanted.
     """
@@ -131,8 +129,6 @@ def collapse_sum_to(data: Expr, shape: Ints) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     shape : sequence of int
         The shape wanted.
     """

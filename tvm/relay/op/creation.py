@@ -249,8 +249,6 @@ def shape_of(data: Expr, dtype: str = "int32") -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     dtype : str
         The dtype of the numbers.
     """

@@ -185,10 +185,6 @@ def gather(data: Expr, axis: int, indices: Expr) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
-    axis : int
-        The axis.
     indices : relay.Expr
         A tensor of the data's rank.
     """

@@ -96,8 +96,6 @@ def concatenate(data: Joined, axis: int) -> RelayExpr:
     ----------
     data : relay.Expr or sequence of relay.Expr
         The tensors, or a tuple of them.
-    axis : int
-        The axis.
     """
 
 
@@ -222,12 +220,8 @@ def split(
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     indices_or_sections : int or sequence of int
         A number of equal sections, or the indices at which to cut.
-    axis : int
-        The axis.
     """
 
 
@@ -262,12 +256,8 @@ def repeat(data: Expr, repeats: int, axis: int) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     repeats : int
         How often each element comes.
-    axis : int
-        The axis.
     """
 
 
@@ -308,8 +298,6 @@ def tile(data: Expr, reps: Ints) -> RelayExpr | None:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     reps : sequence of int or relay.Expr
         How often along each axis.
     """

@@ -12,6 +12,7 @@ from tvm._ffi import register_func
 from tvm.error import TVMError
 from tvm.ir.op import Op, has_op, register_op, register_op_attr
 from tvm.ir.type import Type
+from tvm.support.docstrings import described_by
 
 from .binary import broadcast_type
 from .hints import debug
@@ -90,141 +91,118 @@ def register(op_name: str, describe: str = "") -> Op:
     return register_op(op_name).set_facets(description=describe)
 
 
+@described_by(register_op_attr)
 def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
     """Set how an operator is computed.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     compute : callable, optional
         ``compute(attrs, inputs, out_type)`` gives the list of result tensors of te.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, "compute", compute, level)
 
 
+@described_by(register_op_attr)
 def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int = 10) -> Any:
     """Set how an operator is replaced by one in a better layout.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     alter_layout : callable, optional
         ``alter_layout(attrs, inputs, tinfos, out_type)`` gives the new expression, or None. ``tinfos``
         are placeholders of the arguments. Where the expression names other layouts than the old call
         did, the pass puts transforms around it.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, "alter_layout", alter_layout, level)
 
 
+@described_by(register_op_attr)
 def register_infer_correct_layout(op_name: str, infer_layout: Any = None, level: int = 10) -> Any:
     """Set how layouts spread through an operator.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     infer_layout : callable, optional
         ``infer_layout(attrs, new_in_layouts, old_in_layouts, old_in_types)`` gives an
         `InferCorrectLayoutOutput`.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, "FInferCorrectLayout", infer_layout, level)
 
 
+@described_by(register_op_attr)
 def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: int = 10) -> Any:
     """Set how an operator is converted to a wanted layout.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     convert_layout : callable, optional
         ``convert_layout(attrs, inputs, tinfos, desired_layouts)`` gives the new call, or None. Where it
         names other layouts than the old call did, the pass puts transforms around it.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
 
 
+@described_by(register_op_attr)
 def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:
     """Set how an operator is replaced where a target does not have it.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     legal_op : callable, optional
         ``legal_op(attrs, inputs, types)`` gives another expression, or None to keep the call. ``types``
         are those of the arguments and of the result.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, "legalize", legal_op, level)
 
 
+@described_by(register_op_attr)
 def register_strategy(op_name: str, fstrategy: Any = None, level: int = 10) -> Any:
     """Set the choice among implementations.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     fstrategy : callable, optional
         ``fstrategy(attrs, inputs, out_type, target)`` gives an `OpStrategy`.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, "strategy", fstrategy, level)
 
 
+@described_by(register_op_attr)
 def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
     """Set the gradient.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     fgradient : callable, optional
         ``fgradient(call, grad)`` gives the gradients of the arguments, one each, from the gradient of
         the result, which has the result's type.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, "gradient", fgradient, level)
 
 
+@described_by(register_op_attr)
 def register_fake_quantization_to_integer(op_name: str, func: Any = None, level: int = 10) -> Any:
     """Set how an operator between dequantize and quantize becomes one on integers.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     func : callable, optional
         ``func(call, types)`` gives the expression and its affine type. ``types`` has the
         `tvm.ir.TensorAffineType` of each argument.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, INTEGER_RULE, func, level)
 
 
+@described_by(register_op_attr)
 def register_optional_fake_quantization_to_integer(
     op_name: str, func: Any = None, level: int = 10
 ) -> Any:
@@ -232,33 +210,27 @@ def register_optional_fake_quantization_to_integer(
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     func : callable, optional
         As of `register_fake_quantization_to_integer`.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, OPTIONAL_INTEGER_RULE, func, level)
 
 
+@described_by(register_op_attr)
 def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = 10) -> Any:
     """Set what mixed precision may do with an operator.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     func : callable, optional
         ``func(call, dtype)`` gives the category (0 always narrow, 1 as its arguments, 2 never), the dtype
         of the sums and that of the result.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, "precision", func, level)
 
 
+@described_by(register_op_attr)
 def register_shape_func(
     op_name: str, data_dependent: bool | Sequence[bool], shape_func: Any = None, level: int = 10
 ) -> Any:
@@ -266,50 +238,41 @@ def register_shape_func(
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     data_dependent : bool or list of bool
         Whether it reads the values of the arguments, or their shapes; for all, or for each.
     shape_func : callable, optional
         ``shape_func(attrs, inputs, out_ndims)`` gives a vector of int64 for each result.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     register_op_attr(op_name, "TShapeDataDependent", data_dependent, level)
     return register_op_attr(op_name, "shape_func", shape_func, level)
 
 
+@described_by(register_op_attr)
 def register_pattern(op_name: str, pattern: int, level: int = 10) -> None:
     """Set how an operator fuses.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     pattern : OpPattern or int
         From ELEMWISE, which fuses with all, to OPAQUE, which is a kernel of its own.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     register_op_attr(op_name, "fuse", _Pattern(pattern), level)
 
 
+@described_by(register_op_attr)
 def register_stateful(op_name: str, stateful: bool, level: int = 10) -> None:
     """Say whether an operator has effects beyond its result.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     stateful : bool
         If so, no pass drops, merges or moves its calls.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     register_op_attr(op_name, "TOpIsStateful", stateful, level)
 
 
+@described_by(register_op_attr)
 def register_schedule(
     op_name: str, schedule: Callable[..., Any] | None = None, level: int = 10
 ) -> Any:
@@ -317,13 +280,9 @@ def register_schedule(
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     schedule : callable, optional
         ``schedule(attrs, outs, target)`` gives a te schedule.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
 
     def register_one(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -334,46 +293,29 @@ def register_schedule(
     return register_one if schedule is None else register_one(schedule)
 
 
+@described_by(register_op_attr)
 def register_injective_schedule(op_name: str, level: int = 10) -> None:
-    """Schedule an operator as an injective one.
-
-    Parameters
-    ----------
-    op_name : str
-        The operator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
-    """
+    """Schedule an operator as an injective one."""
     register_op(op_name).set_attr("schedules", {}, level)
 
 
 register_broadcast_schedule = register_injective_schedule
 
 
+@described_by(register_op_attr)
 def register_reduce_schedule(op_name: str, level: int = 10) -> None:
-    """Schedule an operator as a reduction.
-
-    Parameters
-    ----------
-    op_name : str
-        The operator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
-    """
+    """Schedule an operator as a reduction."""
     register_op(op_name).set_attr("schedules", dict(REDUCTION_SCHEDULES), level)
 
 
+@described_by(register_op_attr)
 def register_external_compiler(op_name: str, fexternal: Any = None, level: int = 10) -> Any:
     """Set the function that compiles an operator outside.
 
     Parameters
     ----------
-    op_name : str
-        The operator.
     fexternal : callable, optional
         For code generators of users, which read it as ``op.get_attr("FTVMExternalCompiler")``.
         Left out, this is a decorator.
-    level : int
-        Of two registrations the one of the higher level holds, of equal ones the later.
     """
     return register_op_attr(op_name, "FTVMExternalCompiler", fexternal, level)

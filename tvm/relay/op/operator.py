@@ -29,6 +29,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.node import NodeMeta
 from tvm.ir.op import Op
 from tvm.relay.expr import Call, TupleWrapper
+from tvm.support.docstrings import described_by
 from tvm.support.signatures import take_names
 
 from .attributes import (
@@ -208,6 +209,7 @@ def operator(
     """
 
     def declare(function: Callable[P, R | None]) -> OperatorFunction[P, R]:
+        described_by(_usual)(function)
         schema = _schema(function)
         record: Any = None
         if attrs is not None and not isinstance(attrs, str):
@@ -219,6 +221,18 @@ def operator(
         return _public(function, op, schema, results)
 
     return declare
+
+
+def _usual(data: RelayExpr, axis: int) -> None:
+    """What parameters are where a docstring does not say more.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    axis : int
+        The axis.
+    """
 
 
 def _schema(function: Callable[..., Any]) -> Schema:

@@ -374,8 +374,6 @@ def variance(
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     axis : int or sequence of int, optional
         The axes that go away, all by default.
     keepdims, exclude : bool

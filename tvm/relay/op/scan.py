@@ -82,8 +82,6 @@ def cumsum(
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     axis : int, optional
         The axis; the flattened tensor by default.
     dtype : str, optional

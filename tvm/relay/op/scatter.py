@@ -93,8 +93,6 @@ def scatter_elements(
     ----------
     data, indices, updates : relay.Expr
         The tensor, the indices, and one update for each.
-    axis : int
-        The axis.
     reduction : str
         "update", "add", "mul", "min" or "max".
     """

@@ -150,8 +150,6 @@ def sliding_window(data: Expr, axis: int, window_shape: Ints, strides: Ints) -> 
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     axis : int
         The first axis that the window covers; it covers all that follow.
     window_shape, strides : sequence of int

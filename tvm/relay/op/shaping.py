@@ -176,8 +176,6 @@ def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> RelayExpr | 
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     newshape : int, sequence of int or relay.Expr
         The shape; 0 copies a dimension, -1 takes what is left, -2 copies all that remain,
         -3 merges two dimensions, -4 splits one into the two numbers that follow.
@@ -271,13 +269,7 @@ def _batch_flatten_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     **_RESHAPING,
 )
 def batch_flatten(data: Expr) -> RelayExpr:
-    """Merge all axes but the first.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    """
+    """Merge all axes but the first."""
 
 
 def _permutation(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
@@ -318,8 +310,6 @@ def transpose(data: Expr, axes: OptionalInts = None) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     axes : sequence of int, optional
         The source axis of each result axis; reversed by default.
     """
@@ -356,8 +346,6 @@ def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> RelayExpr | None
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     axis : int
         Where they come in.
     num_newaxis : int
@@ -403,8 +391,6 @@ def squeeze(data: Expr, axis: OptionalInts = None) -> RelayExpr | None:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     axis : int or sequence of int, optional
         Which; all by default.
     """
@@ -451,8 +437,6 @@ def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     src_layout, dst_layout : str
         Such as "NCHW" and "NCHW16c".
     """
@@ -474,12 +458,4 @@ def _reverse_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     gradient=lambda call, grad: [ops.reverse(grad, axis=call.attrs.axis)],
 )
 def reverse(data: Expr, axis: int) -> RelayExpr:
-    """Turn the order along an axis round.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    axis : int
-        The axis.
-    """
+    """Turn the order along an axis round."""

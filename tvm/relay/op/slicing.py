@@ -155,8 +155,6 @@ def strided_slice(
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     begin, end : sequence of int
         Where it starts and stops; negative numbers count from the back, None is the first or last.
     strides : sequence of int, optional

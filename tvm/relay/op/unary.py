@@ -297,8 +297,6 @@ def cast(data: Expr, dtype: str) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     dtype : str
         The dtype of the result.
     """
@@ -327,8 +325,6 @@ def reinterpret(data: Expr, dtype: str) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     dtype : str
         The dtype of the result.
     """
@@ -353,8 +349,6 @@ def cast_like(data: Expr, dtype_like: Expr) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     dtype_like : relay.Expr
         The tensor whose dtype is taken.
     """

@@ -70,8 +70,6 @@ def leaky_relu(data: Expr, alpha: float = 0.01) -> RelayExpr:
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     alpha : float
         The slope below zero.
     """
@@ -161,8 +159,6 @@ def bias_add(data: Expr, bias: Expr, axis: int = 1) -> RelayExpr:
     ----------
     data, bias : relay.Expr
         The tensor, and the vector.
-    axis : int
-        The axis.
     """
 
 
@@ -208,15 +204,7 @@ _SOFTMAX: dict[str, Any] = {
     **_SOFTMAX,
 )
 def softmax(data: Expr, axis: int = -1) -> RelayExpr:
-    """Normalised exponentials along one axis.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    axis : int
-        The axis.
-    """
+    """Normalised exponentials along one axis."""
 
 
 @operator(
@@ -391,8 +379,6 @@ def pad(
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     pad_width : sequence of (int, int)
         The widths before and after, for each axis.
     pad_value : float or relay.Expr
@@ -432,8 +418,6 @@ def mirror_pad(data: Expr, pad_width: Widths, mode: str = "SYMMETRIC") -> RelayE
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     pad_width : sequence of (int, int)
         The widths before and after, for each axis.
     mode : str

@@ -87,8 +87,6 @@ def lrn(
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     size : int
         How many neighbours count, an odd number.
     axis : int

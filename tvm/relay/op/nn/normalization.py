@@ -225,8 +225,6 @@ def layer_norm(
     ----------
     data, gamma, beta : relay.Expr
         The tensor, the factors and the summands along the axis.
-    axis : int
-        The axis.
     epsilon : float
         Added to the variance.
     center, scale : bool
@@ -345,8 +343,6 @@ def l2_normalize(data: Expr, eps: float, axis: OptionalInts = None) -> RelayExpr
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     eps : float
         The least sum of squares taken.
     axis : sequence of int, optional

@@ -179,8 +179,6 @@ def max_pool2d(
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     pool_size, strides, dilation : int or sequence of int
         The window, its steps, and the spacing of its elements.
     padding : int or sequence of int
@@ -268,8 +266,6 @@ def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: OptionalStr 
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     layout, out_layout : str
         The data's layout, and the output's if it is another one.
     """
@@ -301,8 +297,6 @@ def adaptive_max_pool2d(
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor.
     output_size : int or sequence of int, optional
         The extents of the output, the input's by default.
     layout, out_layout : str

@@ -260,6 +260,4 @@ def concatenate(
         One scalar for each tensor.
     output_scale, output_zero_point : relay.Expr
         The result's parameters, scalars.
-    axis : int
-        The axis.
     """
