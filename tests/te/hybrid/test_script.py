@@ -229,10 +229,12 @@ def unknown_name(a):
 
 
 @script
-def store_to_input(a):
+def running_sum(a):
     b = output_tensor((8,), "float32")
+    for i in range(1, 8):
+        a[i] += a[i - 1]
     for i in range(8):
-        a[i] = 1.0
+        b[i] = a[i] * 2.0
     return b
 
 
@@ -269,7 +271,6 @@ def calls_unknown(a):
         (with_while, 2, "requires the hybrid subset of Python, got a While statement"),
         (unknown_call, 3, "requires a loop over range, serial.* got rang\n.*hint: did you mean"),
         (unknown_name, 4, "requires names that are defined, got c"),
-        (store_to_input, 4, "requires stores into output and allocated tensors, got input a"),
         (wrong_rank, 4, "requires 1 indices of b, got 2"),
         (no_return, 1, "requires a return of its output tensors at the end, got none"),
         (returns_input, 2, "requires a return of output tensors, got a"),
@@ -408,3 +409,20 @@ def test_nested_lists_are_indexed_by_constants() -> None:
     result = tvm.nd.array(np.zeros(2, "int32"))
     func(tvm.nd.array(np.array([1, 2], "int32")), result)
     assert list(result.numpy()) == [14, 26]
+
+
+def test_scripts_may_store_into_their_inputs() -> None:
+    a = te.placeholder((8,), name="a")
+    b = running_sum(a)
+    built = tvm.build(te.create_schedule(b.op), [a, b], "llvm")
+    value = np.arange(8, dtype="float32")
+    expected = running_sum(value.copy())
+    given, out = tvm.nd.array(value), tvm.nd.empty((8,))
+    built(given, out)
+    np.testing.assert_array_equal(out.numpy(), expected)
+    np.testing.assert_array_equal(given.numpy(), np.cumsum(value))
+    # a tensor between two operations too
+    c = te.compute((8,), lambda i: a[i] + 1.0, name="c")
+    d = running_sum(c)
+    tvm.build(te.create_schedule(d.op), [a, d], "llvm")(tvm.nd.array(value), out)
+    np.testing.assert_array_equal(out.numpy(), 2 * np.cumsum(value + 1))

@@ -436,10 +436,6 @@ class HybridParser(ExpressionParser):
             found = self.expression(target.value)
             if not isinstance(found, Buffer):
                 self.refuse(target, "a tensor in front of [...]", ast.unparse(target.value))
-            if any(found is given for _, given in self.inputs):
-                self.refuse(
-                    target, "stores into output and allocated tensors", f"input {found.name}"
-                )
             buffer, indices = found, self._indices(target, found)  # type: ignore[assignment]
         else:
             self.refuse(target, "elements and variables as targets", ast.unparse(target))
