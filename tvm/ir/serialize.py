@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from tvm.error import TVMError, suggest
+from tvm.runtime.csource import csource_module
+from tvm.runtime.module import Module
 from tvm.runtime.ndarray import array
 from tvm.support import DType, ScalableLanes, deep, dtype
 
@@ -138,6 +140,10 @@ class _Writer:
             array = value if isinstance(value, np.ndarray) else value.numpy()
             self.arrays.append(_encode_array(array))
             return {"array": len(self.arrays) - 1}
+        if isinstance(value, Module) and value.type_key == "c":
+            names = [list(value[name]()) for name in ("get_func_names", "get_const_vars")]
+            imports = [self.value(module) for module in value.imported_modules]
+            return {"c_module": [value.get_source(), value.format, *names, imports]}
         if hasattr(value, "name") and callable(getattr(type(value), "get", None)):
             cls = type(value)  # such as kinds of targets: there is one of a name
             return {"named": [cls.__module__, cls.__qualname__, value.name]}
@@ -249,6 +255,12 @@ class _Reader:
             return _class(module, name).get(member)
         if tag == "array":
             return array(self.arrays[content])
+        if tag == "c_module":
+            *described, imports = content
+            made = csource_module(*described)
+            for module in imports:
+                made.import_module(self.value(module))
+            return made
         raise ValueError(f"unknown tag {tag!r}")
 
 
