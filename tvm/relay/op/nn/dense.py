@@ -349,6 +349,7 @@ def _batch_product(
 
 @operator(
     "nn.batch_matmul",
+    defaults={"transpose_b": False},
     infer_type=_batch_matmul_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_batch_product,

@@ -138,8 +138,10 @@ def batch_matmul(
     x_scale: Expr,
     y_scale: Expr,
     out_dtype: str = "int32",
+    transpose_a: bool = False,
+    transpose_b: bool = True,
 ) -> RelayExpr:
-    """A batch of matrix products x @ y.T; the result has the scale x_scale * y_scale.
+    """A batch of matrix products, x @ y.T by default; the result has the scale x_scale * y_scale.
 
     Parameters
     ----------
@@ -149,6 +151,8 @@ def batch_matmul(
         Scalars.
     out_dtype : str
         The dtype of the sums.
+    transpose_a, transpose_b : bool
+        Whether the matrices come transposed.
     """
 
 
