@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tvm import relay, tir
-from tvm.error import OpNotImplemented
+from tvm.error import OpNotImplemented, TVMError
 from tvm.relay.frontend.pytorch import from_exported_program
 from tvm.relay.frontend.pytorch.symbolic_sizes import SymbolicSizes, traced_for_sizes
 
@@ -94,6 +94,9 @@ TRACED: dict[str, tuple[list[tuple[int, ...]], Callable[..., Any]]] = {
     "index_fill": ([ROWS], lambda x: x.index_fill(1, torch.tensor([0, 2]), 3.0)),
     "take_along_dim": ([ROWS], lambda x: torch.take_along_dim(x, torch.argsort(x, 1), 1)),
     "take_along_dim of a row": ([ROWS], lambda x: torch.take_along_dim(ROW, x.argsort(1), 1)),
+    "cov": ([ROWS], torch.cov),
+    "cov of the columns": ([ROWS], lambda x: torch.cov(x.T, correction=0)),
+    "corrcoef": ([ROWS], torch.corrcoef),
 }
 
 
@@ -101,6 +104,13 @@ TRACED: dict[str, tuple[list[tuple[int, ...]], Callable[..., Any]]] = {
 @torch.no_grad()
 def test_traced_open_batches_agree_with_torch(name: str) -> None:
     _check(_traced, *TRACED[name])
+
+
+@pytest.mark.parametrize("imported", [_traced, _exported])
+def test_operators_that_need_sizes_say_so(imported: Callable[..., Any]) -> None:
+    model = Model(lambda x: torch.diagonal_scatter(x, x[0]))
+    with pytest.raises(TVMError, match="diagonal_scatter requires sizes known at import"):
+        imported(model, (torch.randn(7, 6),))
 
 
 def test_graphs_for_some_sizes_alone_are_refused() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
@@ -16,7 +17,7 @@ from tvm.relay.frontend.products import swap_last
 
 from .movement import scatter, stack
 from .nn import matrix_product
-from .open_shapes import broadcast, sizes_of
+from .open_shapes import broadcast, is_open, sizes_of
 from .registry import Rows, as_number, promoted, torch_op, torch_ops
 
 
@@ -60,6 +61,8 @@ def _diagonal_scatter(
     x: RelayExpr, source: RelayExpr, offset: int = 0, first: int = 0, second: int = 1
 ) -> RelayExpr:
     """``x`` with another diagonal."""
+    if is_open(x):
+        raise OpAttributeUnImplemented("diagonal_scatter requires sizes known at import")
     shape = infer_shape(x)
     rows, columns = first % len(shape), second % len(shape)
     places = np.arange(math.prod(shape)).reshape(shape).diagonal(offset, rows, columns)

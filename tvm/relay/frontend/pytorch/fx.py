@@ -158,6 +158,9 @@ class FxRunner:
             raise error.add_context(f"PyTorch node {node.name} ({node.target})") from None
         except TVMError as error:
             raise error.add_context(f"PyTorch node {node.name} ({node.target})") from None
+        except (TypeError, RuntimeError) as error:
+            text = f"{node.target} cannot be imported: {error}"
+            raise TVMError(text).add_context(f"PyTorch node {node.name}") from error
 
     def _python_call(self, node: Any, args: Any, kwargs: Any) -> Any:
         """Python's own functions: items of lists, and arithmetic on sizes."""

@@ -364,7 +364,7 @@ class GraphImporter(SharedMemory):
             return self._replaced(node, args)
         except TVMError as error:
             raise error.add_context(f"PyTorch node {node_name(node)} ({kind})") from None
-        except TypeError as error:
+        except (TypeError, RuntimeError) as error:
             shapes = [type_text(v) for v in node.inputs()]
             raise TVMError(f"{kind} cannot be imported with inputs {shapes}: {error}") from error
         if kind in _OTHER_SHAPE_IN_PLACE:

@@ -18,6 +18,7 @@ from tvm.relay.frontend.norms import p_norm
 
 from .movement import index_by, scatter
 from .nn import matrix_product
+from .open_shapes import is_open
 from .pointwise import add
 from .registry import (
     CONVERTERS,
@@ -297,7 +298,10 @@ def _cov(x: RelayExpr, correction: int = 1, counts: Any = None, weights: Any = N
     x = as_float(x)
     rows = _op.reshape(x, (1, -1)) if len(infer_shape(x)) < 2 else x
     columns, dtype = infer_shape(rows)[1], infer_dtype(x)
-    frequency = constant(np.ones(columns), dtype) if counts is None else as_dtype(counts, dtype)
+    frequency = as_dtype(counts, dtype) if counts is not None else (
+        _op.ones_like(_op.take(rows, constant(0, "int64"), 0)) if is_open(rows)
+        else constant(np.ones(columns), dtype)
+    )  # fmt: skip
     weight = frequency if weights is None else frequency * as_dtype(weights, dtype)
     total = _op.sum(weight)
     mean = _op.sum(rows * weight, axis=[1], keepdims=True) / total
@@ -316,10 +320,18 @@ def _corrcoef(x: RelayExpr) -> RelayExpr:
     size = len(infer_shape(covariance))
     if not size:
         return covariance / covariance
-    index = constant(np.arange(infer_shape(covariance)[0])[None].repeat(2, 0), "int64")
-    spread = _op.sqrt(_op.gather_nd(covariance, index))
+    spread = _op.sqrt(_op.gather_nd(covariance, _diagonal_places(covariance)))
     result = covariance / _op.expand_dims(spread, 1) / _op.expand_dims(spread, 0)
     return _op.clip(result, -1.0, 1.0)
+
+
+def _diagonal_places(matrix: RelayExpr) -> RelayExpr:
+    """The indices of a square matrix's diagonal."""
+    if not is_open(matrix):
+        return constant(np.arange(infer_shape(matrix)[0])[None].repeat(2, 0), "int64")
+    ones = _op.ones_like(_op.cast(_op.take(matrix, constant(0, "int64"), 0), "int64"))
+    places = _op.cumsum(ones, axis=0) - constant(1, "int64")
+    return _op.stack([places, places], 0)
 
 
 @torch_op("linalg_matrix_exp", "matrix_exp")
