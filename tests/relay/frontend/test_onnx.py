@@ -223,6 +223,11 @@ def test_scatters() -> None:
     indices = np.array([[1, -1, 0], [2, 0, 1]])
     check("ScatterElements", [f32(3, 3), indices, f32(2, 3)], axis=0)
     check("ScatterElements", [f32(3, 3), indices, f32(2, 3)], axis=0, reduction="add", opset=18)
+    model = make_model(
+        "ScatterElements", {"x": f32(3, 3), "i": indices, "u": f32(2, 3)},
+        {"reduction": "update"}, {}, opset=18,
+    )  # fmt: skip
+    assert 'reduction="' not in str(relay.frontend.from_onnx(model)[0])  # as without one
     check("ScatterND", [f32(4, 3), np.array([[1], [-1]]), f32(2, 3)])
     check("ScatterND", [f32(4, 3), np.array([[1, 2], [3, 0]]), f32(2)])
 
@@ -311,8 +316,24 @@ def test_all_unsupported_operators_are_listed() -> None:
 
 def test_a_shape_for_no_input_is_refused() -> None:
     model = make_model("Relu", {"image": f32(2, 3)}, {}, {})
-    with pytest.raises(TVMError, match=r"(?s)'imgae'.*'image'"):
+    with pytest.raises(TVMError, match=r"(?s)'imgae'.*'image'") as found:
         relay.frontend.from_onnx(model, shape={"imgae": (1, 3)})
+    assert isinstance(found.value, AssertionError)
+
+
+def test_a_number_may_come_as_a_vector() -> None:
+    model = make_model("Neg", {"x": f32()}, {}, {})
+    mod, _ = relay.frontend.from_onnx(model, {"x": (1,)})
+    assert tuple(relay.transform.InferType()(mod)["main"].ret_type.shape) == (1,)
+
+
+def test_batches_are_multiplied_with_transposed_operands_on_demand() -> None:
+    model = make_model("MatMul", {"a": f32(2, 3, 4), "b": f32(2, 4, 5)}, {}, {})
+    plain, turned = [
+        str(relay.frontend.from_onnx(model, convert_config={"use_nt_batch_matmul": flag})[0])
+        for flag in (False, True)
+    ]
+    assert "transpose" not in plain and "transpose_b=True" in turned
 
 
 def test_element_types_of_inputs_are_given_by_name() -> None:

@@ -82,6 +82,8 @@ FORMS: list[Form] = [
      lambda x: x.repeat(2, 2).repeat(3, 3)),
     ("Upsample", 7, [IMAGE], {"scales": [1.0, 1.0, 2.0, 3.0]},
      lambda x: x.repeat(2, 2).repeat(3, 3)),
+    ("Upsample", 13, [IMAGE, np.array([1, 1, 2, 3], "float32")], {},
+     lambda x, scales: x.repeat(2, 2).repeat(3, 3)),
     ("Concat", 1, [DATA, DATA], {}, lambda a, b: np.concatenate([a, b], 1)),
     ("ReduceSum", 11, [DATA], {"axes": [0, -1], "keepdims": 0}, lambda x: x.sum((0, 2))),
     ("ReduceL1", 1, [DATA], {"axes": [1]}, lambda x: abs(x).sum(1, keepdims=True)),

@@ -56,6 +56,12 @@ def test_names_are_those_of_the_renamed_model(tmp_path: Path) -> None:
         model_of(nodes, {"x": X}, ["y"]), export_node_renamed_model_path=path
     )
     assert names(mod["main"]) == [node.name for node in onnx.load(path).graph.node]
+    folder = tmp_path / "models"
+    relay.frontend.from_onnx(
+        model_of(nodes, {"x": X}, ["y"]), export_node_renamed_model_path=str(folder)
+    )
+    (written,) = folder.glob("tvm_exported_model_*.onnx")
+    assert [node.name for node in onnx.load(written).graph.node] == ["Exp_0", "Exp_1"]
 
 
 class Block(torch.nn.Module):

@@ -42,6 +42,10 @@ class _Unread:
     tensor: Any
 
 
+class UnknownInputError(TVMError, AssertionError):
+    """A shape or data type is given for an input that the model does not have; once an assertion."""
+
+
 class GraphImporter:
     """Names of an ONNX graph and the values they stand for.
 
@@ -185,13 +189,13 @@ class GraphImporter:
         names = [value.name for value in declared]
         for name in self.shapes:
             if name not in names and name not in self.values:
-                raise TVMError(
+                raise UnknownInputError(
                     f"from_onnx got a shape for {name!r}, the model's inputs are {names}",
                     hint=suggest(name, names),
                 )
         for name in self.dtype if isinstance(self.dtype, Mapping) else ():
             if name not in names:
-                raise TVMError(
+                raise UnknownInputError(
                     f"from_onnx got a dtype for {name!r}, the model's inputs are {names}",
                     hint=suggest(name, names),
                 )
@@ -235,7 +239,8 @@ class GraphImporter:
                 hint=f"from_onnx(model, shape={{{value.name!r}: (...)}})",
             )
         shape = list(self.shapes.get(value.name, dims))
-        if tensor.HasField("shape") and len(shape) != len(dims):
+        is_number = not dims and len(shape) == 1  # which programs pass as a vector, too
+        if tensor.HasField("shape") and len(shape) != len(dims) and not is_number:
             raise TVMError(
                 f"from_onnx requires {len(dims)} dimensions for the input {value.name!r}, "
                 f"got the shape {tuple(shape)}"

@@ -6,6 +6,8 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any
 
@@ -58,7 +60,8 @@ def from_onnx(
         Options of converters: with ``use_nt_batch_matmul`` (False), batches of matrices are
         multiplied with a transposed second operand.
     export_node_renamed_model_path : str, optional
-        Write the model with a name for each node that has none, ``<operator>_<number>``, to this path.
+        Write the model with a name for each node that has none, ``<operator>_<number>``, to this
+        file, or into this folder if the path does not end in ``.onnx``.
     fallback : bool
         Let ONNX's reference or ONNX Runtime compute what is not supported, with a warning for each
         operator. The compiled model then needs Python with this package and that one to run,
@@ -238,6 +241,11 @@ def export_renamed(model: Any, path: str) -> Any:
             number = counts.get(node.op_type, 0)
             counts[node.op_type] = number + 1
             node.name = f"{node.op_type}_{number}"
-    with replacing(path) as new:
+    file = Path(path)
+    if file.suffix != ".onnx":
+        stamp = datetime.now().strftime("%d_%m_%Y_%H_%M_%S")
+        file = file / f"tvm_exported_model_{stamp}.onnx"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as new:
         onnx.save(renamed, new)
     return renamed

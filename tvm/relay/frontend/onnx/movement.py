@@ -256,7 +256,9 @@ def _places(node: OnnxNode, first: int = 0) -> RelayExpr:
     return _op.transpose(indices, (rank - 1, *range(rank - 1)))
 
 
-_SCATTERS = {"none": "update", "add": "add", "mul": "mul", "min": "min", "max": "max"}
+_SCATTERS = {
+    "none": "update", "update": "update", "add": "add", "mul": "mul", "min": "min", "max": "max",
+}  # fmt: skip
 
 
 @onnx_op("ScatterElements", "Scatter")

@@ -43,9 +43,14 @@ def _resize(node: OnnxNode) -> RelayExpr:
     return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
 
 
+def _place_of_scales(node: OnnxNode) -> int:
+    """Which input the factors are; Upsample never had another one between."""
+    return 1 if node.op_type == "Upsample" or node.opset < 11 else 2
+
+
 def _scales_of_run(node: OnnxNode) -> RelayExpr | None:
     """The factors, if they come with the run."""
-    index = 1 if node.opset < 11 else 2
+    index = _place_of_scales(node)
     if not node.is_late or not node.has(index) or node.shape(index) == (0,):
         return None
     return node[index] if node.value(index) is None else None
@@ -150,7 +155,7 @@ def _factors(node: OnnxNode, shape: tuple[int, ...]) -> list[float] | None:
     if values is None and node.attr("height_scale") is not None:
         values = [1.0, 1.0, node.attr("height_scale"), node.attr("width_scale")]
     if values is None:
-        index = 1 if node.opset < 11 else 2
+        index = _place_of_scales(node)
         values = node.require_value(index, "scales") if node.has(index) else None
     if values is None or not np.size(values):
         return None
