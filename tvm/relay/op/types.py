@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any as AnyValue
 from typing import TypeAlias
 
 from tvm import te, tir
@@ -123,12 +124,17 @@ def leave_to_run(condition: Callable[[], PrimExpr], message: str, *dims: Dim) ->
         conditions.append((condition(), message))
 
 
+def equal_extents(a: AnyValue, b: AnyValue) -> PrimExpr:
+    """The condition that two dimensions are equal."""
+    return tir.EQ(a, b)
+
+
 def may_equal(a: Dim, b: Dim) -> bool:
     """Whether two dimensions that must be equal can be; False only if they certainly differ."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     if not same_dim(a, b):
-        leave_to_run(lambda: tir.EQ(a, b), MUST_FIT, a, b)
+        leave_to_run(lambda: equal_extents(a, b), MUST_FIT, a, b)
     return True
 
 
@@ -248,14 +254,17 @@ def _broadcast_dims(x: Dim, y: Dim, a: Shape, b: Shape, who: str) -> Dim:
         x, y = y, x
     if isinstance(y, int):
         if y != 1:
-            leave_to_run(lambda: tir.Or(tir.EQ(x, 1), tir.EQ(x, y)), message, x)
+            leave_to_run(lambda: tir.Or(equal_extents(x, 1), equal_extents(x, y)), message, x)
         return x if y == 1 else y
     if same_dim(x, y):
         return x
     if is_any(x) or is_any(y):
         return unknown()
-    leave_to_run(lambda: tir.Or(tir.EQ(x, y), tir.Or(tir.EQ(x, 1), tir.EQ(y, 1))), message)
-    return tir.Select(tir.EQ(x, 1), y, x)
+    leave_to_run(
+        lambda: tir.Or(equal_extents(x, y), tir.Or(equal_extents(x, 1), equal_extents(y, 1))),
+        message,
+    )
+    return tir.Select(equal_extents(x, 1), y, x)
 
 
 def same_as_input(who: str) -> TypeRelation:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tvm import topi
+from tvm import te, topi
 from tvm.error import OpAttributeInvalid
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import const
 from tvm.relay.op.attributes import as_int, names_arguments
 from tvm.relay.op.layout_axes import layout_along_axis
@@ -31,7 +32,6 @@ from .common import (
     integer_range,
     scalar_value,
     subtract_zero_point,
-    type_of,
 )
 
 _EXACT = 1 << 16  # differences of 16-bit integers and up to this are exact in float32
@@ -60,7 +60,7 @@ def quantized(
     data: RelayExpr, scale: RelayExpr, zero_point: RelayExpr, out_dtype: str, axis: int = -1
 ) -> RelayExpr:
     """clip(round(data / scale) + zero_point), halves to even."""
-    rank = len(type_of(data).shape)
+    rank = len(tensor_type_of(data).shape)
     ratio = cast(data, "float32")
     if scalar_value(scale) != 1.0:
         ratio = ops.divide(ratio, along_axis(scale, rank, axis))
@@ -92,11 +92,11 @@ def dequantized(
     axis: int = -1,
 ) -> RelayExpr:
     """(data - zero_point) * scale"""
-    rank = len(type_of(data).shape)
+    rank = len(tensor_type_of(data).shape)
     numbers = _numbers(data, along_axis(scale, rank, axis), along_axis(zero_point, rank, axis))
     if numbers is not None:
         return const(numbers if out_dtype == "float32" else numbers.numpy(), out_dtype)
-    wide = data if type_of(data).dtype.is_float else cast(data, "int32")
+    wide = data if tensor_type_of(data).dtype.is_float else cast(data, "int32")
     shifted = subtract_zero_point(wide, along_axis(zero_point, rank, axis))
     product = ops.multiply(cast(shifted, "float32"), along_axis(scale, rank, axis))
     return cast(product, out_dtype)
@@ -112,7 +112,7 @@ def _numbers(data: RelayExpr, scale: RelayExpr, zero_point: RelayExpr) -> NDArra
     found = empty(np.broadcast_shapes(values.shape, zero.shape, factor.shape), "float32")
     numbers = np.from_dlpack(found)
     np.subtract(values, zero.astype("float32"), out=numbers, dtype="float32")
-    numbers *= factor
+    np.multiply(numbers, factor, out=numbers)
     return found
 
 
@@ -125,13 +125,17 @@ def _simulated_type(attrs: SimulatedQuantizeAttrs, arg_types: Sequence[Type]) ->
     return expect_tensor(data, who)
 
 
+def _simulating(function: Callable[..., te.Tensor]) -> Callable[..., list[te.Tensor]]:
+    return lambda attrs, inputs, out_type: [function(*inputs, attrs.axis)]
+
+
 define_op(
     "qnn.simulated_quantize",
     SimulatedQuantizeAttrs,
     inputs=("data", "out_dtype", "output_scale", "output_zero_point"),
     infer_type=_simulated_type,
     fuse=OpPattern.ELEMWISE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.simulated_quantize(*inputs, attrs.axis)],
+    compute=_simulating(topi.nn.simulated_quantize),
     precision=Precision.KEEP_FLOAT32,
 )
 define_op(
@@ -140,7 +144,7 @@ define_op(
     inputs=("data", "in_dtype", "input_scale", "input_zero_point"),
     infer_type=_simulated_type,
     fuse=OpPattern.ELEMWISE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.simulated_dequantize(*inputs, attrs.axis)],
+    compute=_simulating(topi.nn.simulated_dequantize),
     precision=Precision.KEEP_FLOAT32,
 )
 
@@ -150,7 +154,9 @@ define_op(
     fields=("out_dtype", "axis"),
     infer_type=_quantize_type,
     infer_layout=layout_along_axis(),
-    qnn_canonicalize=lambda attrs, inputs, types: quantized(*inputs, attrs.out_dtype, attrs.axis),
+    qnn_canonicalize=lambda attrs, inputs, types: quantized(
+        inputs[0], inputs[1], inputs[2], attrs.out_dtype, attrs.axis
+    ),
     precision=Precision.KEEP_FLOAT32,
 )
 def quantize(
@@ -180,7 +186,9 @@ def quantize(
     fields=("out_dtype", "axis"),
     infer_type=_dequantize_type,
     infer_layout=layout_along_axis(),
-    qnn_canonicalize=lambda attrs, inputs, types: dequantized(*inputs, attrs.out_dtype, attrs.axis),
+    qnn_canonicalize=lambda attrs, inputs, types: dequantized(
+        inputs[0], inputs[1], inputs[2], attrs.out_dtype, attrs.axis
+    ),
 )
 def dequantize(
     data: Expr,

@@ -13,12 +13,13 @@ import numpy as np
 from tvm import tir
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.type import TensorType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Constant, const
 from tvm.relay.op.registry import ops
 from tvm.relay.op.types import (
     MUST_FIT,
     TypeRelation,
+    equal_extents,
     expect,
     expect_tensor,
     is_known,
@@ -72,7 +73,7 @@ def along_axis(param: RelayExpr, rank: int, axis: int) -> RelayExpr:
 
 def cast(expr: RelayExpr, dtype: str) -> RelayExpr:
     """The elements in another dtype; constants and what has the dtype already need no operator."""
-    if infer_type_of(expr).dtype == dtype:
+    if tensor_type_of(expr).dtype == dtype:
         return expr
     if isinstance(expr, Constant) and expr.data.numpy().size == 1:
         return const(expr.data.numpy(), dtype)
@@ -83,19 +84,19 @@ def add_zero_point(expr: RelayExpr, zero_point: RelayExpr) -> RelayExpr:
     """`expr + zero_point` in the dtype of `expr`."""
     if is_zero(zero_point):
         return expr
-    return ops.add(expr, cast(zero_point, infer_type_of(expr).dtype))
+    return ops.add(expr, cast(zero_point, tensor_type_of(expr).dtype))
 
 
 def subtract_zero_point(expr: RelayExpr, zero_point: RelayExpr) -> RelayExpr:
     """`expr - zero_point` in the dtype of `expr`."""
     if is_zero(zero_point):
         return expr
-    return ops.subtract(expr, cast(zero_point, infer_type_of(expr).dtype))
+    return ops.subtract(expr, cast(zero_point, tensor_type_of(expr).dtype))
 
 
 def saturate(expr: RelayExpr, dtype: str) -> RelayExpr:
     """Integers clipped to the range of a dtype, in that dtype."""
-    have_low, have_high = integer_range(infer_type_of(expr).dtype)
+    have_low, have_high = integer_range(tensor_type_of(expr).dtype)
     low, high = integer_range(dtype)
     if low <= have_low and have_high <= high:
         return cast(expr, dtype)
@@ -106,13 +107,6 @@ def integer_range(dtype: str) -> tuple[float, float]:
     """The least and the greatest number of an integer dtype."""
     limits = np.iinfo(dtype)
     return float(limits.min), float(limits.max)
-
-
-def type_of(expr: RelayExpr) -> TensorType:
-    """The tensor type of an expression."""
-    found = infer_type_of(expr)
-    assert isinstance(found, TensorType)
-    return found
 
 
 def expect_dtype(ty: Type, allowed: Sequence[str], who: str, argument: str) -> TensorType:
@@ -153,7 +147,7 @@ def _expect_param(param: TensorType, who: str, argument: str, data: Type | None,
     if not is_known(shape[0], extent):
 
         def fits() -> PrimExpr:
-            return tir.any(*[tir.EQ(shape[0], length) for length in (1, extent)])
+            return tir.any(*[equal_extents(shape[0], length) for length in (1, extent)])
 
         leave_to_run(fits, MUST_FIT, shape[0], extent)
         return

@@ -13,6 +13,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 from tvm.relay.op import nn as layers
 from tvm.relay.op.attributes import padding_pairs
@@ -30,9 +31,8 @@ from tvm.relay.op.operator import (
 )
 from tvm.relay.op.parameters import more_parameters, same_parameters
 from tvm.relay.op.registry import ops
-from tvm.relay.op.types import shape_of_type
 
-from .common import cast, is_zero, scalar_value, type_of
+from .common import cast, is_zero, scalar_value
 from .sums import INPUTS, product_type, shifted, sums_of
 
 
@@ -46,7 +46,7 @@ def _bordered(attrs: Attrs, data: RelayExpr, zero_point: RelayExpr) -> tuple[Rel
     widths = [(0, 0)] * len(attrs.data_layout)
     for i, axis in enumerate("DHW"[3 - rank :]):
         widths[axis_of(attrs.data_layout, axis)] = (pads[i], pads[i + rank])
-    value = const(int(zero or 0), type_of(data).dtype)
+    value = const(int(zero or 0), tensor_type_of(data).dtype)
     inner = attrs.replace(padding=(0,) * (2 * rank))
     return ops.nn.pad(data, value, pad_width=tuple(widths)), inner
 
@@ -73,12 +73,11 @@ def _canonical_conv(op: Op) -> Callable[..., RelayExpr]:
 
 def _shifted_kernel(attrs: Attrs, weight: RelayExpr, zero_point: RelayExpr) -> RelayExpr:
     layout = attrs.kernel_layout
-    shape = type_of(zero_point).shape
-    if layout == "HWOI" and attrs.groups > 1 and len(shape) == 1 and int(shape[0]) > 1:
-        extents = type_of(weight).shape
-        return shifted(
-            weight, ops.reshape(zero_point, newshape=tuple([int(d) for d in extents[2:]]))
-        )
+    if layout == "HWOI" and attrs.groups > 1:
+        shape = tensor_type_of(zero_point).concrete_shape
+        if len(shape) == 1 and shape[0] > 1:
+            extents = tensor_type_of(weight).concrete_shape
+            return shifted(weight, ops.reshape(zero_point, newshape=extents[2:]))
     return shifted(weight, zero_point, axis_of(layout, "O"))
 
 
@@ -105,10 +104,11 @@ def _shifted_transpose_kernel(attrs: Attrs, weight: RelayExpr, zero_point: Relay
     """The weight less its zero points; those of groups lie side by side, its O are of one group."""
     layout, groups = attrs.kernel_layout, attrs.groups
     axis = axis_of(layout, "O")
-    points = type_of(zero_point).shape
-    if is_zero(zero_point) or groups == 1 or not points or int(points[0]) == 1:
+    if is_zero(zero_point) or groups == 1:
         return shifted(weight, zero_point, axis)
-    extents = [int(d) for d in shape_of_type(type_of(weight))]  # type: ignore[arg-type]
+    if tensor_type_of(zero_point).concrete_shape in ((), (1,)):
+        return shifted(weight, zero_point, axis)
+    extents = tensor_type_of(weight).concrete_shape
     inner = axis_of(layout, "I")
     apart = [*extents[:inner], groups, extents[inner] // groups, *extents[inner + 1 :]]
     point_shape = [1] * len(apart)

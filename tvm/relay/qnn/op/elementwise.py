@@ -13,6 +13,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Tuple, const, fields_of
 from tvm.relay.op.binary import broadcast_type
 from tvm.relay.op.joining import concatenate as plain_concatenate
@@ -34,7 +35,6 @@ from .common import (
     expect_zero_point,
     saturate,
     subtract_zero_point,
-    type_of,
 )
 from .requantize import requantized
 
@@ -82,8 +82,10 @@ def _operands(attrs: Any, inputs: Sequence[RelayExpr]) -> list[RelayExpr]:
     out_scale, out_zero = inputs[6:]
     axes = (attrs.lhs_axis, attrs.rhs_axis)
     return [
-        requantized(inputs[i], *inputs[2 + 2 * i : 4 + 2 * i], out_scale, out_zero, "int32", axis)
-        for i, axis in enumerate(axes)
+        requantized(operand, scale, zero, out_scale, out_zero, "int32", axis)
+        for operand, scale, zero, axis in zip(
+            inputs[:2], inputs[2:6:2], inputs[3:6:2], axes, strict=True
+        )
     ]
 
 
@@ -107,7 +109,9 @@ def _canonicalize_mul(
     """(q_a - zero_a) * (q_b - zero_b) has the scale scale_a * scale_b and no zero point."""
     lhs, rhs, lhs_scale, lhs_zero, rhs_scale, rhs_zero, out_scale, out_zero = inputs
     shifted = [
-        subtract_zero_point(cast(data, "int32"), along_axis(zero, len(type_of(data).shape), axis))
+        subtract_zero_point(
+            cast(data, "int32"), along_axis(zero, len(tensor_type_of(data).shape), axis)
+        )
         for data, zero, axis in ((lhs, lhs_zero, attrs.lhs_axis), (rhs, rhs_zero, attrs.rhs_axis))
     ]
     scale = _product_of_scales(lhs_scale, rhs_scale)
@@ -152,7 +156,7 @@ def _canonicalize_concatenate(
     parts = []
     for field, scale, zero in zip(data, scales, zeros, strict=True):
         if not (are_equal(scale, inputs[3]) and are_equal(zero, inputs[4])):
-            field = requantized(field, scale, zero, *inputs[3:], types[-1].dtype)
+            field = requantized(field, scale, zero, inputs[3], inputs[4], types[-1].dtype)
         parts.append(field)
     return Call(ops.concatenate, [Tuple(parts)], attrs)
 

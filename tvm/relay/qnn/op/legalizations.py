@@ -15,6 +15,7 @@ from tvm.error import OpAttributeInvalid
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import const
 from tvm.relay.op.nn.conv import conv2d
 from tvm.relay.op.nn.conv_transpose import conv2d_transpose
@@ -22,7 +23,7 @@ from tvm.relay.op.nn.dense import dense
 from tvm.relay.op.registry import ops
 
 from . import convolutions, products
-from .common import along_axis, scalar_value, type_of
+from .common import along_axis, scalar_value
 from .lookup import hardswish_of_arrays, legalize_with
 from .op import register_qnn_legalize
 
@@ -72,7 +73,7 @@ def helper_no_fast_int8_hw_legalization(
     axis = _output_axis(attrs)
     factors = []
     for value, zero, along in ((inputs[0], inputs[2], None), (inputs[1], inputs[3], axis)):
-        point = zero if along is None else along_axis(zero, len(type_of(value).shape), along)
+        point = zero if along is None else along_axis(zero, len(tensor_type_of(value).shape), along)
         factors.append(ops.subtract(ops.cast(value, dtype="int16"), ops.cast(point, dtype="int16")))
     expr: RelayExpr = relay_op(*factors, **_options(attrs))
     return expr
@@ -103,7 +104,7 @@ def helper_change_dtypes_to_be_same(
     attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type], relay_op: Callable[..., Any]
 ) -> RelayExpr | None:
     """The product with a kernel of the data's dtype; None if it has that."""
-    dtype = str(type_of(inputs[0]).dtype)
+    dtype = str(tensor_type_of(inputs[0]).dtype)
     return _with_dtypes(attrs, inputs, relay_op, dtype, dtype)
 
 
@@ -112,7 +113,7 @@ def _with_dtypes(
 ) -> RelayExpr | None:
     """The quantised product whose factors stand for the same numbers in other dtypes."""
     values, zeros = list(inputs[:2]), list(inputs[2:4])
-    have = [str(type_of(value).dtype) for value in values]
+    have = [str(tensor_type_of(value).dtype) for value in values]
     if have == list(wanted) or not {*have} <= {"int8", "uint8"}:
         return None
     for i, (before, after) in enumerate(zip(have, wanted, strict=True)):

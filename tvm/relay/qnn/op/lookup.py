@@ -47,7 +47,8 @@ def integer_lookup_table(
     limits = np.iinfo(out_dtype)
     # what is no number has no code of its own: the zero point stands for it
     ratio = np.where(np.isnan(ratio), np.float32(out_zero), ratio)
-    return np.clip(ratio, limits.min, limits.max).astype(out_dtype)
+    found: np.ndarray = np.clip(ratio, limits.min, limits.max).astype(out_dtype)
+    return found
 
 
 def legalize_with(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., RelayExpr | None]:
@@ -93,7 +94,8 @@ def _unary(
 
 
 def hardswish_of_arrays(x: np.ndarray) -> np.ndarray:
-    return x * np.clip(x + 3, 0, 6) / 6
+    found: np.ndarray = x * np.clip(x + 3, 0, 6) / 6
+    return found
 
 
 def _hardswish_of(x: RelayExpr) -> RelayExpr:
@@ -118,8 +120,9 @@ def _canonicalize_leaky_relu(
     attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[TensorType]
 ) -> RelayExpr:
     """q below the zero point z becomes alpha * q + (1 - alpha) * z, after requantisation."""
-    out_zero = cast(inputs[4], "int32")
-    q = requantized(*inputs, "int32")
+    data, in_scale, in_zero, out_scale, zero = inputs
+    out_zero = cast(zero, "int32")
+    q = requantized(data, in_scale, in_zero, out_scale, zero, "int32")
     slope, rest = [multiplier_and_shift(a) for a in (attrs.alpha, 1 - attrs.alpha)]
     below = ops.add(
         ops.fixed_point_multiply(q, multiplier=slope[0], shift=slope[1]),

@@ -12,13 +12,14 @@ from typing import Annotated, Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Constant
 from tvm.relay.op.operator import Attribute, Expr, operator
 from tvm.relay.op.parameters import more_parameters
 from tvm.relay.op.registry import ops
 from tvm.relay.op.shaping import layout_transform
 
-from .common import cast, is_zero, type_of
+from .common import cast, is_zero
 from .convolutions import PLAIN_CONVOLUTIONS, TRANSPOSED_CONVOLUTIONS
 from .sums import product_type, shifted, sums_of
 
@@ -76,7 +77,7 @@ def _canonicalize_dense_pack(
     attrs: Any, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr:
     data, packed, zero, weight_zero = inputs[:4]
-    if len(type_of(weight_zero).shape) == 0:
+    if len(tensor_type_of(weight_zero).shape) == 0:
         packed = shifted(packed, weight_zero)
         product = Call(ops.nn.contrib_dense_pack, [data, packed], attrs)
         if is_zero(zero):

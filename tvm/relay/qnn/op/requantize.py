@@ -18,6 +18,7 @@ import numpy as np
 from tvm.error import OpAttributeInvalid, suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import const
 from tvm.relay.op.layout_axes import layout_along_axis
 from tvm.relay.op.operator import Expr, operator
@@ -37,7 +38,6 @@ from .common import (
     integer_range,
     saturate,
     subtract_zero_point,
-    type_of,
 )
 
 ROUNDINGS = ("UPWARD", "TONEAREST", "DOWN")
@@ -117,7 +117,10 @@ def canonicalize_requantize(
     config = current_requantize_config()
     rounding = config.rounding if attrs.rounding == "None" else attrs.rounding
     dtype = config.compute_dtype if attrs.compute_dtype == "None" else attrs.compute_dtype
-    return requantized(*inputs, attrs.out_dtype, attrs.axis, rounding, dtype)
+    data, *parameters = inputs
+    in_scale, in_zero, out_scale, out_zero = parameters
+    how = (attrs.axis, rounding, dtype)
+    return requantized(data, in_scale, in_zero, out_scale, out_zero, attrs.out_dtype, *how)
 
 
 def requantized(
@@ -133,18 +136,18 @@ def requantized(
 ) -> RelayExpr:
     """`data` on another scale and zero point; the configuration decides what is left out."""
     config = current_requantize_config()
-    rank = len(type_of(data).shape)
+    rank = len(tensor_type_of(data).shape)
     zeros = [along_axis(zero, rank, axis) for zero in (input_zero_point, output_zero_point)]
     if are_equal(input_scale, output_scale):
         if are_equal(*zeros):
             return saturate(data, out_dtype)
-        wide = subtract_zero_point(cast(data, _wide(type_of(data))), zeros[0])
+        wide = subtract_zero_point(cast(data, _wide(tensor_type_of(data))), zeros[0])
         return saturate(add_zero_point(wide, zeros[1]), out_dtype)
     quotient = _constant_quotient(input_scale, output_scale)
     rounding = rounding or config.rounding
     dtype = compute_dtype or config.compute_dtype
     if quotient is not None and dtype == "int64":
-        wide = subtract_zero_point(cast(data, _wide(type_of(data))), zeros[0])
+        wide = subtract_zero_point(cast(data, _wide(tensor_type_of(data))), zeros[0])
         scaled = scaled_integers(wide, quotient, axis, rounding)
         return saturate(add_zero_point(scaled, zeros[1]), out_dtype)
     dtype = "float32" if dtype == "int64" else dtype
@@ -171,7 +174,8 @@ def _constant_quotient(a: RelayExpr, b: RelayExpr) -> np.ndarray | None:
     over, under = constant_array(a), constant_array(b)
     if over is None or under is None:
         return None
-    return over.astype("float64").reshape(-1) / under.astype("float64").reshape(-1)
+    quotient: np.ndarray = over.astype("float64").reshape(-1) / under.astype("float64").reshape(-1)
+    return quotient
 
 
 def _factor(
@@ -209,7 +213,7 @@ def scaled_integers(
 ) -> RelayExpr:
     """Integers times constant factors (one, or one for each place along an axis), rounded."""
     pairs = [multiplier_and_shift(float(factor)) for factor in factors]
-    ty = type_of(data)
+    ty = tensor_type_of(data)
     if rounding != "UPWARD" or ty.dtype == "int64":
         return _scaled_in_int64(data, pairs, axis, rounding)
     if len(pairs) == 1:
@@ -228,7 +232,7 @@ def _scaled_in_int64(
     data: RelayExpr, pairs: Sequence[tuple[int, int]], axis: int, rounding: str
 ) -> RelayExpr:
     """Products of 64 bits, shifted."""
-    rank = len(type_of(data).shape)
+    rank = len(tensor_type_of(data).shape)
 
     def numbers(values: list[int]) -> RelayExpr:
         found = values[0] if len(values) == 1 else np.array(values, "int64")
@@ -243,7 +247,7 @@ def _scaled_in_int64(
     if rounding == "TONEAREST":
         below = numbers([(1 << (r - 1)) - 1 for r in right])
         half = ops.where(ops.greater_equal(wide, const(0, "int64")), half, below)
-    return cast(ops.right_shift(ops.add(wide, half), numbers(right)), type_of(data).dtype)
+    return cast(ops.right_shift(ops.add(wide, half), numbers(right)), tensor_type_of(data).dtype)
 
 
 @operator(

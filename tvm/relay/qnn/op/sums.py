@@ -8,7 +8,8 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 from tvm.relay.op.layout_shapes import axis_of
 from tvm.relay.op.registry import ops
@@ -21,7 +22,6 @@ from .common import (
     expect_scale,
     expect_zero_point,
     is_zero,
-    type_of,
 )
 
 INPUTS = (
@@ -38,7 +38,7 @@ def product_type(op: Op, who: str, sums: Sequence[str] = _SUMS) -> TypeRelation:
         for i, argument in enumerate(INPUTS[:2]):
             expect_dtype(arg_types[i], _DATA, who, argument)
         assert op.infer_type is not None
-        out: Type = op.infer_type(attrs, arg_types[:2])
+        out: TensorType = op.infer_type(attrs, arg_types[:2])
         channel = _channel_axis(attrs, len(out.shape))
         expect_zero_point(arg_types[2], who, "input_zero_point")
         expect_zero_point(arg_types[3], who, "kernel_zero_point", out, channel)
@@ -75,7 +75,7 @@ def shifted(value: RelayExpr, zero_point: RelayExpr, axis: int | None = None) ->
     """`value - zero_point`, in 8 bits where that is exact, else in 16 or 32."""
     if is_zero(zero_point):
         return value
-    ty = type_of(value)
+    ty = tensor_type_of(value)
     wide = "int16" if ty.dtype in ("int8", "uint8") else "int32"
     zero = zero_point if axis is None else along_axis(zero_point, len(ty.shape), axis)
     zero = ops.cast(zero, dtype=wide) if constant_array(zero) is None else _constant(zero, wide)
