@@ -121,6 +121,17 @@ def test_dominators() -> None:
     assert not diamond().match(relay.exp(d + d) + relay.tanh(d))
 
 
+def test_every_way_to_the_parent_is_looked_at() -> None:
+    d = relay.nn.dense(x, y)
+    assert diamond().match(relay.exp(d) + d)
+    assert not diamond().match(relay.nn.dense(relay.log(d), y) + relay.exp(d))
+    path = is_op("nn.bias_add")(wildcard(), wildcard())
+    parent = is_op("nn.dense")(wildcard(), wildcard())
+    biased = dominates(parent, path, is_op("exp")(wildcard()))
+    assert biased.match(relay.exp(relay.nn.bias_add(d, relay.var("b"))))
+    assert not biased.match(relay.exp(relay.nn.bias_add(relay.var("b"), relay.var("b"))))
+
+
 def test_dominators_of_many_diamonds_take_linear_time() -> None:
     path = is_op("add")(wildcard(), wildcard()) | is_op("exp")(wildcard())
     pattern = dominates(is_op("nn.dense")(wildcard(), wildcard()), path, is_op("tanh")(wildcard()))

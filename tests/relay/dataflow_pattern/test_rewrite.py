@@ -140,6 +140,35 @@ def test_partition_of_a_dominated_region() -> None:
     assert call.op.attrs["PartitionedFromPattern"] == "nn.dense_exp_tanh_add_"
 
 
+def test_what_is_used_outside_may_lead_to_the_result() -> None:
+    total = relay.add(x, y)
+    pattern = is_op("multiply")(is_op("add")(wildcard(), wildcard()), wildcard())
+    call = pattern.partition(relay.multiply(total, relay.sigmoid(total)))
+    assert isinstance(call.op, relay.Function)
+    assert call.op.attrs["PartitionedFromPattern"] == "add_multiply_"
+    assert call.args[2].op.name == "sigmoid" and call.args[2].args[0].op.name == "add"
+    kept = relay.Tuple([relay.multiply(total, y), total])
+    assert pattern.partition(kept) is kept
+
+
+def test_both_forms_of_a_scaled_quotient_are_rewritten() -> None:
+    class Scaled(DFPatternCallback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = [wildcard() for _ in range(3)]
+            a, b, c = self.parts
+            self.pattern = is_op("divide")(is_op("multiply")(a, b), is_op("sqrt")(c))
+
+        def callback(self, pre, post, node_map):
+            return relay.Tuple([node_map[part][0] for part in self.parts])
+
+    z = relay.var("z")
+    for expr in (x * y / relay.sqrt(z), x * (y / relay.sqrt(z)), (y / relay.sqrt(z)) * x):
+        found = Scaled().rewrite(expr)
+        assert {field.name_hint for field in found.fields[:2]} == {"x", "y"}
+        assert found.fields[2] is z
+
+
 def test_long_programs() -> None:
     e = x
     for _ in range(3000):

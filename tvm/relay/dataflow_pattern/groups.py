@@ -127,14 +127,35 @@ def _order_of(root: RelayExpr, inside: dict[int, RelayExpr]) -> list[RelayExpr]:
 
 
 def _is_free(group: Group, taken: set[int], users: dict[int, list[int]]) -> bool:
-    """Whether no other match has a part of it, and only its result is used outside."""
+    """Whether no other match has a part of it, and what uses one outside leads to its result alone.
+
+    That part is computed twice then, inside of the group and for who uses it outside.
+    """
     for i, node in group.inside.items():
         if _is_shared(node):
             continue
         if i in taken:
             return False
-        if node is not group.root and any([u not in group.inside for u in users.get(i, ())]):
+        if node is group.root:
+            continue
+        outside = [user for user in users.get(i, ()) if user not in group.inside]
+        if outside and not _lead_to(outside, id(group.root), users):
             return False
+    return True
+
+
+def _lead_to(starts: list[int], root: int, users: dict[int, list[int]]) -> bool:
+    """Whether every way from some expressions to the end of the program goes through one."""
+    stack, seen = list(starts), {root}
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        above = users.get(node)
+        if not above:
+            return False
+        stack += above
     return True
 
 

@@ -134,6 +134,7 @@ class Matcher:
                 assert isinstance(quotient, Call)
                 product = Call(expr.op, (quotient.args[0], other))
                 if self._all((pattern.op, *pattern.args), (quotient.op, product, quotient.args[1])):
+                    self.found.append((_REASSOCIATED, quotient))
                     return True
         return False
 
@@ -145,6 +146,7 @@ class Matcher:
             quotient = Call(expr.op, (a, divisor))
             for args in ((quotient, b), (b, quotient)):
                 if self._all((pattern.op, *pattern.args), (product.op, *args)):
+                    self.found.append((_REASSOCIATED, product))
                     return True
         return False
 
@@ -205,22 +207,27 @@ class Matcher:
             return False
         waiting, seen, met_parent = [expr], {id(expr)}, False
         while waiting:
-            below = _inputs(waiting.pop())
-            if any([self.match(pattern.parent, operand) for operand in below]):
-                met_parent = True
-                continue
-            for operand in below:
-                if id(operand) in seen:
-                    continue
-                seen.add(id(operand))
-                mark = len(self.found)
-                if not self.match(pattern.path, operand):
+            is_reached = False
+            for operand in _inputs(waiting.pop()):
+                is_new, mark = id(operand) not in seen, len(self.found)
+                if self.match(pattern.parent, operand):
+                    met_parent = True
+                elif is_new and self.match(pattern.path, operand):
+                    self._take_back(mark, keep=True)  # the next one is another expression
+                    seen.add(id(operand))
+                    waiting.append(operand)
+                elif is_new and isinstance(operand, (Var, Constant)):
+                    continue  # a bias beside the path
+                elif is_new:
                     return False
-                self._take_back(mark, keep=True)  # the next one is another expression
-                waiting.append(operand)
-            if not below:
+                is_reached = True
+            if not is_reached:
                 return False
         return met_parent
+
+
+# stands for the inner half of a quotient of a product that is written the other way round
+_REASSOCIATED = CallPattern(WildcardPattern(), None)
 
 
 def _op_name(pattern: DFPattern) -> str | None:
