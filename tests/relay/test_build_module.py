@@ -170,6 +170,15 @@ def test_optimize_returns_the_optimised_module() -> None:
     assert params == {}
 
 
+def test_values_of_another_precision_are_bound_as_the_parameter_says() -> None:
+    x = relay.var("x", shape=(2,))
+    func = relay.Function([x], relay.exp(x))
+    for value in (np.array([1.5, 2.0]), tvm.nd.array(np.array([1.5, 2.0]))):
+        bound = relay.build_module.bind_params_by_name(func, {"x": value})
+        data = bound.body.args[0].data
+        assert data.dtype == "float32" and data.numpy().tolist() == [1.5, 2.0]
+
+
 def test_bind_params_by_name_checks_shape_and_names() -> None:
     func = dense_relu()
     with pytest.raises(ValueError, match=r"parameter w must be float32 of shape \(5, 8\)"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,7 +35,8 @@ def bind_params_by_name(func: Function, params: Params) -> Function:
     Raises
     ------
     ValueError
-        If two parameters have one name, or a value's shape or dtype does not fit.
+        If two parameters have one name, or a value's shape does not fit, or its numbers are no
+        numbers of the parameter's dtype, whatever the precision.
     """
     if not isinstance(params, Mapping):
         raise TypeError(f"parameters are a dictionary by name, got {type(params).__name__}")
@@ -61,8 +63,11 @@ def _constant_for(param: Var, value: Any) -> Constant:
     array = value if isinstance(value, NDArray) else nd.array(np.asarray(value))
     expected = param.type_annotation
     if isinstance(expected, TensorType) and not expected.is_dynamic:
-        if not isinstance(value, NDArray) and array.dtype != expected.dtype:
-            array = nd.array(as_number(np.asarray(value), expected.dtype.numpy))
+        is_known = _is_number(array.dtype) and _is_number(expected.dtype)
+        if array.dtype != expected.dtype and (is_known or not isinstance(value, NDArray)):
+            array = nd.array(
+                as_number(array.numpy() if is_known else np.asarray(value), expected.dtype.numpy)
+            )
         found = (tuple(array.shape), str(array.dtype))
         wanted = (expected.concrete_shape, str(expected.dtype))
         if found != wanted:
@@ -71,6 +76,11 @@ def _constant_for(param: Var, value: Any) -> Constant:
                 f"got {found[1]} of shape {found[0]}"
             )
     return const(array)
+
+
+def _is_number(dtype: object) -> bool:
+    """Whether numpy knows a dtype by the same name."""
+    return re.fullmatch(r"u?int(8|16|32|64)|float(16|32|64)", str(dtype)) is not None
 
 
 def as_module(mod: Any, params: Params | None) -> IRModule:
