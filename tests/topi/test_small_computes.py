@@ -211,3 +211,13 @@ def test_a_box_of_the_whole_image_keeps_its_corners() -> None:
 def test_names_of_blocked_layouts() -> None:
     assert topi.utils.nchw_pack_layout((2, 16)) == "NCHW2n16c"
     assert topi.utils.ncw_xc_layout((2, 16)) == "NCW16c"
+
+
+def test_computes_have_their_first_names() -> None:
+    names = {"sub": "subtract", "mul": "multiply", "div": "divide"}
+    for old in ("add", "sub", "mul", "div", "maximum", "minimum"):
+        a, b = _floats(3, 1), _floats(4)
+        new = names.get(old, old)
+        first, found = [_run(getattr(topi, n), a, b) for n in (f"broadcast_{old}", new)]
+        np.testing.assert_array_equal(first, found)
+        np.testing.assert_allclose(first, getattr(np, new)(a, b), rtol=1e-6)

@@ -34,6 +34,7 @@ from .indexing import unravel as unravel_index
 from .joining import *
 from .layout import layout_transform
 from .math import *
+from .math import ceil_log2
 from .products import matmul, tensordot
 from .reduction import *
 from .rewrites import erf_legalize, take_legalize
@@ -47,5 +48,6 @@ from .slicing import dynamic_strided_slice, strided_slice
 from .sort import argsort, sort, topk
 from .sparse_rows import sparse_fill_empty_rows, sparse_reshape
 from .unique import unique
+from .utils import get_const_tuple
 
 globals().update(guarded(__name__, globals()))

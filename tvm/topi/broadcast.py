@@ -107,6 +107,9 @@ logical_xor = _binary("logical_xor", lambda a, b: tir.NE(_logical(a), _logical(b
 bitwise_and = _binary("bitwise_and", tir.bitwise_and)
 bitwise_or = _binary("bitwise_or", tir.bitwise_or)
 bitwise_xor = _binary("bitwise_xor", tir.bitwise_xor)
+# the first names, of old programs
+broadcast_add, broadcast_sub, broadcast_mul, broadcast_div = add, subtract, multiply, divide
+broadcast_maximum, broadcast_minimum = maximum, minimum
 
 
 def logical_not(data: te.Tensor) -> te.Tensor:
@@ -125,6 +128,12 @@ __all__ = [
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
+    "broadcast_add",
+    "broadcast_div",
+    "broadcast_maximum",
+    "broadcast_minimum",
+    "broadcast_mul",
+    "broadcast_sub",
     "broadcast_to",
     "divide",
     "equal",

@@ -25,10 +25,12 @@ def test_int8_needs_vectors(target: str, dtypes: tuple[str, str], is_supported: 
         assert is_int8_hw_support(*dtypes) is is_supported
 
 
-@pytest.mark.parametrize("form", ["hybrid", "quantized_interleaved", "quantized_native"])
+@pytest.mark.parametrize(
+    "form", ["hybrid", "hybrid_SVE", "quantized_interleaved", "quantized_native"]
+)
 def test_convolutions_of_arm_compute_their_sums(form: str) -> None:
-    dtype = "float32" if form == "hybrid" else "int8"
-    out_dtype = "float32" if form == "hybrid" else "int32"
+    dtype = "float32" if "hybrid" in form else "int8"
+    out_dtype = "float32" if "hybrid" in form else "int32"
     rng = np.random.default_rng(4)
     x, w = [rng.integers(-128, 127, shape).astype(dtype) for shape in ((1, 6, 6, 8), (3, 3, 8, 4))]
     data, kernel = [te.placeholder(v.shape, dtype) for v in (x, w)]
@@ -42,3 +44,8 @@ def test_convolutions_of_arm_compute_their_sums(form: str) -> None:
     wide = [v.astype("int64") for v in (x, w)]
     expected = topi.testing.conv2d_nhwc_python(*wide, 1, "SAME")
     np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_schedules_of_loops_name_what_they_require() -> None:
+    with pytest.raises(tvm.error.OpNotImplemented, match=r"requires tir\.Schedule"):
+        topi.arm_cpu.schedule_conv2d_NHWC_hybrid_TIR(None)

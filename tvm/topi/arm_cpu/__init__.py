@@ -7,6 +7,7 @@ Arm are the ones of x86.
 from tvm.topi import nn, x86
 
 from .conv2d_int8 import is_int8_hw_support
+from .loop_schedules import schedule_conv2d_NHWC_hybrid_TIR as schedule_conv2d_NHWC_hybrid_TIR
 
 bitserial_conv2d_nchw = x86.bitserial_conv2d_nchw
 bitserial_conv2d_nhwc = x86.bitserial_conv2d_nhwc
@@ -19,6 +20,7 @@ conv2d_nchw_int8 = conv2d_nchw_spatial_pack = x86.conv2d_nchw
 conv2d_nchw_winograd = nn.conv2d_winograd_nchw
 conv2d_transpose_nchw = x86.conv2d_transpose_nchw
 compute_conv2d_NHWC_hybrid = compute_conv2d_NHWC_hybrid_SVE = nn.conv2d_nhwc
+compute_conv2d_NHWC_hybrid_SME = nn.conv2d_nhwc
 compute_conv2d_NHWC_quantized_interleaved = nn.conv2d_nhwc
 compute_conv2d_NHWC_quantized_native = nn.conv2d_nhwc
 depthwise_conv2d_NCHWc = x86.depthwise_conv2d_NCHWc
