@@ -17,6 +17,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, const, fields_of
 
 from .attributes import as_ints, is_run_time
+from .computes import computed_by
 from .known_shapes import known_shape
 from .operator import Expr, Ints, Operand, Tensors, operator
 from .registry import OpPattern, ops, zero_gradient
@@ -62,7 +63,7 @@ def _strided_set_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     support_level=4,
     infer_type=_strided_set_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.strided_set(*inputs)],
+    compute=computed_by(topi.strided_set),
     gradient=replaced_gradient,
 )
 def strided_set(
@@ -144,7 +145,7 @@ def _permutation_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 @operator(
     "invert_permutation",
     infer_type=_permutation_type,
-    compute=lambda attrs, inputs, out_type: [topi.invert_permutation(inputs[0])],
+    compute=computed_by(topi.invert_permutation),
     schedules=EXTERN_SCHEDULES,
     gradient=zero_gradient,
 )
@@ -210,7 +211,7 @@ def _unravel_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     support_level=3,
     infer_type=_unravel_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.unravel_index(*inputs)],
+    compute=computed_by(topi.unravel_index),
     fold=lambda attrs, arrays, out_type: [
         np.array(np.unravel_index(arrays[0], arrays[1])).astype(arrays[0].dtype)
     ],

@@ -13,6 +13,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, TupleWrapper, field_of
 
 from .attributes import as_int, is_run_time
+from .computes import computed_by
 from .layout import Layouts
 from .layout_axes import layout_along_axis
 from .operator import Expr, operator
@@ -59,7 +60,7 @@ def _sort_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     "sort",
     support_level=6,
     infer_type=same_as_input("sort"),
-    compute=lambda attrs, inputs, out_type: [topi.sort(inputs[0], attrs.axis, attrs.is_ascend)],
+    compute=computed_by(topi.sort, "axis", "is_ascend"),
     fold=lambda attrs, arrays, out_type: [
         np.take_along_axis(arrays[0], _ordered(arrays[0], attrs.axis, attrs.is_ascend), attrs.axis)
     ],

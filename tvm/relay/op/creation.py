@@ -16,6 +16,7 @@ from tvm.relay.expr import Call, Constant, const
 
 from .attributes import is_run_time
 from .broadcasting import InitOpAttrs
+from .computes import computed_by
 from .operator import Expr, Ints, Operand, operator
 from .registry import OpPattern, ops, zero_gradient
 from .types import expect, expect_tensor, is_known, shape_of_type, tensor, unknown
@@ -239,7 +240,7 @@ def _known_shape(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
     "shape_of",
     infer_type=_shape_of_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [topi.shape(inputs[0], attrs.dtype)],
+    compute=computed_by(topi.shape, "dtype"),
     simplify=_known_shape,
     fold=lambda attrs, arrays, out_type: [np.array(arrays[0].shape, dtype=attrs.dtype)],
     gradient=zero_gradient,
@@ -266,7 +267,7 @@ def _known_size(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
     shape_of,
     infer_type=lambda attrs, arg_types: tensor((), attrs.dtype),
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.ndarray_size(inputs[0], attrs.dtype)],
+    compute=computed_by(topi.ndarray_size, "dtype"),
     simplify=_known_size,
     fold=lambda attrs, arrays, out_type: [np.array(arrays[0].size, dtype=attrs.dtype)],
     gradient=zero_gradient,

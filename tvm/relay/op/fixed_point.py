@@ -10,6 +10,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
+from .computes import computed_by
 from .layout import Layouts, data_layouts, has_blocks, layout_any
 from .operator import Expr, Ints, operator
 from .registry import LayoutChoice, OpPattern
@@ -27,9 +28,7 @@ def _fixed_point_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     support_level=3,
     infer_type=_fixed_point_type,
     fuse=OpPattern.ELEMWISE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.fixed_point_multiply(inputs[0], attrs.multiplier, attrs.shift)
-    ],
+    compute=computed_by(topi.fixed_point_multiply, "multiplier", "shift"),
     infer_layout=layout_any,
 )
 def fixed_point_multiply(data: Expr, multiplier: int, shift: int) -> RelayExpr:
@@ -71,11 +70,9 @@ def _per_axis_layout(
     defaults={"is_lshift_required": False, "is_rshift_required": False, "axes": ()},
     infer_type=_fixed_point_type,
     fuse=OpPattern.BROADCAST,
-    compute=lambda attrs, inputs, out_type: [
-        topi.fixed_point_multiply_per_axis(
-            *inputs, attrs.is_lshift_required, attrs.is_rshift_required, attrs.axes
-        )
-    ],
+    compute=computed_by(
+        topi.fixed_point_multiply_per_axis, "is_lshift_required", "is_rshift_required", "axes"
+    ),
     infer_layout=_per_axis_layout,
 )
 def fixed_point_multiply_per_axis(

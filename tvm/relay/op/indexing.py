@@ -16,6 +16,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
 from .attributes import as_int, is_run_time
+from .computes import computed_by
 from .known_shapes import known_shape
 from .layout import layout_broadcast
 from .operator import Expr, operator
@@ -280,7 +281,7 @@ def _where_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     infer_type=_where_type,
     infer_layout=layout_broadcast,
     fuse=OpPattern.BROADCAST,
-    compute=lambda attrs, inputs, out_type: [topi.where(*inputs)],
+    compute=computed_by(topi.where),
     fold=lambda attrs, arrays, out_type: [np.where(arrays[0].astype(bool), arrays[1], arrays[2])],
     gradient=_where_gradient,
 )

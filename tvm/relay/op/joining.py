@@ -15,6 +15,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem, TupleWrapper, fields_of
 
 from .attributes import as_ints, as_tuple, is_run_time
+from .computes import computed_by
 from .known_shapes import known_shape
 from .layout import layout_concatenate
 from .layout_axes import layout_split
@@ -247,7 +248,7 @@ def _repeat_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     defaults={"axis": 0},
     infer_type=_repeat_type,
     fuse=OpPattern.BROADCAST,
-    compute=lambda attrs, inputs, out_type: [topi.repeat(inputs[0], attrs.repeats, attrs.axis)],
+    compute=computed_by(topi.repeat, "repeats", "axis"),
     fold=lambda attrs, arrays, out_type: [np.repeat(arrays[0], attrs.repeats, axis=attrs.axis)],
     gradient=_repeat_gradient,
 )
@@ -289,7 +290,7 @@ def _tile_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     support_level=3,
     infer_type=_tile_type,
     fuse=OpPattern.BROADCAST,
-    compute=lambda attrs, inputs, out_type: [topi.tile(inputs[0], attrs.reps)],
+    compute=computed_by(topi.tile, "reps"),
     fold=lambda attrs, arrays, out_type: [np.tile(arrays[0], attrs.reps)],
     gradient=_tile_gradient,
 )

@@ -11,6 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
+from .computes import computed_by
 from .operator import Expr, operator
 from .parameters import documented_by
 from .registry import OpPattern, Precision, ops
@@ -109,9 +110,7 @@ def _solve_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 @operator(
     "linalg.solve_triangular",
     infer_type=_solve_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.linalg.solve_triangular(*inputs, attrs.upper, attrs.unit)
-    ],
+    compute=computed_by(topi.linalg.solve_triangular, "upper", "unit"),
     **_COMMON,
 )
 @documented_by(topi.linalg.solve_triangular)
@@ -157,9 +156,7 @@ def _product_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 @operator(
     "linalg.householder_product",
     infer_type=_product_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.linalg.householder_product(*inputs, attrs.columns)
-    ],
+    compute=computed_by(topi.linalg.householder_product, "columns"),
     **_COMMON,
 )
 def householder_product(vectors: Expr, factors: Expr, columns: int) -> RelayExpr:
@@ -188,9 +185,7 @@ def _permutation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 @operator(
     "linalg.pivots_to_permutation",
     infer_type=_permutation_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.linalg.pivots_to_permutation(inputs[0], attrs.rows)
-    ],
+    compute=computed_by(topi.linalg.pivots_to_permutation, "rows"),
     **_COMMON,
 )
 def pivots_to_permutation(pivots: Expr, rows: int) -> RelayExpr:

@@ -14,6 +14,7 @@ from tvm.ir.type import Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
+from .computes import computed_by
 from .known_shapes import known_shape
 from .operator import Expr, operator
 from .registry import OpPattern, ops
@@ -78,9 +79,7 @@ def _check_added(call: Call, name: str) -> None:
     support_level=3,
     infer_type=_scatter_elements_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.scatter_elements(*inputs, attrs.axis, attrs.reduction)
-    ],
+    compute=computed_by(topi.scatter_elements, "axis", "reduction"),
     schedules=EXTERN_SCHEDULES,
     gradient=_scatter_elements_gradient,
 )
@@ -146,7 +145,7 @@ def _scatter_nd_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     support_level=3,
     infer_type=_scatter_nd_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [topi.scatter_nd(*inputs, attrs.mode)],
+    compute=computed_by(topi.scatter_nd, "mode"),
     schedules=EXTERN_SCHEDULES,
     fold=_fold_scatter_nd,
     gradient=_scatter_nd_gradient,

@@ -12,6 +12,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
 from .attributes import as_ints, names_arguments
+from .computes import computed_by
 from .known_shapes import known_shape
 from .operator import Expr, Ints, operator
 from .registry import OpPattern, define_op, ops
@@ -43,9 +44,7 @@ def _sequence_mask_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     "sequence_mask",
     infer_type=_sequence_mask_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.sequence_mask(*inputs, attrs.mask_value, attrs.axis)
-    ],
+    compute=computed_by(topi.sequence_mask, "mask_value", "axis"),
     gradient=lambda call, grad: [
         Call(ops.sequence_mask, (grad, call.args[1]), call.attrs.replace(mask_value=0.0)),
         ops.zeros_like(call.args[1]),
@@ -84,9 +83,7 @@ def _reverse_sequence_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     support_level=3,
     infer_type=_reverse_sequence_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.reverse_sequence(*inputs, attrs.seq_axis, attrs.batch_axis)
-    ],
+    compute=computed_by(topi.reverse_sequence, "seq_axis", "batch_axis"),
     gradient=lambda call, grad: [
         Call(ops.reverse_sequence, (grad, call.args[1]), call.attrs),
         ops.zeros_like(call.args[1]),
@@ -140,9 +137,7 @@ def _sliding_window_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     "sliding_window",
     infer_type=_sliding_window_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.sliding_window(inputs[0], attrs.axis, attrs.window_shape, attrs.strides)
-    ],
+    compute=computed_by(topi.sliding_window, "axis", "window_shape", "strides"),
     gradient=_sliding_window_gradient,
 )
 def sliding_window(data: Expr, axis: int, window_shape: Ints, strides: Ints) -> RelayExpr:

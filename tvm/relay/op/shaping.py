@@ -15,6 +15,7 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
 from .attributes import as_int, is_run_time
+from .computes import computed_by
 from .known_shapes import known_shape, shape_of
 from .layout_axes import layout_expanded, layout_squeezed, layout_transposed
 from .layout_shapes import axes_extents, shape_in_layout
@@ -334,9 +335,7 @@ def _expand_dims_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     support_level=1,
     infer_type=_expand_dims_type,
     fuse=OpPattern.BROADCAST,
-    compute=lambda attrs, inputs, out_type: [
-        topi.expand_dims(inputs[0], attrs.axis, attrs.num_newaxis)
-    ],
+    compute=computed_by(topi.expand_dims, "axis", "num_newaxis"),
     fold=_RESHAPING["fold"],
     gradient=_reshaped_back,
     infer_layout=layout_expanded(lambda attrs, rank: attrs.axis % (rank + 1)),
@@ -424,9 +423,7 @@ def _layout_transform_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     support_level=5,
     infer_type=_layout_transform_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.layout_transform(inputs[0], attrs.src_layout, attrs.dst_layout)
-    ],
+    compute=computed_by(topi.layout_transform, "src_layout", "dst_layout"),
     fold=lambda attrs, arrays, out_type: [
         topi.layout.transform_array(arrays[0], attrs.src_layout, attrs.dst_layout)
     ],
@@ -453,7 +450,7 @@ def _reverse_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     support_level=3,
     infer_type=_reverse_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.flip(inputs[0], attrs.axis)],
+    compute=computed_by(topi.flip, "axis"),
     fold=lambda attrs, arrays, out_type: [np.ascontiguousarray(np.flip(arrays[0], attrs.axis))],
     gradient=lambda call, grad: [ops.reverse(grad, axis=call.attrs.axis)],
 )

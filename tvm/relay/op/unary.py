@@ -16,6 +16,7 @@ from tvm.relay.expr import Call, Constant, const
 from tvm.runtime.ndarray import empty
 from tvm.support.dtype import dtype as as_dtype
 
+from .computes import computed_by
 from .layout import layout_any
 from .operator import Expr, OperatorFunction, operator
 from .registry import Gradient, OpPattern, Precision, ops
@@ -259,7 +260,7 @@ def _clip_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     support_level=3,
     infer_type=same_as_input("clip"),
     fuse=OpPattern.ELEMWISE,
-    compute=lambda attrs, inputs, out_type: [topi.clip(inputs[0], attrs.a_min, attrs.a_max)],
+    compute=computed_by(topi.clip, "a_min", "a_max"),
     fold=lambda attrs, arrays, out_type: [
         np.clip(arrays[0], attrs.a_min, attrs.a_max).astype(arrays[0].dtype, copy=False)
     ],
@@ -287,7 +288,7 @@ def _cast_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     support_level=3,
     infer_type=_cast_type,
     fuse=OpPattern.ELEMWISE,
-    compute=lambda attrs, inputs, out_type: [topi.cast(inputs[0], attrs.dtype)],
+    compute=computed_by(topi.cast, "dtype"),
     fold=lambda attrs, arrays, out_type: [arrays[0].astype(numpy_dtype(attrs.dtype))],
     gradient=lambda call, grad: [ops.cast_like(grad, call.args[0])],
     infer_layout=layout_any,
@@ -316,7 +317,7 @@ def _fold_reinterpret(
     support_level=3,
     infer_type=_cast_type,
     fuse=OpPattern.ELEMWISE,
-    compute=lambda attrs, inputs, out_type: [topi.reinterpret(inputs[0], attrs.dtype)],
+    compute=computed_by(topi.reinterpret, "dtype"),
     fold=_fold_reinterpret,
     infer_layout=layout_any,
 )

@@ -16,6 +16,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
 
+from ..computes import computed_by
 from ..known_shapes import known_shape
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Ints, OptionalStr, Padding2, Spatial2, operator
@@ -104,7 +105,7 @@ def _composed_affine_grid(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     support_level=5,
     infer_type=_affine_grid_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.image.affine_grid(inputs[0], attrs.target_shape)],
+    compute=computed_by(topi.image.affine_grid, "target_shape"),
     composition=_composed_affine_grid,
 )
 @documented_by(topi.image.affine_grid)
@@ -123,11 +124,9 @@ def affine_grid(data: Expr, target_shape: Ints) -> RelayExpr:
     support_level=5,
     infer_type=_grid_sample_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.image.grid_sample(
-            *inputs, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
-        )
-    ],
+    compute=computed_by(
+        topi.image.grid_sample, "method", "layout", "padding_mode", "align_corners"
+    ),
     composition=composed_grid_sample,
 )
 @documented_by(topi.image.grid_sample)

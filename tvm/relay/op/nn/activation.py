@@ -14,6 +14,7 @@ from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
 from ..attributes import as_float, as_ints, as_list, is_run_time, refuse
+from ..computes import computed_by
 from ..known_shapes import known_shape, shape_of
 from ..layout import layout_any
 from ..layout_axes import layout_along_axis, layout_padded
@@ -58,7 +59,7 @@ def _leaky_relu_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     support_level=3,
     infer_type=same_as_input("nn.leaky_relu"),
     fuse=OpPattern.ELEMWISE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.leaky_relu(inputs[0], attrs.alpha)],
+    compute=computed_by(topi.nn.leaky_relu, "alpha"),
     fold=lambda attrs, arrays, out_type: [
         np.where(arrays[0] > 0, arrays[0], arrays[0] * arrays[0].dtype.type(attrs.alpha))
     ],
@@ -103,7 +104,7 @@ def _prelu_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     infer_type=_prelu_type,
     infer_layout=layout_along_axis(),
     fuse=OpPattern.BROADCAST,
-    compute=lambda attrs, inputs, out_type: [topi.nn.prelu(*inputs, attrs.axis)],
+    compute=computed_by(topi.nn.prelu, "axis"),
     gradient=_prelu_gradient,
     argument_types=vectors_of_channels,
 )
@@ -197,7 +198,7 @@ _SOFTMAX: dict[str, Any] = {
 @operator(
     "nn.softmax",
     support_level=1,
-    compute=lambda attrs, inputs, out_type: [topi.nn.softmax(inputs[0], attrs.axis)],
+    compute=computed_by(topi.nn.softmax, "axis"),
     schedules=_SCHEDULES,
     fold=_numpy_softmax,
     gradient=_softmax_gradient,
@@ -211,7 +212,7 @@ def softmax(data: Expr, axis: int = -1) -> RelayExpr:
     "nn.fast_softmax",
     softmax,
     support_level=1,
-    compute=lambda attrs, inputs, out_type: [topi.nn.fast_softmax(inputs[0], attrs.axis)],
+    compute=computed_by(topi.nn.fast_softmax, "axis"),
     schedules={
         **_SCHEDULES,
         "generic": lambda attrs, outs, target: topi.generic.schedule_softmax(outs),
@@ -236,7 +237,7 @@ def fast_softmax(data: Expr, axis: int = -1) -> RelayExpr:
     "nn.log_softmax",
     softmax,
     support_level=1,
-    compute=lambda attrs, inputs, out_type: [topi.nn.log_softmax(inputs[0], attrs.axis)],
+    compute=computed_by(topi.nn.log_softmax, "axis"),
     schedules=_SCHEDULES,
     gradient=_log_softmax_gradient,
     **_SOFTMAX,

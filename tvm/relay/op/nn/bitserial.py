@@ -9,6 +9,7 @@ from tvm import te, topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
+from ..computes import computed_by
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, Padding2, Spatial2, operator
 from ..registry import OpPattern
@@ -40,11 +41,7 @@ _SCHEDULES = default_schedules(topi.x86.schedule_steps, inline=False)
     "BitPackAttrs",
     infer_type=_bitpack_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.bitpack(
-            inputs[0], attrs.bits, attrs.pack_axis, attrs.bit_axis, attrs.pack_type, attrs.name
-        )
-    ],
+    compute=computed_by(topi.nn.bitpack, "bits", "pack_axis", "bit_axis", "pack_type", "name"),
     schedules=_SCHEDULES,
 )
 def bitpack(
@@ -168,12 +165,7 @@ def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     infer_type=_dense_type,
     argument_types=of_dense,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.bitserial_dense(
-            *inputs, attrs.data_bits, attrs.weight_bits, attrs.pack_dtype, attrs.out_dtype,
-            attrs.unipolar,
-        )
-    ],
+    compute=computed_by(topi.nn.bitserial_dense, "data_bits", "weight_bits", "pack_dtype", "out_dtype", "unipolar"),
     schedules=_SCHEDULES,
 )  # fmt: skip
 def bitserial_dense(

@@ -10,6 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
+from ..computes import computed_by
 from ..operator import Expr, operator
 from ..parameters import same_parameters
 from ..registry import OpPattern, Precision
@@ -70,9 +71,7 @@ def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     contrib_conv2d_winograd_weight_transform,
     infer_type=_weight_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.conv3d_winograd_weight_transform(inputs[0], attrs.tile_size)
-    ],
+    compute=computed_by(topi.nn.conv3d_winograd_weight_transform, "tile_size"),
     schedules=default_schedules(inline=False),
     precision=Precision.KEEP_FLOAT32,
 )

@@ -10,6 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
+from ..computes import computed_by
 from ..operator import Expr, operator
 from ..parameters import same_parameters
 from ..registry import OpPattern
@@ -67,9 +68,7 @@ def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> l
     "ConvGemmWeightTransformAttrs",
     infer_type=_weight_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.conv2d_gemm_weight_transform(inputs[0], attrs.tile_N, attrs.tile_K)
-    ],
+    compute=computed_by(topi.nn.conv2d_gemm_weight_transform, "tile_N", "tile_K"),
 )
 def contrib_conv2d_gemm_weight_transform(weights: Expr, tile_N: int, tile_K: int) -> RelayExpr:
     """HWIO weights as the tiles of a transposed matrix of (height * width * I, O).

@@ -12,6 +12,7 @@ from tvm.ir.type import Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, const
 
+from ..computes import computed_by
 from ..known_shapes import known_shape, sliced
 from ..operator import Expr, Ints, operator
 from ..parameters import documented_by
@@ -68,9 +69,7 @@ def _composed_lrn(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     support_level=2,
     infer_type=_lrn_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.lrn(inputs[0], attrs.size, attrs.axis, attrs.alpha, attrs.beta, attrs.bias)
-    ],
+    compute=computed_by(topi.nn.lrn, "size", "axis", "alpha", "beta", "bias"),
     schedules=default_schedules(topi.x86.schedule_pool),
     precision=Precision.KEEP_FLOAT32,
     composition=_composed_lrn,
@@ -106,9 +105,7 @@ def _dilate_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     "nn.dilate",
     infer_type=_dilate_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.dilate(inputs[0], attrs.strides, attrs.dilation_value)
-    ],
+    compute=computed_by(topi.nn.dilate, "strides", "dilation_value"),
     gradient=_dilate_gradient,
 )
 @documented_by(topi.nn.dilate)

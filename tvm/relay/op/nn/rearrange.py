@@ -11,6 +11,7 @@ from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, const
 
 from ..attributes import as_ints, as_list
+from ..computes import computed_by
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, Ints, operator
 from ..registry import OpPattern, Simplify, ops
@@ -213,9 +214,7 @@ def _batch_to_blocks(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     "SubPixelAttrs",
     infer_type=_depth_to_space_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.depth_to_space(inputs[0], attrs.block_size, attrs.layout, attrs.mode)
-    ],
+    compute=computed_by(topi.nn.depth_to_space, "block_size", "layout", "mode"),
     simplify=_where_reshape_can_tell(_spread_depth),
 )
 def depth_to_space(
@@ -241,9 +240,7 @@ def depth_to_space(
     depth_to_space,
     infer_type=_space_to_depth_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.space_to_depth(inputs[0], attrs.block_size, attrs.layout, attrs.mode)
-    ],
+    compute=computed_by(topi.nn.space_to_depth, "block_size", "layout", "mode"),
     simplify=_where_reshape_can_tell(_gather_depth),
 )
 def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> RelayExpr:

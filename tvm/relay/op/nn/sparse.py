@@ -12,6 +12,7 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper, const
 
 from ..attributes import as_list
+from ..computes import computed_by
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Operand, Spatial2, operator
 from ..registry import OpPattern
@@ -93,7 +94,7 @@ Sparse = Annotated[Any, Operand(_parts, names=("sparse_data", "sparse_indices", 
     support_level=1,
     infer_type=_dense_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_dense(*inputs, attrs.sparse_lhs)],
+    compute=computed_by(topi.nn.sparse_dense, "sparse_lhs"),
     schedules=for_all_targets(topi.generic.schedule_sparse_dense),
 )
 def sparse_dense(dense_mat: Expr, sparse_mat: Sparse, sparse_lhs: bool = False) -> RelayExpr:
@@ -115,7 +116,7 @@ def sparse_dense(dense_mat: Expr, sparse_mat: Sparse, sparse_lhs: bool = False) 
     support_level=1,
     infer_type=_add_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.sparse_add(*inputs)],
+    compute=computed_by(topi.nn.sparse_add),
     schedules=EXTERN_SCHEDULES,
 )
 def sparse_add(dense_mat: Expr, sparse_mat: Sparse) -> RelayExpr:

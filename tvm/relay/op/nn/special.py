@@ -12,6 +12,7 @@ from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple
 
+from ..computes import computed_by
 from ..known_shapes import known_shape, sliced
 from ..layout import Layouts
 from ..layout_shapes import axes_extents, moved, shape_in_layout
@@ -72,12 +73,7 @@ _SCHEDULES = default_schedules(topi.x86.schedule_steps)
     },
     infer_type=_correlation_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.correlation_nchw(
-            *inputs, attrs.kernel_size, attrs.max_displacement, attrs.stride1, attrs.stride2,
-            attrs.padding, attrs.is_multiply,
-        )
-    ],
+    compute=computed_by(topi.nn.correlation_nchw, "kernel_size", "max_displacement", "stride1", "stride2", "padding", "is_multiply"),
     schedules=_SCHEDULES,
 )  # fmt: skip
 @documented_by(topi.nn.correlation_nchw)
@@ -226,7 +222,7 @@ def _fifo_buffer_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     defaults={"axis": 0},
     infer_type=_fifo_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: [topi.nn.fifo_buffer(*inputs, attrs.axis)],
+    compute=computed_by(topi.nn.fifo_buffer, "axis"),
     gradient=_fifo_buffer_gradient,
 )
 def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> RelayExpr:

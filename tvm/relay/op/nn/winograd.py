@@ -12,6 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
+from ..computes import computed_by
 from ..layout import Layouts
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, operator
@@ -129,9 +130,7 @@ def contrib_conv2d_winograd_without_weight_transform(weight: Expr, tile_size: in
     "ConvWinogradWeightTransformAttrs",
     infer_type=_weight_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.nn.conv2d_winograd_weight_transform(inputs[0], attrs.tile_size)
-    ],
+    compute=computed_by(topi.nn.conv2d_winograd_weight_transform, "tile_size"),
     schedules=default_schedules(inline=False),
     fold=_fold_weight,
     precision=Precision.KEEP_FLOAT32,

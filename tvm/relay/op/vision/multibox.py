@@ -10,6 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
+from ..computes import computed_by
 from ..operator import Expr, Floats, operator
 from ..parameters import documented_by
 from ..registry import OpPattern
@@ -53,11 +54,7 @@ def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Sched
     support_level=5,
     infer_type=_prior_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.vision.multibox_prior(
-            inputs[0], attrs.sizes, attrs.ratios, attrs.steps, attrs.offsets, attrs.clip
-        )
-    ],
+    compute=computed_by(topi.vision.multibox_prior, "sizes", "ratios", "steps", "offsets", "clip"),
 )
 @documented_by(topi.vision.multibox_prior)
 def multibox_prior(

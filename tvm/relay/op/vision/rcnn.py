@@ -10,6 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.topi.vision.rcnn.roi_align import MODES
 
+from ..computes import computed_by
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Floats, operator, spatial
 from ..parameters import documented_by
@@ -143,12 +144,7 @@ def roi_pool(
     "vision.proposal",
     support_level=5,
     infer_type=_proposal_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.vision.proposal(
-            *inputs, attrs.scales, attrs.ratios, attrs.feature_stride, attrs.threshold,
-            attrs.rpn_pre_nms_top_n, attrs.rpn_post_nms_top_n, attrs.rpn_min_size, attrs.iou_loss,
-        )
-    ],
+    compute=computed_by(topi.vision.proposal, "scales", "ratios", "feature_stride", "threshold", "rpn_pre_nms_top_n", "rpn_post_nms_top_n", "rpn_min_size", "iou_loss"),
     **_OPAQUE,
 )  # fmt: skip
 @documented_by(topi.vision.proposal)

@@ -9,6 +9,7 @@ from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
+from ..computes import computed_by
 from ..operator import Expr, operator
 from ..registry import OpPattern
 from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
@@ -41,7 +42,7 @@ def _reorg_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     defaults={"stride": 1},
     infer_type=_reorg_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [topi.vision.reorg(inputs[0], attrs.stride)],
+    compute=computed_by(topi.vision.reorg, "stride"),
 )
 def yolo_reorg(data: Expr, stride: int) -> RelayExpr:
     """Move each `stride` x `stride` patch of places to channels, in Darknet's order.
