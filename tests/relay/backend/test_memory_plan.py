@@ -134,4 +134,4 @@ def test_storage_of_expressions_is_told() -> None:
     infos = plan.expr_to_storage_info
     assert {i for info in infos.values() for i in info.storage_ids} == {0, 1, 2, 3}
     assert {k for info in infos.values() for k in info.device_types} == {1}
-    assert infos[main.params[0]].storage_sizes == [64]
+    assert [infos[p].storage_sizes for p in main.params] == [[40], [4]]

@@ -39,13 +39,16 @@ def plan_graph_memory(func: Function) -> StaticMemoryPlan:
     codegen = GraphCodegen(lambda kernel: LoweredKernel(kernel_name(kernel), _NOTHING, kernel))
     graph = codegen.run(func).graph
     plan = plan_memory(graph)
+    held: dict[int, int] = {}  # the bytes of the largest tensor of each storage
+    for ref, storage in plan.storage_ids.items():
+        held[storage] = max(held.get(storage, 0), graph.info(ref).nbytes)
     main = VirtualDevice(target=Target.current() or Target("llvm"))
 
     def info(refs: Any) -> StorageInfo:
         places = [graph.device(ref) or main for ref in refs]
         ids = [plan.storage_ids[ref] for ref in refs]
         kinds = [place.device_type_int for place in places]
-        return StorageInfo(ids, kinds, [plan.sizes[i] for i in ids], places)
+        return StorageInfo(ids, kinds, [held[i] for i in ids], places)
 
     return StaticMemoryPlan({expr: info(refs) for expr, refs in codegen.placed()})
 
