@@ -234,7 +234,7 @@ class Printer:
         if type(node) is Match:
             return self._match(node)
         if type(node) is Let:
-            return ["{", *_indented(self._scope(node, opened=node)), "}"]
+            return ["(", *_indented(self._scope(node, opened=node)), ")"]
         return [_generic(node)]
 
     def _match(self, node: Match) -> list[str]:

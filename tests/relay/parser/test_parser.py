@@ -146,3 +146,38 @@ def test_comments_lie_in_comments() -> None:
 def test_types_without_a_width_have_the_usual_one() -> None:
     func = relay.parse("def @main(%x: Tensor[(2,), float], %n: int) { (%x, %n) }")["main"]
     assert [p.type_annotation.dtype for p in func.params] == ["float32", "int32"]
+
+
+def test_statements_may_end_in_two_semicolons() -> None:
+    found = relay.parse_expr('#[version = "0.0.5"]\n();; ()')
+    expected = relay.Let(relay.Var("_"), relay.Tuple([]), relay.Tuple([]))
+    tvm.ir.assert_structural_equal(found, expected, map_free_vars=True)
+
+
+def test_infinite_attributes_are_read() -> None:
+    call = relay.clip(relay.var("x", shape=(2,)), -np.inf, np.inf)
+    attrs = relay.parse_expr(call.astext()).attrs
+    assert (attrs.a_min, attrs.a_max) == (-np.inf, np.inf)
+
+
+def test_a_let_as_an_operand_stands_in_parentheses() -> None:
+    x, v = relay.var("x", shape=()), relay.var("v")
+    inner = relay.Let(v, x, v)
+    func = relay.Function([x], relay.add(inner, inner))
+    assert func.astext().count("{") == 1
+    tvm.ir.assert_structural_equal(relay.parse_expr(func.astext()), func)
+
+
+def test_constructors_have_names_of_their_own() -> None:
+    for text in ("type A { Same }\ntype B { Same }", "type A { Same, Same }"):
+        with pytest.raises(tvm.error.DiagnosticError, match="a second constructor `Same`"):
+            relay.parse(f'#[version = "0.0.5"]\n{text}')
+
+
+def test_calls_tell_what_type_parameters_stand_for() -> None:
+    mod = relay.parse(
+        """#[version = "0.0.5"]
+        def @id[A](%x: A) -> A { %x }
+        def @main(%f: float32) -> float32 { @id(%f) }"""
+    )
+    assert list(mod["main"].body.type_args) == [relay.TensorType(())]

@@ -167,11 +167,9 @@ class TypeInferencer:
             noted = known_type(name) or name.type_annot
             if isinstance(noted, FuncType):
                 return noted
-        raise self._error(
-            f"@{gvar.name_hint} is not a relay function, and its name tells no type",
-            gvar,
-            hint="relay.GlobalVar(name, type_annot=relay.FuncType(...))",
-        )
+        message = f"@{gvar.name_hint} is not a relay function, and its name tells no type"
+        hint = "relay.GlobalVar(name, type_annot=relay.FuncType(...))"
+        raise self._error(message, gvar, hint=hint)
 
     def _learn(self, func: Function) -> Type:
         """The type of a recursive function that does not tell what it returns.
@@ -417,6 +415,8 @@ class TypeInferencer:
         for parameter in callee.type_params:
             if binding[id(parameter)] is None:
                 binding[id(parameter)] = IncompleteType()  # only the use can tell it
+        if callee.type_params and not told:
+            note_arguments(call, [instantiate(p, binding) for p in callee.type_params])
         return instantiate(callee.ret_type, binding)
 
     def constructor(self, constructor: Constructor) -> Step:

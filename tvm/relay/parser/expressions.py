@@ -109,6 +109,8 @@ class ExprReader(TypeReader):
                     break
                 # for what it does alone
                 bound.append((Var("_", None, result.span), result, self.values.get("_")))
+                if self.ahead(1) == ";":
+                    self.expect(";")
             self.expect(";")
         for variable, value, before in reversed(bound):
             result = Let(variable, value, result)
@@ -238,7 +240,7 @@ class ExprReader(TypeReader):
         if token.kind == "name":
             return self._word()
         if self.accept("("):
-            fields, is_tuple = self.tuple_until(")", self.expression)
+            fields, is_tuple = self.tuple_until(")", self._in_parentheses)
             return Tuple(fields, self._span(token)) if is_tuple else fields[0]
         if self.at("{"):
             return self.block()
@@ -247,6 +249,10 @@ class ExprReader(TypeReader):
                 return self._number(self.take(), -1)
             return Call(Op.get("negative"), (self._postfix(),), span=self._span(token))
         raise self.expected("an expression")
+
+    def _in_parentheses(self) -> RelayExpr:
+        binds = self.at("let") or (self.token.kind == "local" and self.ahead(1) == "=")
+        return self.body() if binds else self.expression()
 
     def _local(self, token: Token) -> RelayExpr:
         name = token.text[1:]
@@ -400,6 +406,8 @@ class ExprReader(TypeReader):
         if token.kind == "text":
             return json.loads(self.take().text)
         if self.accept("-"):
+            if self.accept("inff"):
+                return -_WORDS["inff"]
             return -self._literal(self.expect_kind("number", "a number"))[0]
         if token.kind == "number":
             return self._literal(self.take())[0]

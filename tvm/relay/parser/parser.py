@@ -115,7 +115,10 @@ class ModuleReader(ExprReader):
         return header
 
     def _constructor(self, header: GlobalTypeVar, known: list[Constructor]) -> None:
-        name = self.expect_kind("name", "a constructor").text
+        token = self.expect_kind("name", "a constructor")
+        name = token.text
+        if name in self.constructors or any(name == known_one.name_hint for known_one in known):
+            raise self.source.error(f"found a second constructor `{name}`", token)
         inputs: list[Type] = self.list_until(")", self.known_type) if self.accept("(") else []
         known.append(Constructor(name, tuple(inputs), header))
 
