@@ -6,9 +6,12 @@ cudnn.conv_output_shape(0, 1, 1, 1, x.shape, w.shape, t, t)      ->    shapes ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
+from tvm.error import TVMError
+
+_INSTEAD = "code is generated for processors, by the targets llvm and c"
 _LAYOUTS = ("NCHW", "NHWC")  # by the library's numbers of formats
 
 
@@ -92,8 +95,21 @@ def _each(value: int | Sequence[int], count: int) -> list[int]:
     return [value] * count if isinstance(value, int) else list(value)
 
 
+def _refusing(name: str) -> Callable[..., NoReturn]:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise TVMError(f"tvm.contrib.cudnn.{name} is not in this release; {_INSTEAD}")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+# programs name these inside of the operators that they declare
+conv_forward = _refusing("conv_forward")
+conv_backward_data = _refusing("conv_backward_data")
+conv_backward_filter = _refusing("conv_backward_filter")
+softmax = _refusing("softmax")
+log_softmax = _refusing("log_softmax")
+
+
 def __getattr__(name: str) -> NoReturn:
-    raise AttributeError(
-        f"tvm.contrib.cudnn.{name} is not in this release; code is generated for processors, "
-        "by the targets llvm and c"
-    )
+    raise AttributeError(f"tvm.contrib.cudnn.{name} is not in this release; {_INSTEAD}")

@@ -2,11 +2,16 @@
 
 have_int8("6.1")    ->    True
 
-The compiler nvcc itself is not called by this release: code is generated for processors.
+Code is generated for processors; `compile_cuda` calls nvcc on texts of the user's own.
 """
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from tvm.target.target import Target
@@ -92,6 +97,63 @@ def have_bf16(compute_version: str) -> bool:
         Such as "8.0".
     """
     return parse_compute_version(compute_version) >= (8, 0)
+
+
+def find_cuda_path() -> str:
+    """The folder of CUDA: that of ``nvcc`` on the path, or /usr/local/cuda."""
+    if (compiler := shutil.which("nvcc")) is not None:
+        return str(Path(compiler).resolve().parent.parent)
+    if (usual := Path("/usr/local/cuda")).exists():
+        return str(usual)
+    raise RuntimeError("find_cuda_path requires CUDA: there is no nvcc, and no /usr/local/cuda")
+
+
+def compile_cuda(
+    code: str,
+    target_format: str = "ptx",
+    arch: str | Sequence[str] | None = None,
+    options: str | Sequence[str] | None = None,
+    path_target: str | None = None,
+) -> bytearray:
+    """What CUDA's own compiler makes of a text; this release generates none.
+
+    Parameters
+    ----------
+    code : str
+        The text.
+    target_format : str
+        "ptx", "cubin" or "fatbin".
+    arch : str or list of str, optional
+        Architectures such as "sm_70", or options that name them.
+    options : str or list of str, optional
+        More options.
+    path_target : str, optional
+        Where the result is kept.
+    """
+    if target_format not in ("cubin", "ptx", "fatbin"):
+        raise ValueError(f"compile_cuda makes cubin, ptx or fatbin, got {target_format!r}")
+    if (compiler := shutil.which("nvcc")) is None:
+        raise RuntimeError("compile_cuda requires CUDA's compiler nvcc on the path")
+    archs = [f"-arch={arch}"] if isinstance(arch, str) else list(arch or ())
+    more = [options] if isinstance(options, str) else list(options or ())
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "my_kernel.cu"
+        source.write_text(code)
+        made = Path(path_target or Path(folder) / f"my_kernel.{target_format}")
+        command = [
+            compiler,
+            f"--{target_format}",
+            "-O3",
+            *archs,
+            *more,
+            "-o",
+            str(made),
+            str(source),
+        ]
+        ran = subprocess.run(command, capture_output=True, text=True)
+        if ran.returncode:
+            raise RuntimeError(f"nvcc failed:\n{ran.stdout}{ran.stderr}\nof this text:\n{code}")
+        return bytearray(made.read_bytes())
 
 
 def __getattr__(name: str) -> NoReturn:

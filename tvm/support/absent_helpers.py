@@ -6,8 +6,8 @@ answered with False.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from tvm.error import TVMError
@@ -28,6 +28,8 @@ class HelperModule:
     functions: str = ""  # names that refuse
     questions: str = ""  # names that answer no
     is_package: bool = False
+    # classes of numbers that programs choose by
+    choices: Mapping[str, str] = field(default_factory=dict)
 
 
 _COMPUTES = {
@@ -87,6 +89,12 @@ HELPERS: dict[str, HelperModule] = {
         "fully_connected_inference convolution_inference "
         "convolution_inference_without_weight_transform convolution_inference_weight_transform",
         "is_available",
+        choices={
+            "ConvolutionAlgorithm": (
+                "AUTO=0 FFT_8x8=1 FFT_16x16=2 WT_8x8=3 IMPLICIT_GEMM=4 DIRECT=5 WT_8x8_FP16=6"
+            ),
+            "ConvolutionTransformStrategy": "COMPUTE=1 PRECOMPUTE=2",
+        },
     ),
     "tvm.contrib.coreml_runtime": HelperModule(_EXECUTORS, "create CoreMLModule"),
     "tvm.contrib.tflite_runtime": HelperModule(_EXECUTORS, "create TFLiteModule"),
@@ -108,10 +116,17 @@ def absent_compilers() -> dict[str, list[str]]:
 
 
 def helper_functions(path: str) -> dict[str, Callable[..., Any]]:
-    """The functions of a module in `HELPERS`, by name."""
+    """The functions and classes of a module in `HELPERS`, by name."""
     has = HELPERS[path]
     refusing = {name: _refusing(path, name, has.instead) for name in has.functions.split()}
-    return {**refusing, **{name: _no(path, name) for name in has.questions.split()}}
+    answering = {name: _no(path, name) for name in has.questions.split()}
+    classes = {name: _choice(path, name, values) for name, values in has.choices.items()}
+    return {**refusing, **answering, **classes}
+
+
+def _choice(path: str, name: str, values: str) -> type:
+    pairs = [value.split("=") for value in values.split()]
+    return type(name, (), {"__module__": path, **{key: int(number) for key, number in pairs}})
 
 
 def _refusing(path: str, name: str, instead: str) -> Callable[..., NoReturn]:
