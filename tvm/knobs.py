@@ -85,6 +85,9 @@ DEBUG_INFO = Knob[Path | None](
 )
 TIME_PASSES = Knob("TVM_TIME_PASSES", _switch, False, "1 prints the time of each pass")
 STOP_AFTER = Knob("TVM_STOP_AFTER", str, "", "name of the pass after which lowering stops")
+VERIFY_STAGES = Knob(
+    "TVM_VERIFY_STAGES", _switch, False, "1 checks the program after each pass of lowering"
+)
 RULE_STATS = Knob("TVM_RULE_STATS", _switch, False, "1 counts tries and hits of each rule")
 CACHE = Knob("TVM_CACHE", _switch, True, "0 turns the object cache off")
 CONFIGS_JSON_DIR = Knob[Path | None](

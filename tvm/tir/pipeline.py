@@ -17,6 +17,7 @@ from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.transform import ModulePass, Pass, PassInfo, Sequential
 from tvm.tir import transform as tir
 from tvm.tir.transform.hoist_if_then_else import hoist_if_then_else
+from tvm.tir.verify import Stage, verified
 
 register_pass_config("tir.add_lower_pass", list)  # [(phase, pass or function)], run within lower
 register_pass_config("tir.disable_vectorize", bool)  # vectorized loops become serial ones
@@ -150,7 +151,8 @@ def get_vtcm_compaction_passes() -> list[Pass]:
 
 def lower_module(mod: IRModule, simple_mode: bool = False) -> IRModule:
     """Run the phases of ``lower``."""
-    return Sequential(lower_passes(simple_mode), name="tir.lower")(mod)
+    passes = verified(lower_passes(simple_mode), Stage.STAGES)
+    return Sequential(passes, name="tir.lower")(mod)
 
 
 def build_passes(target: Any, unpacked: bool = False) -> list[Pass]:
@@ -165,7 +167,8 @@ def build_passes(target: Any, unpacked: bool = False) -> list[Pass]:
 def lower_for_host(mod: IRModule, target: Any) -> IRModule:
     """A lowered module as the code generator of ``target`` takes it."""
     unpacked = bool(mod.get_attr("unpacked_api"))
-    return Sequential([*build_passes(target, unpacked), *HOST], name="tir.build")(mod)
+    passes = verified([*build_passes(target, unpacked), *HOST], Stage.FLAT)
+    return Sequential(passes, name="tir.build")(mod)
 
 
 def user_passes(given: Sequence[Any]) -> list[list[Pass]]:

@@ -7,14 +7,17 @@ READY   for the code generator: no vectorized loops, no rounding divisions, no c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
+from tvm import knobs
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.instrument import PassInstrument
 from tvm.ir.module import IRModule
-from tvm.ir.transform import PassInfo
+from tvm.ir.pass_context import PassContext
+from tvm.ir.transform import ModulePass, Pass, PassInfo
 from tvm.ir.visitor import Visitor
 from tvm.tir.analysis.verify_well_formed import scope_problems
 from tvm.tir.expr import (
@@ -161,11 +164,17 @@ LAST_PASSES = {"tir.FlattenBuffer": Stage.FLAT, "tir.CombineContextCall": Stage.
 
 
 class VerifyStages(PassInstrument):
-    """Checks every function after each pass: ``PassContext(instruments=[VerifyStages()])``."""
+    """Checks every function after each pass: ``PassContext(instruments=[VerifyStages()])``.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    stage : Stage
+        How far the program has been lowered before the first pass.
+    """
+
+    def __init__(self, stage: Stage = Stage.STAGES) -> None:
         super().__init__()
-        self.stage = Stage.STAGES
+        self.stage = stage
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         """Check what a pass has left."""
@@ -176,3 +185,19 @@ class VerifyStages(PassInstrument):
             if isinstance(func, PrimFunc) and (found := problems(func, self.stage)):
                 name = func.get_attr("global_symbol", "a function")
                 raise LoweringError(f"{info.name} leaves {name} illegal: " + "; ".join(found[:5]))
+
+
+def verified(passes: Sequence[Pass], stage: Stage) -> list[Pass]:
+    """Passes with a check behind each, if the knob TVM_VERIFY_STAGES is on."""
+    if not knobs.VERIFY_STAGES.value:
+        return list(passes)
+    checks = VerifyStages(stage)
+
+    def check_of(item: Pass) -> Pass:
+        def check(mod: IRModule, _: PassContext) -> IRModule:
+            checks.run_after_pass(mod, item.info)
+            return mod
+
+        return ModulePass(check, PassInfo(0, f"verify_{item.info.name}"))
+
+    return [part for item in passes for part in (item, check_of(item))]
