@@ -527,3 +527,13 @@ def test_products_of_known_batches_and_open_matrices(batches: Any) -> None:
     check([node("MatMul", "a b", "y")], kinds, *feeds)
     check([node("MatMul", "a b", "y")], {**kinds, "b": (F32, [*right, "k", 6])},
           {"a": f32(*left, 2, 3), "b": f32(*right, 3, 6)})  # fmt: skip
+
+
+@pytest.mark.parametrize("axes", [(0, 2), (-1, 1), (3, 1)])
+def test_axes_come_with_the_run(axes: tuple[int, int]) -> None:
+    feed = {"x": f32(3, 4), "axes": i64(*axes)}
+    inputs = {"x": (F32, [3, 4]), "axes": (I64, [2])}
+    check([node("Unsqueeze", "x axes", "y")], inputs, feed)
+    feed = {"x": np.expand_dims(feed["x"], axes), "axes": i64(*axes)}
+    inputs = {"x": (F32, [None] * 4), "axes": (I64, [2])}
+    check([node("Squeeze", "x axes", "y")], inputs, feed)

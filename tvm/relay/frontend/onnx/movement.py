@@ -71,7 +71,6 @@ def _flatten(node: OnnxNode) -> RelayExpr:
 
 _MOVEMENTS: Rows = {
     "Transpose": lambda node: _op.transpose(node[0], node.attr("perm")),
-    "Squeeze": lambda node: _op.squeeze(node[0], node.ints("axes", 1)),
     "DepthToSpace": lambda node: _op.nn.depth_to_space(
         node[0], node.attr("blocksize"), "NCHW", node.attr("mode", "DCR")
     ),
@@ -80,8 +79,37 @@ _MOVEMENTS: Rows = {
 onnx_ops(_MOVEMENTS)
 
 
+def _has_axes_of_run(node: OnnxNode) -> bool:
+    """Whether input 1, the axes, comes with the run."""
+    return node.has(1) and isinstance(node.value_or_expr(1, "axes"), RelayExpr)
+
+
+def _is_among(axes: RelayExpr, rank: int) -> RelayExpr:
+    """For each of so many axes whether it is among those that the run gives, from 0 or the end."""
+    given = _op.expand_dims(from_front(_op.cast(axes, "int64"), rank), 1)
+    hits = _op.equal(given, constant(np.arange(rank), "int64"))
+    return _op.max(_op.cast(hits, "int64"), axis=[0])
+
+
+@onnx_op("Squeeze")
+def _squeeze(node: OnnxNode) -> RelayExpr:
+    if not _has_axes_of_run(node):
+        return _op.squeeze(node[0], node.ints("axes", 1))
+    rank = len(node.shape(0))
+    # the axes that are kept come first, in any order among themselves
+    order = _op.argsort(_is_among(node[1], rank), 0, True, "int64")
+    kept = _op.strided_slice(order, [0], [rank - node.static_shape(1)[0]])
+    return _op.reshape(node[0], _op.take(_op.shape_of(node[0], "int64"), _op.sort(kept), 0))
+
+
 @onnx_op("Unsqueeze")
 def _unsqueeze(node: OnnxNode) -> RelayExpr:
+    if _has_axes_of_run(node):
+        added = _is_among(node[1], len(node.shape(0)) + node.static_shape(1)[0])
+        ones = scalar_like(1, added)
+        source = _op.cumsum(ones - added, axis=0) - ones  # -1 before the first old axis
+        extents = _op.take(_op.shape_of(node[0], "int64"), source, 0, mode="clip")
+        return _op.reshape(node[0], _op.where(_op.cast(added, "bool"), ones, extents))
     rank = len(node.shape(0)) + len(node.ints("axes", 1))
     result = node[0]
     for axis in sorted(axis % rank for axis in node.ints("axes", 1)):
