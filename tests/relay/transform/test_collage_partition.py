@@ -67,8 +67,9 @@ x, y = relay.var("x", shape=(10, 10)), relay.var("y", shape=(10, 10))
 def test_the_cheaper_compiler_takes_what_it_can() -> None:
     body = relay.exp(relay.negative(relay.abs(x)))
     cheap = partitioned(body, costs(100, 1))
-    assert external(cheap) == {f"collage_{COMPILER}_0": ["abs", "negative"]}
-    func = cheap[f"collage_{COMPILER}_0"]
+    name = f"collage_{COMPILER}_abs_negative"
+    assert external(cheap) == {name: ["abs", "negative"]}
+    func = cheap[name]
     assert func.attrs["Primitive"] == 1 and func.body.op.attrs["Composite"].endswith("abs_negative")
     assert relay.analysis.list_op_freqs(tvm.IRModule.from_expr(cheap["main"])) == {"exp": 1}
     dear = partitioned(body, costs(1, 100))
@@ -87,16 +88,45 @@ def test_neighbours_of_one_compiler_are_joined() -> None:
     body = relay.add(relay.add(relay.abs(x), y), relay.const(1.0))
     joined = external(partitioned(body, costs(100, 10)))
     assert list(joined.values()) == [["abs", "add", "add"]]
-    limited = external(partitioned(body, costs(100, 10), byoc_max_depth=2))
-    assert sorted(map(len, limited.values())) == [1, 2]
+    limited = external(partitioned(body, costs(10, 10.2), byoc_max_depth=2, tvm_max_depth=1))
+    assert sorted(map(len, limited.values())) == [2]
     apart = external(partitioned(body, costs(100, 10), byoc_fusion_style=[f"{COMPILER}.NoFusion"]))
     assert sorted(map(len, apart.values())) == [1, 1, 1]
+    with pytest.raises(tvm.TVMError, match="requires a compiler and one of"):
+        partitioned(body, costs(1, 1), byoc_fusion_style=[f"{COMPILER}.Fusion"])
+
+
+def test_chosen_parts_of_one_compiler_that_touch_become_one_function() -> None:
+    total = relay.abs(x)
+    body = relay.Tuple([total, relay.exp(relay.add(total, y)), relay.add(relay.exp(total), total)])
+    mod = partitioned(body, costs(100, 10))
+    # the second sum waits for exp, so that it cannot be in the function that gives exp its input
+    assert external(mod) == {
+        f"collage_{COMPILER}": ["abs", "add"],
+        f"collage_{COMPILER}_add": ["add"],
+    }
+    func = mod[f"collage_{COMPILER}"]
+    assert len(func.body.fields) == 2 and not func.attrs.get("Inline")
+    assert [type(f) for f in mod["main"].body.fields] == [relay.TupleGetItem, *[relay.Call] * 2]
+
+
+def test_the_largest_parts_alone_are_estimated() -> None:
+    first = relay.abs(x)
+    second = relay.abs(first)
+    total = relay.add(first, second)
+    found = partitioned(relay.add(second, total), costs(2, 1, max_estimates=2))
+    assert external(found) == {f"collage_{COMPILER}_abs_abs_add_add": ["abs", "abs", "add", "add"]}
 
 
 def test_a_value_with_two_uses_stays_a_result() -> None:
     total = relay.abs(x)
     body = relay.Tuple([relay.add(total, y), relay.exp(total)])
-    assert sorted(external(partitioned(body, costs(100, 10))).values()) == [["abs"], ["add"]]
+    apart = partitioned(body, costs(100, 10), byoc_fusion_style=[f"{COMPILER}.NoFusion"])
+    assert sorted(external(apart).values()) == [["abs"], ["add"]]
+    (func,) = [
+        f for f in partitioned(body, costs(100, 10)).functions.values() if "Compiler" in f.attrs
+    ]
+    assert len(func.body.fields) == 2
 
 
 def test_fusion_of_ours_is_worth_something() -> None:
@@ -110,7 +140,7 @@ def test_equal_parts_are_estimated_once() -> None:
     body = relay.abs(x)
     for _ in range(7):
         body = relay.abs(body)
-    estimator = costs(1, 2, max_estimates=8)
+    estimator = costs(1, 2, max_estimates=12)
     partitioned(body, estimator)
     with pytest.raises(tvm.TVMError, match="at most 3 estimates"):
         partitioned(body, costs(1, 2, max_estimates=3))

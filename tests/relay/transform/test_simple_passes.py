@@ -73,6 +73,26 @@ def test_dead_code_elimination_inlines_once() -> None:
     assert_transforms(before, after, transform.DeadCodeElimination(inline_once=True))
 
 
+def test_dead_code_elimination_knows_what_functions_do() -> None:
+    mod = relay.parse("""
+    type Box { Full(float32), Empty, }
+    def @loop(%x: float32) -> float32 { @loop(%x) }
+    def @write(%x: float32) -> float32 { let %r = ref(%x); ref_read(%r) }
+    def @writes(%x: float32) -> float32 { @write(%x) }
+    def @unknown(%f: fn (float32) -> float32, %x: float32) -> float32 { let %y = %f(%x); %x }
+    def @main(%x: float32) -> Box {
+      let %dead = Full(%x);
+      let %a = @loop(%x);
+      let %b = @writes(%a);
+      Full(%b)
+    }""")
+    after = transform.DeadCodeElimination(inline_once=True)(mod)
+    assert isinstance(after["unknown"].body, relay.Let)
+    body = after["main"].body
+    assert body.var.name_hint == "b" and isinstance(body.body.op, relay.Constructor)
+    assert body.value.args[0].op.name_hint == "loop"
+
+
 def test_common_subexpressions_are_shared() -> None:
     x = vec()
     before = relay.Function([x], relay.exp(x) + relay.exp(x))

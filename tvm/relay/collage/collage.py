@@ -1,4 +1,4 @@
-"""Measuring what a program costs: it is compiled for the virtual machine, and run."""
+"""What the choice among compilers asks: their patterns, and the seconds that a program takes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.backend import vm
 from tvm.relay.backend.target_hooks import is_external
+from tvm.relay.op import contrib
+from tvm.relay.transform.collage_candidates import PATTERNS
 from tvm.relay.transform.collage_costs import MEASURE
 from tvm.runtime import Device, cpu
 from tvm.runtime.vm import VirtualMachine
@@ -57,3 +59,9 @@ def estimate_seconds(mod: IRModule, target: Target) -> float:
     except TVMError:
         return math.inf
     return vm_estimate_seconds(device, VirtualMachine(executable, device), args)
+
+
+@register_func(PATTERNS, override=True)
+def pattern_table(compiler: str) -> Any:
+    """The patterns of a compiler, by the public name, under which programs put tables of their own."""
+    return contrib.get_pattern_table(compiler)

@@ -1,77 +1,101 @@
-"""The parts of a function that one compiler could take as a whole."""
+"""The parts of a function that one compiler could take as a whole.
+
+A part has one result: it starts at a unit, an operator or the match of a pattern, and grows by units
+below all of whose uses are inside already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tvm.ir.expr import RelayExpr
+from tvm._ffi import get_global_func
+from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
-from tvm.relay.dataflow_pattern.groups import Group, find_groups
+from tvm.relay.dataflow_pattern.groups import PARTITIONED, Group, find_groups
 from tvm.relay.dataflow_pattern.rewrite import as_function
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
-from tvm.relay.op.pattern_tables import get_pattern_table
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import operands, with_operands
+from tvm.runtime.name_transforms import sanitize_name
 from tvm.target import Target
 
+PATTERNS = "tvm.relay.collage.get_pattern_table"
+# what may be fused below what, the rules of FuseOps
+_FUSIBLE = (
+    (OpPattern.OUT_ELEMWISE_FUSABLE, OpPattern.BROADCAST),
+    (OpPattern.BROADCAST, OpPattern.COMM_REDUCE),
+    (OpPattern.INJECTIVE, OpPattern.INJECTIVE),
+)
+# wide graphs have parts without number; so many with the same result are looked at
+_MOST_PARTS = 256
 
-@dataclass
+
+@dataclass(eq=False)
 class Part:
-    """Expressions of which only `root` is used outside.
+    """Expressions of which only `outputs` are used outside.
 
-    `composites` are the matches of patterns in it, by the identity of their result.
+    `composites` are the matches of patterns in it, by the identity of their result; `height` says of
+    each expression how many units there are from it up to the output.
     """
 
-    root: RelayExpr
+    outputs: tuple[RelayExpr, ...]
     inside: dict[int, RelayExpr]
     target: Target
+    kind: OpPattern
     composites: dict[int, tuple[str, Group]] = field(default_factory=dict)
+    height: dict[int, int] = field(default_factory=dict)
 
-    def inputs(self, order: Sequence[RelayExpr]) -> list[RelayExpr]:
-        """What the part takes from outside, constants apart, in the order of the program."""
-        below = {id(o) for node in self.inside.values() for o in operands(node)}
-        return [
-            node
-            for node in order
-            if id(node) in below
-            and id(node) not in self.inside
-            and not isinstance(node, (Constant, Op, Function))
-        ]
+    def inputs(self) -> list[RelayExpr]:
+        """What the part takes from outside, constants apart, in the order in which it needs them."""
+        return [n for n in self._order() if id(n) not in self.inside and not _is_plain(n)]
 
-    def function(self, order: Sequence[RelayExpr]) -> Function:
+    def function(self) -> Function:
         """The part as a function of its inputs, with composite functions in the place of matches."""
-        inputs = self.inputs(order)
+        inputs = self.inputs()
         params = [Var(f"FunctionVar_{i}", e.checked_type) for i, e in enumerate(inputs)]
         done: dict[int, RelayExpr] = {id(e): p for e, p in zip(inputs, params, strict=True)}
-        hidden = {
-            i
-            for _, group in self.composites.values()
-            for i in group.inside
-            if i not in self.composites
-        }
-        for node in order:
-            if id(node) not in self.inside or id(node) in hidden:
-                continue
+        hidden = {i for _, group in self.composites.values() for i in group.inside}
+        for node in self._order():
             if (found := self.composites.get(id(node))) is not None:
                 name, group = found
                 called = as_function(group, len(done), {"Composite": name})
-                done[id(node)] = Call(called, [done.get(id(i), i) for i in group.inputs])
-            else:
+                args = [done.get(id(i), i) for i in group.inputs]
+                done[id(node)] = Call(called.without_attr(PARTITIONED), args)
+            elif id(node) in self.inside and id(node) not in hidden:
                 done[id(node)] = with_operands(node, [done.get(id(o), o) for o in operands(node)])
-        return Function(params, done[id(self.root)])
+        results = [done[id(output)] for output in self.outputs]
+        return Function(params, results[0] if len(results) == 1 else Tuple(results))
 
-    def joined(self, other: Part, root: RelayExpr) -> Part:
-        """Both parts as one."""
-        return Part(
-            root,
-            {**self.inside, **other.inside},
-            self.target,
-            {**self.composites, **other.composites},
-        )
+    def label(self, place: dict[int, int]) -> str:
+        """The names of the operators, in the order of the program."""
+        nodes = sorted(self.inside.values(), key=lambda node: place[id(node)])
+        names = [sanitize_name(n.operator.name) for n in nodes if is_operator_call(n)]
+        return "_".join(["", *names]) if len(self.outputs) == 1 and self.height else ""
+
+    def _order(self) -> list[RelayExpr]:
+        return ordered(self.outputs, lambda n: operands(n) if id(n) in self.inside else ())
+
+
+def ordered(
+    roots: Sequence[RelayExpr], below: Callable[[RelayExpr], Iterable[RelayExpr]]
+) -> list[RelayExpr]:
+    """All that `roots` need, what is `below` a node before it."""
+    order: list[RelayExpr] = []
+    seen: set[int] = set()
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, is_expanded = stack.pop()
+        if is_expanded:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack += [(o, False) for o in reversed([*below(node)])]
+    return order
 
 
 class PartFinder:
@@ -92,77 +116,113 @@ class PartFinder:
             for operand in operands(node):
                 self.users.setdefault(id(operand), []).append(id(node))
 
-    def external(self, target: Target, depth: int, joins: bool) -> list[Part]:
+    def external(self, target: Target, depth: int, fusion: str) -> list[Part]:
         """What the compiler of a target's kind takes: its patterns' matches, and neighbours joined.
 
         Parameters
         ----------
-        depth : the most matches of a part.
+        depth : the most matches on a way through a part.
+        fusion : "NoFusion", "TVMFusion" by the rules of our kernels, or "ArbitraryFusion".
         """
+        units = self._matches(target)
+        if fusion == "NoFusion":
+            return units
+        return self._grown(units, depth, may_fuse if fusion == "TVMFusion" else _always)
+
+    def native(self, target: Target, depth: int) -> list[Part]:
+        """What becomes one kernel of ours: an operator, and what fuses with it."""
+        units = [self._unit(node, target) for node in self.order if _is_step(node)]
+        return self._grown(units, depth, may_fuse)
+
+    def _matches(self, target: Target) -> list[Part]:
         compiler = target.kind.name
-        single: list[Part] = []
-        for name, pattern, *check in get_pattern_table(compiler) or ():
+        found: list[Part] = []
+        for name, pattern, *check in get_global_func(PATTERNS)(compiler) or ():
             for group in find_groups(pattern, self.body).values():
                 if not check or check[0](group.root):
-                    marks = {id(group.root): (str(name), group)}
-                    single.append(Part(group.root, dict(group.inside), target, marks))
+                    composite = {id(group.root): (str(name), group)}
+                    found.append(self._unit(group.root, target, group.inside, composite))
         for node in self.order:
             if is_operator_call(node):
                 takes = node.operator.get_attr(f"target.{compiler}")
                 if takes is not None and takes(node):
-                    single.append(Part(node, {id(node): node}, target))
-        return self._joined(single, depth) if joins else single
+                    found.append(self._unit(node, target))
+        return found
 
-    def native(self, target: Target, depth: int) -> list[Part]:
-        """What becomes one kernel of ours: an operator, and simple ones that follow it."""
-        parts = []
-        for node in self.order:
-            if not _is_step(node):
-                continue
-            part = Part(node, {id(node): node}, target)
-            parts.append(part)
-            while len(part.inside) < depth and (after := self._follower(part)) is not None:
-                part = part.joined(Part(after, {id(after): after}, target), after)
-                parts.append(part)
-        return parts
+    def _unit(
+        self,
+        root: RelayExpr,
+        target: Target,
+        inside: dict[int, RelayExpr] | None = None,
+        composites: dict[int, tuple[str, Group]] | None = None,
+    ) -> Part:
+        inside = dict(inside or {id(root): root})
+        kind = max([_kind(n) for n in inside.values() if _is_step(n)])
+        return Part((root,), inside, target, kind, composites or {}, dict.fromkeys(inside, 1))
 
-    def _follower(self, part: Part) -> RelayExpr | None:
-        """The simple operator that alone uses a part."""
-        users = set(self.users.get(id(part.root), ()))
-        if len(users) != 1 or part.root is self.body:
-            return None
-        after = self.order[self.place[users.pop()]]
-        if not is_operator_call(after):
-            return None
-        kind = OpPattern.OPAQUE if after.operator.fuse is None else OpPattern(after.operator.fuse)
-        first = min(part.inside.values(), key=lambda n: self.place[id(n)])
-        last = _kind(first)
-        limit = OpPattern.BROADCAST if last > OpPattern.INJECTIVE else OpPattern.INJECTIVE
-        return after if kind <= limit and last <= OpPattern.OUT_ELEMWISE_FUSABLE else None
-
-    def _joined(self, single: Sequence[Part], depth: int) -> list[Part]:
-        """The parts, and those of up to `depth` neighbours that have one result."""
-        found = {frozenset(part.inside): part for part in single}
-        latest = list(found.values())
-        for _ in range(depth - 1):
-            made: list[Part] = []
-            for part in latest:
-                for other in single:
-                    joined = self._neighbours(part, other)
-                    if joined is not None and frozenset(joined.inside) not in found:
-                        found[frozenset(joined.inside)] = joined
-                        made.append(joined)
-            latest = made
+    def _grown(
+        self, units: Sequence[Part], depth: int, fuses: Callable[[OpPattern, OpPattern], bool]
+    ) -> list[Part]:
+        """The units, and what they grow to."""
+        at: dict[int, list[Part]] = {}
+        for unit in units:
+            at.setdefault(id(unit.outputs[0]), []).append(unit)
+        found: dict[frozenset[int], Part] = {}
+        for unit in units:
+            latest, made = [unit], {frozenset(unit.inside): unit}
+            while latest and len(made) < _MOST_PARTS:
+                latest = [
+                    joined
+                    for part in latest
+                    for below in self._below(part, at)
+                    if fuses(below.kind, part.kind)
+                    and (joined := self._joined(below, part, depth)) is not None
+                    and made.setdefault(frozenset(joined.inside), joined) is joined
+                ]
+            for inside, part in made.items():
+                found.setdefault(inside, part)
         return list(found.values())
 
-    def _neighbours(self, below: Part, above: Part) -> Part | None:
-        """Both as one, if the second takes the first's result and nobody else does."""
-        if not below.inside.keys().isdisjoint(above.inside):
+    def _below(self, part: Part, at: dict[int, list[Part]]) -> list[Part]:
+        """The units whose results are used in a part and nowhere else."""
+        needed = {id(o): o for n in part.inside.values() for o in operands(n)}
+        return [
+            unit
+            for i in needed
+            if i not in part.inside and i != id(self.body)
+            for unit in at.get(i, ())
+            if unit.inside.keys().isdisjoint(part.inside)
+            and all([user in part.inside for user in self.users[i]])
+        ]
+
+    def _joined(self, below: Part, above: Part, depth: int) -> Part | None:
+        """Both as one, unless a way through it is longer than `depth`."""
+        users = self.users[id(below.outputs[0])]
+        height = 1 + max([above.height[user] for user in users])
+        if height > depth:
             return None
-        users = self.users.get(id(below.root), ())
-        if below.root is self.body or not users or any([u not in above.inside for u in users]):
-            return None
-        return below.joined(above, above.root)
+        return Part(
+            above.outputs,
+            {**below.inside, **above.inside},
+            above.target,
+            max(below.kind, above.kind),
+            {**below.composites, **above.composites},
+            {**dict.fromkeys(below.inside, height), **above.height},
+        )
+
+
+def may_fuse(below: OpPattern, above: OpPattern) -> bool:
+    """Whether our kernels compute parts of these kinds together."""
+    return any([below <= most and above <= most_above for most, most_above in _FUSIBLE])
+
+
+def _always(_below: OpPattern, _above: OpPattern) -> bool:
+    return True
+
+
+def _is_plain(node: RelayExpr) -> bool:
+    """Whether a part has an operand inside it, wherever it is used."""
+    return isinstance(node, (Constant, Op, Function, GlobalVar))
 
 
 def _is_step(node: RelayExpr) -> bool:
@@ -171,48 +231,8 @@ def _is_step(node: RelayExpr) -> bool:
 
 
 def _kind(node: RelayExpr) -> OpPattern:
+    if isinstance(node, (Tuple, TupleGetItem)):
+        return OpPattern.INJECTIVE
     if not is_operator_call(node) or node.operator.fuse is None:
         return OpPattern.OPAQUE
     return OpPattern(node.operator.fuse)
-
-
-def cheapest_cover(
-    steps: Sequence[RelayExpr], parts: Iterable[Part], costs: Mapping[int, float]
-) -> list[Part]:
-    """The parts that together have every step once, at the least cost.
-
-    Parameters
-    ----------
-    steps : the expressions, operands first.
-    costs : by the identity of the part.
-    """
-    number = {id(node): i for i, node in enumerate(steps)}
-    by_first: dict[int, list[tuple[int, Part]]] = {}
-    for part in parts:
-        places = [number[i] for i in part.inside if i in number]
-        mask = sum([1 << place for place in places])
-        by_first.setdefault(min(places), []).append((mask, part))
-    everything = (1 << len(steps)) - 1
-    # covered steps -> the least cost so far, the part that was added last and what it was added to
-    best: dict[int, tuple[float, Part | None, int]] = {0: (0.0, None, 0)}
-    waiting = {0: [0]}  # by the first step that is not covered
-    for first in range(len(steps)):
-        for covered in waiting.pop(first, ()):
-            cost = best[covered][0]
-            for mask, part in by_first.get(first, ()):
-                if covered & mask:
-                    continue
-                total, now = cost + costs[id(part)], covered | mask
-                if now not in best:
-                    rest = ~now & everything
-                    following = (rest & -rest).bit_length() - 1 if rest else len(steps)
-                    waiting.setdefault(following, []).append(now)
-                if now not in best or total < best[now][0]:
-                    best[now] = (total, part, covered)
-    chosen: list[Part] = []
-    state = everything
-    while state:
-        _, last, state = best[state]
-        assert last is not None
-        chosen.append(last)
-    return chosen[::-1]
