@@ -176,7 +176,7 @@ def test_result_of_a_packed_call_is_converted(dtype: str, value: object) -> None
     assert returned(dtype, value) == value
 
 
-@pytest.mark.parametrize("value", [3.7, None, "text"])
+@pytest.mark.parametrize("value", [3.7, "text"])
 def test_result_of_another_kind_is_an_error(value: object) -> None:
     with pytest.raises(TypeError, match="needs int32 from test.codegen.answer"):
         returned("int32", value)
