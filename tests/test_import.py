@@ -29,4 +29,5 @@ def test_only_what_is_made_of_an_extra_requires_it() -> None:
     )
     assert set(done.stdout.split()) == {
         "tvm.contrib.onnx_backend", "tvm.torch_compile", "tvm.verify", "tvm.testing.plugin",
+        "tvm.contrib.torch",
     }  # fmt: skip

@@ -329,7 +329,8 @@ def _join_dense(data: RelayExpr, calls: Sequence[Call]) -> Call:
 def _join_as_batches(data: RelayExpr, calls: Sequence[Call]) -> RelayExpr:
     many = ops.stack(Tuple([data] * len(calls)), axis=0)
     weights = ops.stack(Tuple([call.args[1] for call in calls]), axis=0)
-    return ops.nn.batch_matmul(many, weights, out_dtype=calls[0].attrs["out_dtype"])
+    out_dtype = calls[0].attrs["out_dtype"]
+    return ops.nn.batch_matmul(many, weights, out_dtype=out_dtype, transpose_b=True)
 
 
 def _conv2d_key(call: Call) -> Hashable:

@@ -134,7 +134,7 @@ def _composition(op: Op, call: Call, types: Sequence[Type]) -> RelayExpr | None:
         found = op.composition(call, types)
     elif op.simplify is not None:
         found = op.simplify(call, types)
-    elif op.legalize is not None:
+    if found is None and op.legalize is not None:
         with Target("llvm"):
             found = op.legalize(call.attrs, call.args, [*types, infer_type_of(call)])
     return found

@@ -59,10 +59,11 @@ def dynamic(
 
 
 def _shape_values(constant: RelayExpr) -> np.ndarray:
-    """A constant's elements; those of a vector as integers, whose dtype a program may leave open."""
+    """A constant's elements; whole ones of a vector as integers, whatever their dtype."""
     assert isinstance(constant, Constant)
     values = constant.data.numpy()
-    return values.astype("int64") if values.ndim == 1 else values
+    is_shape = values.ndim == 1 and bool((values == np.floor(values)).all())
+    return values.astype("int64") if is_shape else values
 
 
 def unknowns(rank: int) -> list[PrimExpr]:
