@@ -86,3 +86,13 @@ def test_damaged_shards_are_refused(tmp_path: Path) -> None:
     (tmp_path / "params_shard_0.bin").write_bytes(b"1234")
     with pytest.raises(TVMError, match=r"requires 32 bytes .* got 4"):
         tvmjs.load_ndarray_cache(str(tmp_path), tvm.cpu())
+
+
+def test_a_damaged_shard_is_refused(tmp_path: Path) -> None:
+    tvmjs.dump_ndarray_cache(arrays(), str(tmp_path), "raw", show_progress=False)
+    shard = tmp_path / "params_shard_0.bin"
+    content = bytearray(shard.read_bytes())
+    content[0] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(TVMError, match="params_shard_0.bin damaged"):
+        tvmjs.load_ndarray_cache(str(tmp_path), tvm.cpu())

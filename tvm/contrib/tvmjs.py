@@ -108,6 +108,9 @@ def load_ndarray_cache(
                 f"load_ndarray_cache requires {shard['nbytes']} bytes of raw-shard in "
                 f"{shard['dataPath']}, got {len(content)} of {shard['format']}"
             )
+        digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+        if shard.get("md5sum", digest) != digest:
+            raise TVMError(f"load_ndarray_cache found {shard['dataPath']} damaged: its sum differs")
         for record in shard["records"]:
             params[record["name"]] = _array_of(record, content, device)
     return params, found["metadata"]
