@@ -251,3 +251,8 @@ def test_numbers_up_to_a_computed_stop_have_a_known_count() -> None:
     static = relay.transform.DynamicToStatic()(mod)
     assert static["main"].body.checked_type == relay.TensorType((3,))
     assert relay.transform.DynamicToStatic()(static) is static
+
+
+def test_constant_counts_with_a_fraction_are_refused() -> None:
+    with pytest.raises(tvm.error.OpAttributeInvalid, match="an integer"):
+        relay.tile(relay.var("x", shape=(2, 3)), relay.const(np.array([1.5, 2.0], "float32")))

@@ -55,7 +55,7 @@ def as_float(value: object) -> float:
 def as_ints(values: object) -> tuple[int, ...]:
     """A tuple of ints from one int or from a sequence of them."""
     if isinstance(values, Constant):
-        return tuple([int(v) for v in values.data.numpy().reshape(-1)])
+        return tuple([as_int(v) for v in values.data.numpy().reshape(-1)])
     if isinstance(values, (str, bytes, Mapping)):
         refuse(values, "integers")
     if isinstance(values, Iterable):

@@ -16,6 +16,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 
+from ..attributes import as_ints
 from ..registry import Compute, Gradient, OpPattern, OwnAttrs, Schedule, ShapeFunc, define_op
 from ..types import TypeRelation, expect, expect_tensor, shape_of_type, unknown
 
@@ -34,14 +35,24 @@ def dynamic(
     fuse: OpPattern = OpPattern.INJECTIVE,
     schedules: Mapping[str, Schedule[OwnAttrs]] | None = None,
     gradient: Gradient | None = None,
+    reals: Sequence[int] = (),
 ) -> Op:
-    """Declare one; `reads` are the positions of the arguments that decide about the shape."""
+    """Declare one.
+
+    `reads` are the positions of the arguments that decide about the shape; those in `reals` may have
+    fractions, the other vectors are integers of any dtype.
+    """
 
     def make_static(call: Call) -> RelayExpr | None:
-        deciding = [call.args[i] for i in reads]
-        if not all(isinstance(arg, Constant) for arg in deciding):
-            return None
-        return static(call, [_shape_values(arg) for arg in deciding])
+        values: list[np.ndarray] = []
+        for i in reads:
+            arg = call.args[i]
+            if not isinstance(arg, Constant):
+                return None
+            found = arg.data.numpy()
+            is_whole = found.ndim == 1 and i not in reals
+            values.append(np.array(as_ints(found), "int64") if is_whole else found)
+        return static(call, values)
 
     return define_op(
         name,
@@ -56,14 +67,6 @@ def dynamic(
         make_static=make_static,
         gradient=gradient,
     )
-
-
-def _shape_values(constant: RelayExpr) -> np.ndarray:
-    """A constant's elements; whole ones of a vector as integers, whatever their dtype."""
-    assert isinstance(constant, Constant)
-    values = constant.data.numpy()
-    is_shape = values.ndim == 1 and bool((values == np.floor(values)).all())
-    return values.astype("int64") if is_shape else values
 
 
 def unknowns(rank: int) -> list[PrimExpr]:

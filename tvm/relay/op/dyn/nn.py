@@ -145,6 +145,7 @@ dynamic(
     ops.image.resize2d.attrs_type,
     inputs=("data", "size", "roi"),
     reads=(1, 2),
+    reals=(2,),
     infer_type=_with_unknown("dyn.image.resize2d", "HW"),
     compute=_resize2d_compute,
     shape_func=_resize_shape,
