@@ -3,14 +3,12 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 import tvm
+from tvm.contrib.torch import as_torch, compile, optimize_torch
 from tvm.error import TVMError
 from tvm.script import tir as T
-
-torch = pytest.importorskip("torch")
-
-from tvm.contrib.torch import as_torch, compile, optimize_torch  # noqa: E402
 
 
 class Model(torch.nn.Module):

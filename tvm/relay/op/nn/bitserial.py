@@ -165,7 +165,9 @@ def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     infer_type=_dense_type,
     argument_types=of_dense,
     fuse=OpPattern.OPAQUE,
-    compute=computed_by(topi.nn.bitserial_dense, "data_bits", "weight_bits", "pack_dtype", "out_dtype", "unipolar"),
+    compute=computed_by(
+        topi.nn.bitserial_dense, "data_bits", "weight_bits", "pack_dtype", "out_dtype", "unipolar",
+    ),
     schedules=_SCHEDULES,
 )  # fmt: skip
 def bitserial_dense(

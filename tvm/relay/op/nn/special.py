@@ -73,7 +73,10 @@ _SCHEDULES = default_schedules(topi.x86.schedule_steps)
     },
     infer_type=_correlation_type,
     fuse=OpPattern.OPAQUE,
-    compute=computed_by(topi.nn.correlation_nchw, "kernel_size", "max_displacement", "stride1", "stride2", "padding", "is_multiply"),
+    compute=computed_by(
+        topi.nn.correlation_nchw, "kernel_size", "max_displacement", "stride1", "stride2",
+        "padding", "is_multiply",
+    ),
     schedules=_SCHEDULES,
 )  # fmt: skip
 @documented_by(topi.nn.correlation_nchw)

@@ -144,7 +144,10 @@ def roi_pool(
     "vision.proposal",
     support_level=5,
     infer_type=_proposal_type,
-    compute=computed_by(topi.vision.proposal, "scales", "ratios", "feature_stride", "threshold", "rpn_pre_nms_top_n", "rpn_post_nms_top_n", "rpn_min_size", "iou_loss"),
+    compute=computed_by(
+        topi.vision.proposal, "scales", "ratios", "feature_stride", "threshold",
+        "rpn_pre_nms_top_n", "rpn_post_nms_top_n", "rpn_min_size", "iou_loss",
+    ),
     **_OPAQUE,
 )  # fmt: skip
 @documented_by(topi.vision.proposal)
