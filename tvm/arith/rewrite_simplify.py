@@ -356,6 +356,8 @@ class RewriteSimplifier:
 
     def _rebuild_select(self, expr: tir.Select, visit: Visit) -> Any:
         condition = visit(expr.condition)
+        if condition.__class__ is tir.IntImm:
+            return visit(expr.true_value if condition.value else expr.false_value)
         values = self._branches(condition, expr.true_value, expr.false_value, visit)
         return self.select(condition, *values)
 
