@@ -29,7 +29,13 @@ from tvm.relay.backend.evaluate import runnable
 from tvm.relay.build_module import build, create_executor
 from tvm.relay.expr import If, Let
 from tvm.relay.frontend.onnx.model import Imported, import_model
-from tvm.relay.frontend.onnx.registry import Items, Nothing, Texts, Value, ValueRequired
+from tvm.relay.frontend.onnx.registry import (
+    EmptyOptional,
+    StringTensor,
+    TensorSequence,
+    Value,
+    ValueRequired,
+)
 from tvm.relay.frontend.onnx.tensors import HELD_AS, representable
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
@@ -69,7 +75,7 @@ class TVMBackendRep(BackendRep):
         self._narrow = [_narrow_type(value) for value in model.graph.output]
         self._compiled: dict[Any, _Program] = {}
         self._bound: list[str] = []  # the inputs whose values are needed to compile
-        self._is_late = False  # whether values that decide about shapes come with the run
+        self._allow_dynamic = False  # whether values that decide about shapes come with the run
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for ``inputs``: a sequence in the model's order, or a dict by name."""
@@ -122,10 +128,14 @@ class TVMBackendRep(BackendRep):
             types = {name: value for name, value in named.items() if name not in bound}
             try:
                 return import_model(
-                    self.model, bound=bound, like=types, is_late=self._is_late, **self.options
+                    self.model,
+                    bound=bound,
+                    like=types,
+                    allow_dynamic=self._allow_dynamic,
+                    **self.options,
                 )
             except ValueRequired as error:
-                if self._is_late and not self._waits:
+                if self._allow_dynamic and not self._waits:
                     raise
                 self._bind_more(error, named)
 
@@ -134,10 +144,10 @@ class TVMBackendRep(BackendRep):
         known = set(self._bound)
         more = [name for name in error.inputs if name in named and name not in known]
         is_data = any(np.asarray(named[name]).dtype.kind not in "iub" for name in more)
-        waits, self._waits = self._waits and not self._is_late and is_data, False
+        waits, self._waits = self._waits and not self._allow_dynamic and is_data, False
         is_large = any(np.size(named[name]) > _MOST_BOUND for name in more)
-        self._is_late = not more or is_large or waits
-        self._bound += [] if self._is_late else more
+        self._allow_dynamic = not more or is_large or waits
+        self._bound += [] if self._allow_dynamic else more
 
     def _compile(self, imported: Imported) -> _Program:
         with transform.PassContext(opt_level=self.opt_level, **self.context), self.target:
@@ -199,11 +209,11 @@ def _flat_outputs(result: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _nested(value: Value, results: Iterator[Any]) -> Any:
-    if isinstance(value, Items):
+    if isinstance(value, TensorSequence):
         return [_nested(field, results) for field in value.fields]
-    if isinstance(value, Texts):
+    if isinstance(value, StringTensor):
         return value.at(next(results))
-    return None if isinstance(value, Nothing) else next(results)
+    return None if isinstance(value, EmptyOptional) else next(results)
 
 
 def _as_input(value: Any) -> Any:

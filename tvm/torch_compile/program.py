@@ -15,7 +15,7 @@ from tvm.error import OpNotImplemented, RuntimeValueError
 from tvm.ir.module import IRModule
 from tvm.relay.expr import Var, var
 from tvm.relay.frontend.common import infer_type
-from tvm.relay.frontend.pytorch.complexes import Complex, as_pairs, from_pairs
+from tvm.relay.frontend.pytorch.complex_tensors import Complex, as_pairs, from_pairs
 from tvm.relay.frontend.pytorch.exported import as_expr, run_fx
 from tvm.relay.frontend.pytorch.fx import as_constant
 from tvm.relay.frontend.pytorch.graph_types import PARTS_OF_COMPLEX

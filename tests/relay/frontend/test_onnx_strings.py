@@ -69,7 +69,7 @@ def test_classes_have_names() -> None:
 
 
 def test_relay_gives_places_of_names_and_says_so() -> None:
-    with pytest.warns(UserWarning, match=r"gives places in \['rose', 'daisy', 'tulip'\]"):
+    with pytest.warns(UserWarning, match=r"gives indices into \['rose', 'daisy', 'tulip'\]"):
         mod, _ = relay.frontend.from_onnx(classifier())
     labels, _ = relay.transform.InferType()(mod)["main"].ret_type.fields
     assert (labels.dtype, tuple(labels.shape)) == ("int64", (2, 2))

@@ -125,8 +125,8 @@ def get_relay_op(op_name: str) -> Callable[..., Any]:
         if found is None and has_op(op_name):
             found = _op.get(op_name)
     else:
-        places = (_op, _op.nn, _op.image, _op.vision, getattr(_op, "contrib", None))
-        candidates = [getattr(place, op_name, None) for place in places if place is not None]
+        positions = (_op, _op.nn, _op.image, _op.vision, getattr(_op, "contrib", None))
+        candidates = [getattr(place, op_name, None) for place in positions if place is not None]
         found = next((f for f in candidates if callable(f)), None)
     if found is None:
         raise OpNotImplemented(f"Unable to map op_name {op_name} to relay")

@@ -42,7 +42,7 @@ __all__ = [
     "StrAttrsDict", "Unsupported", "as_exprs", "autopad", "constant", "ensure_scalar_shape",
     "flat_names", "fold_constant", "get_name", "get_relay_op", "gru_cell", "infer_channels", "infer_dtype",
     "infer_shape", "infer_type", "infer_value", "infer_value_simulated", "lstm_cell", "new_var",
-    "refuse", "rnn_cell", "same_padding", "scalar_like", "set_span", "shape_of",
+    "unsupported_operators", "rnn_cell", "same_padding", "scalar_like", "set_span", "shape_of",
     "should_fill_span", "to_int_list", "try_infer_value", "try_resolve_var_to_const", "unbind",
 ]  # fmt: skip
 Dim: TypeAlias = Any  # an int, or tir.Any / a variable if it is not known
@@ -54,7 +54,7 @@ class ExprFolder(ConstantFolder):
     def __init__(self) -> None:
         super().__init__()
         # what was returned, kept so that no identity is used again; constants need no memory
-        self._settled: dict[int, RelayExpr] = {}
+        self._folded: dict[int, RelayExpr] = {}
         self._done: dict[int, RelayExpr] = {}  # of one call, by what it was given
 
     # what is known from before is this object's own, so that no caller gives any
@@ -70,14 +70,14 @@ class ExprFolder(ConstantFolder):
         return results
 
     def _fold(self, expr: RelayExpr) -> RelayExpr:
-        if isinstance(expr, Constant) or id(expr) in self._settled:
+        if isinstance(expr, Constant) or id(expr) in self._folded:
             return expr
         if found := self._done.get(id(expr)):
             return found
         new = self._fold_node(expr, expr.map_children(self._fold))
         self._done[id(expr)] = new
         if not isinstance(new, Constant):
-            self._settled[id(new)] = new
+            self._folded[id(new)] = new
         return new
 
 
@@ -329,7 +329,9 @@ class Unsupported:
         return f"{self.operator} (node {self.node}, inputs {', '.join(self.inputs) or 'none'})"
 
 
-def refuse(framework: str, nodes: Sequence[Unsupported], hint: str) -> OpNotImplemented:
+def unsupported_operators(
+    framework: str, nodes: Sequence[Unsupported], hint: str
+) -> OpNotImplemented:
     """One error that lists all nodes that cannot be imported."""
     kinds = sorted({node.operator for node in nodes})
     near = {node.operator: node.near for node in reversed(nodes)}

@@ -125,11 +125,11 @@ def gelu(x: RelayExpr, approximate: str = "none") -> RelayExpr:
     return half * x * (one + _op.erf(x * scalar_like(math.sqrt(0.5), x)))
 
 
-def drawn(
+def sampled(
     draw: Callable[..., TupleWrapper], key: RelayExpr, shape: Sequence[int], dtype: str,
     *parameters: float,
 ) -> RelayExpr:  # fmt: skip
-    """Numbers of a distribution; float64 and float32 are drawn, others cast."""
+    """Numbers of a distribution; float64 and float32 are sampled, others cast."""
     kind = dtype if dtype == "float64" else "float32"
     numbers = draw(key, tuple(shape) or (1,), kind, *parameters)[1]
     numbers = numbers if len(shape) else _op.reshape(numbers, ())

@@ -1,4 +1,4 @@
-"""Deformable convolutions: windows read places that data moves, and weigh them by a mask."""
+"""Deformable convolutions: windows read positions that data moves, and weigh them by a mask."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Window:
     padding: Sequence[int]  # before the rows and the columns
     dilations: Sequence[int]
 
-    def places(self, kernel: Sequence[int], size: Sequence[int]) -> np.ndarray:
+    def positions(self, kernel: Sequence[int], size: Sequence[int]) -> np.ndarray:
         """(kernel, 2, rows, columns): what each place of the kernel reads without offsets."""
         inner = np.indices(kernel).reshape(2, -1).T * np.array(self.dilations)
         outer = np.indices(size) * np.reshape(self.strides, (2, 1, 1))
-        places = inner[:, :, None, None] + outer[None]
-        return np.asarray(places - np.reshape(self.padding, (1, 2, 1, 1)))
+        positions = inner[:, :, None, None] + outer[None]
+        return np.asarray(positions - np.reshape(self.padding, (1, 2, 1, 1)))
 
 
 def deformable_conv2d(
@@ -36,7 +36,7 @@ def deformable_conv2d(
     batch, channels = infer_shape(x)[:2]
     outputs, _, *kernel = infer_shape(weight)
     size, count = infer_shape(offset)[2:], kernel[0] * kernel[1]
-    seen = _sampled(x, offset, window.places(kernel, size), offset_groups)
+    seen = _sampled(x, offset, window.positions(kernel, size), offset_groups)
     if mask is not None:
         apart = (batch, offset_groups, channels // offset_groups, count, *size)
         weights = _op.reshape(mask, (batch, offset_groups, 1, count, *size))
@@ -48,12 +48,12 @@ def deformable_conv2d(
     return _op.reshape(product, (batch, outputs, *size))
 
 
-def _sampled(x: RelayExpr, offset: RelayExpr, places: np.ndarray, groups: int) -> RelayExpr:
+def _sampled(x: RelayExpr, offset: RelayExpr, positions: np.ndarray, groups: int) -> RelayExpr:
     """(batch, channels, kernel, rows, columns): bilinear samples, zeros outside."""
     batch, channels, *image = infer_shape(x)
-    count, _, rows, columns = places.shape
+    count, _, rows, columns = positions.shape
     moved = _op.reshape(offset, (batch * groups, count, 2, rows, columns))
-    at = moved + constant(places[None], infer_dtype(x))
+    at = moved + constant(positions[None], infer_dtype(x))
     # grids hold x before y, from -1 in the first corner to 1 in the last one
     scale = 2 / np.maximum(np.array(image) - 1, 1).reshape(1, 1, 2, 1, 1)
     grid = at * constant(scale, infer_dtype(x)) - scalar_like(1.0, x)

@@ -13,7 +13,7 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_shape
-from tvm.relay.frontend.extents import extent, product_of, reshaped, stretched
+from tvm.relay.frontend.dynamic_extents import broadcast, extent, product_of, reshaped
 
 
 def einsum(equation: str, operands: Sequence[RelayExpr]) -> RelayExpr:
@@ -99,7 +99,7 @@ def _summed(labels: str, x: RelayExpr, kept: set[str]) -> tuple[str, RelayExpr]:
 
 
 def _wider(a: Any, b: Any) -> Any:
-    """The extent of both: one stretches to any other, two that the run knows are the same."""
+    """The extent of both: one is broadcast, two dynamic ones are the same."""
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
     known = [e for e in (a, b) if isinstance(e, int) and e != 1]
@@ -117,7 +117,7 @@ def _matrices(
         isinstance(have, int) and not (isinstance(want, int) and have == want)
         for have, want in zip(infer_shape(x), wanted, strict=True)
     ):
-        x = stretched(x, wanted)  # extents of one that are broadcast
+        x = broadcast(x, wanted)  # extents of one that are broadcast
     return reshaped(x, [product_of([size[label] for label in group]) for group in groups])
 
 

@@ -41,10 +41,10 @@ def padded(
     """
     is_cut = any(side < 0 for pair in widths for side in pair)
     if mode == "wrap" or (mode == "edge" and is_cut):
-        places = _wrapped if mode == "wrap" else _edges
+        positions = _wrapped if mode == "wrap" else _edges
         for axis, (before, after) in enumerate(widths):
             if before or after:
-                at = places(infer_shape(x)[axis], before, after)
+                at = positions(infer_shape(x)[axis], before, after)
                 x = _op.take(x, constant(at, "int64"), axis)
         return x
     if is_cut:

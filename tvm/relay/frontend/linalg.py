@@ -7,7 +7,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.products import matmul, swap_last
+from tvm.relay.frontend.matmul import matmul, swap_last
 
 
 def together(a: RelayExpr, b: RelayExpr) -> tuple[RelayExpr, RelayExpr]:
@@ -30,9 +30,9 @@ def diagonals(x: RelayExpr) -> RelayExpr:
     *batch, rows, columns = infer_shape(x)
     if not min(rows, columns):
         return constant(np.empty((*batch, 0)), infer_dtype(x))
-    places = np.arange(min(rows, columns)) * (columns + 1)
+    positions = np.arange(min(rows, columns)) * (columns + 1)
     flat = _op.reshape(x, (*[0] * len(batch), rows * columns))
-    return _op.take(flat, constant(places, "int64"), -1)
+    return _op.take(flat, constant(positions, "int64"), -1)
 
 
 def solve_triangular(
@@ -66,8 +66,8 @@ def lu_solve(
 
 def sign_of_permutation(pivots: RelayExpr, dtype: str) -> RelayExpr:
     """The determinant of the exchanges."""
-    places = constant(np.arange(1, infer_shape(pivots)[-1] + 1), "int32")
-    moved = _op.sum(_op.cast(_op.not_equal(pivots, places), "int32"), axis=[-1])
+    positions = constant(np.arange(1, infer_shape(pivots)[-1] + 1), "int32")
+    moved = _op.sum(_op.cast(_op.not_equal(pivots, positions), "int32"), axis=[-1])
     odd = _op.cast(_op.mod(moved, constant(2, "int32")), dtype)
     return scalar_like(1.0, odd) - scalar_like(2.0, odd) * odd
 

@@ -121,12 +121,12 @@ def source_positions(
 
 def _interpolated(x: RelayExpr, axis: int, at: Array, factor: float, how: Resizing) -> RelayExpr:
     shape = infer_shape(x)
-    places, weights = _taps(at, factor if how.antialias else 1.0, how)
+    taps, weights = _taps(at, factor if how.antialias else 1.0, how)
     if how.exclude_outside:
-        weights = np.where((places >= 0) & (places < shape[axis]), weights, 0)
+        weights = np.where((taps >= 0) & (taps < shape[axis]), weights, 0)
         weights = weights / weights.sum(1, keepdims=True)
     total = None
-    for place, weight in zip(places.T, weights.T, strict=True):
+    for place, weight in zip(taps.T, weights.T, strict=True):
         picked = _op.take(x, _indices(place, shape[axis]), axis)
         along = [1] * len(shape)
         along[axis] = len(at)

@@ -9,7 +9,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Call
 from tvm.relay.frontend.common import constant, infer_shape
-from tvm.relay.frontend.extents import refined
+from tvm.relay.frontend.dynamic_extents import with_static_extents
 
 _CONVOLUTIONS = (_op.nn.conv1d, _op.nn.conv2d, _op.nn.conv3d)
 _TRANSPOSED = (_op.nn.conv1d_transpose, _op.nn.conv2d_transpose, _op.nn.conv3d_transpose)
@@ -65,7 +65,7 @@ def within_data(
     if not all(isinstance(dim, int) for dim in have[-len(strides) :]):
         if _start_in_data(pooled):
             return pooled
-        return _within_open_data(x, pooled, strides, padding)
+        return _within_dynamic_data(x, pooled, strides, padding)
     want = list(got)
     for i, (step, before) in enumerate(zip(strides, padding, strict=False)):
         axis = len(have) - len(strides) + i
@@ -93,10 +93,10 @@ def _start_in_data(pooled: RelayExpr) -> bool:
     )
 
 
-def _within_open_data(
+def _within_dynamic_data(
     x: RelayExpr, pooled: RelayExpr, strides: Sequence[int], padding: Sequence[int]
 ) -> RelayExpr:
-    """As `within_data`, of extents that only the run knows."""
+    """As `within_data`, for dynamic extents."""
     rank, got = len(infer_shape(x)), infer_shape(pooled)
     outer = rank - len(strides)
     before = constant(
@@ -107,6 +107,6 @@ def _within_open_data(
     # of windows the other axes have as many as there are
     end = _op.minimum(starting, _op.shape_of(pooled, "int64"))
     zero, one = [constant([value] * rank, "int64") for value in (0, 1)]
-    return refined(
+    return with_static_extents(
         _op.strided_slice(pooled, zero, end, one), [*got[:outer], *[None] * len(strides)]
     )

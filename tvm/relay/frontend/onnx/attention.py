@@ -13,9 +13,16 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.extents import as_vector, counting, extent, less, stretched, sum_of
-from tvm.relay.frontend.norms import rms_norm
-from tvm.relay.frontend.products import matmul
+from tvm.relay.frontend.dynamic_extents import (
+    as_vector,
+    broadcast,
+    difference_of,
+    extent,
+    iota,
+    sum_of,
+)
+from tvm.relay.frontend.matmul import matmul
+from tvm.relay.frontend.normalization import rms_norm
 
 from .quantized import integer_matmul
 from .registry import OnnxNode, onnx_op
@@ -84,8 +91,8 @@ def _lowest(like: RelayExpr) -> float:
 
 def _causal(rows: Any, columns: Any, like: RelayExpr) -> RelayExpr:
     """Positions of the future, far below all scores; the last row sees all columns."""
-    last = _op.expand_dims(counting(rows) + as_vector(less(columns, rows)), 1)
-    return _where_kept(_op.less_equal(counting(columns), last), like, _lowest(like))
+    last = _op.expand_dims(iota(rows) + as_vector(difference_of(columns, rows)), 1)
+    return _where_kept(_op.less_equal(iota(columns), last), like, _lowest(like))
 
 
 def _key_mask(node: OnnxNode, index: int, rows: Any, columns: Any, like: RelayExpr) -> Any:
@@ -105,20 +112,20 @@ def _key_mask(node: OnnxNode, index: int, rows: Any, columns: Any, like: RelayEx
 def _kept_keys(node: OnnxNode, index: int, rows: Any, columns: Any, batch: Any) -> RelayExpr:
     mask, shape = node[index], node.shape(index)
     if len(shape) == 1:
-        places = _op.cast(_op.expand_dims(counting(columns), 0), node.dtype(index))
+        slots = _op.cast(_op.expand_dims(iota(columns), 0), node.dtype(index))
         if not isinstance(batch, int) or not isinstance(shape[0], int):
-            return _op.less(places, _op.expand_dims(mask, 1))  # a number for each item
+            return _op.less(slots, _op.expand_dims(mask, 1))  # a number for each item
         ends = _op.strided_slice(mask, [0], [batch])
-        kept = _op.less(places, _op.expand_dims(ends, 1))
+        kept = _op.less(slots, _op.expand_dims(ends, 1))
         if shape[0] == 2 * batch and batch:  # where each begins follows where it ends
             begins = _op.strided_slice(mask, [batch], [2 * batch])
-            kept = _op.logical_and(kept, _op.greater_equal(places, _op.expand_dims(begins, 1)))
+            kept = _op.logical_and(kept, _op.greater_equal(slots, _op.expand_dims(begins, 1)))
         elif shape[0] != batch:
             raise node.unsupported(f"a mask of shape {shape}")
         return kept
     if len(shape) == 4:  # of all positions there may be
-        own = counting(rows) + as_vector(less(columns, rows))
-        mask = _op.take(_op.take(mask, own, 2), counting(columns), 3)
+        own = iota(rows) + as_vector(difference_of(columns, rows))
+        mask = _op.take(_op.take(mask, own, 2), iota(columns), 3)
     return _op.not_equal(mask, scalar_like(0, mask))
 
 
@@ -137,19 +144,19 @@ class Buffer:
 
     def filled(self, past: RelayExpr, new: RelayExpr) -> RelayExpr:
         """The buffer with the new positions behind those it holds."""
-        places = counting(extent(past, 2)) - _op.cast(self.held, "int64")
+        slots = iota(extent(past, 2)) - _op.cast(self.held, "int64")
         zero, new_count = constant(0, "int64"), _op.reshape(as_vector(self.new), ())
-        source = _op.maximum(_op.minimum(places, new_count - constant(1, "int64")), zero)
-        is_new = _op.logical_and(_op.greater_equal(places, zero), _op.less(places, new_count))
+        source = _op.maximum(_op.minimum(slots, new_count - constant(1, "int64")), zero)
+        is_new = _op.logical_and(_op.greater_equal(slots, zero), _op.less(slots, new_count))
         return _op.where(_op.reshape(is_new, (1, 1, -1, 1)), _op.take(new, source, 2), past)
 
     def mask(self, room: Any, is_causal: bool, like: RelayExpr) -> RelayExpr:
         """Far below all scores where nothing is held yet, or for a query what comes later."""
-        last = counting(self.new)
+        last = iota(self.new)
         if not is_causal:
-            last = _op.zeros_like(last) + as_vector(less(self.new, 1))
+            last = _op.zeros_like(last) + as_vector(difference_of(self.new, 1))
         ends = _op.cast(self.held, "int64") + _op.expand_dims(last, 1)
-        kept = _op.less_equal(_op.expand_dims(counting(room), 0), ends)
+        kept = _op.less_equal(_op.expand_dims(iota(room), 0), ends)
         return _where_kept(kept, like, _lowest(like))
 
 
@@ -308,7 +315,7 @@ def _group_query_attention(node: OnnxNode) -> list[RelayExpr]:
     length, total = extent(q, 2), _total_length(node)
     starts = _starts(node, extent(q, 0), length, total)
     if node.attr("do_rotary", 0):
-        positions = node[9] if node.has(9) else starts + _places(length)
+        positions = node[9] if node.has(9) else starts + _iota_row(length)
         is_interleaved = bool(node.attr("rotary_interleaved", 0))
         q, k = [rotated(x, positions, node[7], node[8], is_interleaved) for x in (q, k)]
     if node.has(3):
@@ -316,7 +323,7 @@ def _group_query_attention(node: OnnxNode) -> list[RelayExpr]:
     present = [k, v]
     room = extent(k, 2)
     if not isinstance(room, int) or not isinstance(total, int):
-        k, v = [_op.take(x, counting(total), 2) for x in (k, v)]
+        k, v = [_op.take(x, iota(total), 2) for x in (k, v)]
     elif room != total:  # a cache with room for more
         k, v = [_op.strided_slice(x, [0], [total], axes=[2]) for x in (k, v)]
     share = node.attr("num_heads") // node.attr("kv_num_heads")
@@ -355,9 +362,9 @@ def _total_length(node: OnnxNode) -> Any:
     return int(total.reshape(()))
 
 
-def _places(count: Any) -> RelayExpr:
-    """The places from zero up to an extent, (1, count)."""
-    return _op.expand_dims(_op.cast(counting(count), "int32"), 0)
+def _iota_row(count: Any) -> RelayExpr:
+    """The slots from zero up to an extent, (1, count)."""
+    return _op.expand_dims(_op.cast(iota(count), "int32"), 0)
 
 
 def _starts(node: OnnxNode, batch: Any, length: Any, total: Any) -> RelayExpr:
@@ -368,7 +375,7 @@ def _starts(node: OnnxNode, batch: Any, length: Any, total: Any) -> RelayExpr:
     if is_known and batch == 1:  # the longest item is as long as the total
         return constant([[total - length]], "int32")
     last = _op.reshape(_op.cast(node[5], "int32"), (-1, 1))
-    starts = last + _op.cast(as_vector(less(1, length)), "int32")
+    starts = last + _op.cast(as_vector(difference_of(1, length)), "int32")
     if is_known:
         return starts
     # a prompt begins at zero, filled up behind the shorter items
@@ -390,11 +397,11 @@ def _cached(past: RelayExpr, new: RelayExpr, starts: RelayExpr, total: Any) -> R
         return _op.concatenate(parts, 2) if len(parts) > 1 else new
     is_known = isinstance(room, int) and isinstance(total, int)
     end = max(room, total) if is_known else _op.maximum(as_vector(room), as_vector(total))
-    places = _places(end)
-    of_new, behind = places - starts, sum_of(room, length)
+    slots = _iota_row(end)
+    of_new, behind = slots - starts, sum_of(room, length)
     source = _op.where(_op.less(of_new, _narrow(length)), of_new + _narrow(room), _narrow(behind))
-    source = _op.where(_op.less(places, starts), places, source)
-    source = stretched(_op.expand_dims(_op.expand_dims(source, 1), 3), [batch, heads, end, size])
+    source = _op.where(_op.less(slots, starts), slots, source)
+    source = broadcast(_op.expand_dims(_op.expand_dims(source, 1), 3), [batch, heads, end, size])
     widths = [(0, 0), (0, 0), (0, 1), (0, 0)]
     return _op.gather(_op.nn.pad(_op.concatenate([past, new], 2), widths), 2, source)
 
@@ -404,7 +411,7 @@ def _narrow(count: Any) -> RelayExpr:
 
 
 def _known_start(starts: RelayExpr) -> int | None:
-    """Where all items begin, if that is one place known at import."""
+    """Where all items begin, if that is one position known at import."""
     found = np.unique(starts.data.numpy()) if isinstance(starts, Constant) else np.zeros(0)
     return int(found[0]) if found.size == 1 else None
 
@@ -424,7 +431,7 @@ def _group_scores(node: OnnxNode, q: RelayExpr, starts: RelayExpr, total: Any) -
 
 def _visible_keys(node: OnnxNode, starts: RelayExpr, length: Any, total: Any) -> RelayExpr:
     """(batch, queries, keys): the keys that each query may look at."""
-    keys, queries = _op.expand_dims(_places(total), 0), _places(length)
+    keys, queries = _op.expand_dims(_iota_row(total), 0), _iota_row(length)
     if not node.attr("causal", 1):
         ends = _op.reshape(_op.cast(node[5], "int32"), (-1, 1))
         return _op.less_equal(keys, _op.expand_dims(ends + _op.zeros_like(queries), 2))
@@ -468,7 +475,7 @@ def _rotary_embedding(node: OnnxNode) -> RelayExpr:
         x = split_heads(x, node.attr("num_heads", 0) or hidden // (2 * node.shape(2)[1]))
     positions = node[1]
     if len(node.shape(1)) < 2:  # of the first
-        following = _op.expand_dims(counting(extent(x, 2)), 0)
+        following = _op.expand_dims(iota(extent(x, 2)), 0)
         positions = _op.reshape(positions, (1, 1)) + following
     result = rotated(x, positions, node[2], node[3], bool(node.attr("interleaved", 0)))
     return result if rank == 4 else join_heads(result)

@@ -13,8 +13,8 @@ from tvm.relay import op as _op
 from tvm.relay.expr import If, Tuple, TupleGetItem, Var
 from tvm.relay.frontend.common import constant, infer_shape, infer_value
 
-from .loops import Trip, collecting_loop, extent_of, nothing_of
-from .registry import Items, OnnxNode, Value, ValueRequired, onnx_op
+from .loops import Trip, collecting_loop, extent_of, no_rows_of
+from .registry import OnnxNode, TensorSequence, Value, ValueRequired, onnx_op
 
 # an unrolled loop is a program of that many copies of its body
 _MOST_TRIPS = 20_000
@@ -44,11 +44,11 @@ def _if(node: OnnxNode) -> list[Value]:
 
 @onnx_op("Loop")
 def _loop(node: OnnxNode) -> list[Value]:
-    """Unrolled if each trip is known to happen, else a relay loop where the run may decide."""
+    """Unrolled if each trip is known to happen, else a relay loop."""
     try:
         return _unrolled(node)
     except ValueRequired:
-        if not node.is_late or not all(isinstance(v, RelayExpr) for v in node.inputs[2:]):
+        if not node.allow_dynamic or not all(isinstance(v, RelayExpr) for v in node.inputs[2:]):
             raise
         return _looped(node)
 
@@ -72,7 +72,7 @@ def _unrolled(node: OnnxNode) -> list[Value]:
         trip += 1
     if trip == 0 and pieces:
         types = _run_body(node, names, 0, carried)[1 + len(carried) :]
-        return [*carried, *[nothing_of(value) for value in types]]
+        return [*carried, *[no_rows_of(value) for value in types]]
     return [*carried, *[_op.stack(piece, 0) for piece in pieces]]
 
 
@@ -172,11 +172,11 @@ def _unrolled_scan(
 ) -> tuple[list[Any], list[Any]]:
     if length == 0:
         first = constant(0, "int64")
-        return initial, [nothing_of(piece) for piece in step(first, first, initial)[1]]
+        return initial, [no_rows_of(piece) for piece in step(first, first, initial)[1]]
     states, rows = initial, []
     for trip in range(length):
-        places = constant(trip, "int64"), constant(length - 1 - trip, "int64")
-        states, pieces = step(*places, states)
+        positions = constant(trip, "int64"), constant(length - 1 - trip, "int64")
+        states, pieces = step(*positions, states)
         rows.append(pieces)
     columns = zip(zip(*rows, strict=True), reverse, strict=True)
     return states, [_op.stack(list(c[::-1] if back else c), 0) for c, back in columns]
@@ -202,12 +202,12 @@ def _first_axis_to(x: RelayExpr, axis: int) -> RelayExpr:
 
 
 @onnx_op("SequenceMap")
-def _sequence_map(node: OnnxNode) -> list[Items]:
-    """The body on each element; sequences go in step, tensors are given whole."""
+def _sequence_map(node: OnnxNode) -> list[TensorSequence]:
+    """The body on each element; sequences go in step, tensors are passed unchanged."""
     body = node.attr("body")
     names = [value.name for value in body.input]
     results = []
-    for i in range(len(node.items(0))):
-        values = [v.fields[i] if isinstance(v, Items) else v for v in node.inputs]
+    for i in range(len(node.sequence(0))):
+        values = [v.fields[i] if isinstance(v, TensorSequence) else v for v in node.inputs]
         results.append(node.import_graph(body, dict(zip(names, values, strict=True))))
-    return [Items(tuple([row[k] for row in results])) for k in range(len(body.output))]
+    return [TensorSequence(tuple([row[k] for row in results])) for k in range(len(body.output))]

@@ -19,7 +19,7 @@ from tvm.runtime.foreign.onnx_node import NAMES
 from .functions import Attributes, without_references
 from .registry import OnnxNode
 
-# what open extents are in trials: a result's extent that is the same in both does not depend on them
+# example values of dynamic extents: a result's extent that is the same in both does not depend on them
 _TRIALS = (3, 5)
 
 
@@ -89,7 +89,7 @@ def _is_open(value: Any) -> bool:
 
 
 def _example(view: OnnxNode, value: Any, extent: int) -> np.ndarray[Any, Any]:
-    """An array as the node will get it, with an extent for those that are open."""
+    """An array as the node will get it, with an extent for dynamic ones."""
     if not isinstance(value, RelayExpr):
         raise OpNotImplemented(
             f"{view.op_type} {view.name} requires tensors to be computed by a reference, "

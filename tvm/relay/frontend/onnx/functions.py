@@ -11,7 +11,7 @@ from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay.frontend.common import infer_type
 
-from .registry import Items, OnnxNode, Texts
+from .registry import OnnxNode, StringTensor, TensorSequence
 from .tensors import element_type
 
 Attributes = Mapping[str, Any]
@@ -76,10 +76,10 @@ def type_proto_of(value: Any) -> Any:
     """The ONNX type of a value."""
     import onnx
 
-    if isinstance(value, Items) and value.fields:
+    if isinstance(value, TensorSequence) and value.fields:
         return onnx.helper.make_sequence_type_proto(type_proto_of(value.fields[0]))
-    if isinstance(value, Texts):
-        text = type_proto_of(value.places)
+    if isinstance(value, StringTensor):
+        text = type_proto_of(value.positions)
         text.tensor_type.elem_type = onnx.TensorProto.STRING
         return text
     if not isinstance(value, RelayExpr):

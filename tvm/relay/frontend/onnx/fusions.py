@@ -12,10 +12,10 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.composites import scaled, swish
-from tvm.relay.frontend.extents import counting, extent
+from tvm.relay.frontend.dynamic_extents import extent, iota
 from tvm.relay.frontend.indexing import windows_along
-from tvm.relay.frontend.norms import rms_norm
-from tvm.relay.frontend.products import matmul
+from tvm.relay.frontend.matmul import matmul
+from tvm.relay.frontend.normalization import rms_norm
 
 from .attention import split_heads
 from .nn import conv_transpose_of
@@ -83,36 +83,40 @@ def _gated_rms_norm(node: OnnxNode) -> RelayExpr:
 def _relative_position_bias(node: OnnxNode) -> RelayExpr:
     """(1, heads, queries, keys): a number of a table for each head and range of distances.
 
-    The table says (ranges, heads) of its shape, its numbers lie the other way round.
+    The table says (bucket_count, heads) of its shape, its numbers lie the other way round.
     """
-    ranges, heads = node.static_shape(0)
+    bucket_count, heads = node.static_shape(0)
     lengths = [node.value_or_expr(i, "the length") for i in (1, 2)]
     queries, keys = [x if isinstance(x, RelayExpr) else int(x.reshape(())) for x in lengths]
     is_both = bool(node.attr("is_bidirectional", 0))
-    places = position_ranges(queries, keys, ranges, node.attr("max_distance"), is_both)
-    return _op.expand_dims(_op.take(_op.reshape(node[0], (heads, ranges)), places, 1), 0)
+    buckets = relative_position_buckets(
+        queries, keys, bucket_count, node.attr("max_distance"), is_both
+    )
+    return _op.expand_dims(_op.take(_op.reshape(node[0], (heads, bucket_count)), buckets, 1), 0)
 
 
-def position_ranges(
-    queries: Any, keys: Any, ranges: int, furthest: int, is_both: bool
+def relative_position_buckets(
+    queries: Any, keys: Any, bucket_count: int, furthest: int, is_both: bool
 ) -> RelayExpr:
     """The range that each distance falls in: single ones first, then ever longer ones."""
-    distance = counting(keys) - _op.expand_dims(counting(queries), 1)
+    distance = iota(keys) - _op.expand_dims(iota(queries), 1)
     zero = constant(0, "int64")
     offset = None
     if is_both:
-        ranges //= 2
-        offset = _op.cast(_op.greater(distance, zero), "int64") * constant(ranges, "int64")
+        bucket_count //= 2
+        offset = _op.cast(_op.greater(distance, zero), "int64") * constant(bucket_count, "int64")
         distance = _op.abs(distance)
     else:
         distance = _op.negative(_op.minimum(distance, zero))
-    single = ranges // 2
+    single = bucket_count // 2
     share = _op.cast(_op.maximum(distance, constant(1, "int64")), "float64") / constant(
         float(single), "float64"
     )
-    steps = _op.log(share) * constant((ranges - single) / math.log(furthest / single), "float64")
+    steps = _op.log(share) * constant(
+        (bucket_count - single) / math.log(furthest / single), "float64"
+    )
     long = _op.cast(steps, "int64") + constant(single, "int64")
-    long = _op.minimum(long, constant(ranges - 1, "int64"))
+    long = _op.minimum(long, constant(bucket_count - 1, "int64"))
     found = _op.where(_op.less(distance, constant(single, "int64")), distance, long)
     return found if offset is None else found + offset
 

@@ -21,15 +21,24 @@ from tvm.error import (
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Var, var
 from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type, set_span
-from tvm.relay.frontend.extents import refined, told_by_shape
+from tvm.relay.frontend.dynamic_extents import with_inferred_extents, with_static_extents
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 
-from .dims import Dims
 from .fallback import reference_call
 from .functions import Attributes, function_of, type_proto_of
-from .registry import CONVERTERS, Items, Nothing, OnnxNode, Texts, Value, ValueRequired, key_of
-from .strings import converted_strings, texts_of
+from .registry import (
+    CONVERTERS,
+    EmptyOptional,
+    OnnxNode,
+    StringTensor,
+    TensorSequence,
+    Value,
+    ValueRequired,
+    key_of,
+)
+from .shape_inference import Dims
+from .strings import converted_strings, string_tensor
 from .tensors import attribute_value, tensor_array, tensor_dtype
 
 Opsets = Mapping[str, int]
@@ -60,7 +69,7 @@ class GraphImporter:
     like : values (arrays, lists of arrays, None) that inputs are shaped like.
     fallback : let a reference compute what no converter can.
     config : options of converters.
-    is_late : values that decide about shapes may come with the run.
+    allow_dynamic : shapes may depend on values known only at run time.
     dims : of values of the main graph, as far as ONNX's shape inference knows.
     types : ONNX's numbers of the types of values that are held wider.
     """
@@ -77,7 +86,7 @@ class GraphImporter:
         folder_of: str = "",
         fallback: bool = False,
         config: Mapping[str, Any] | None = None,
-        is_late: bool = False,
+        allow_dynamic: bool = False,
         dims: Mapping[str, Dims] | None = None,
         types: Mapping[str, int] | None = None,
     ) -> None:
@@ -98,7 +107,7 @@ class GraphImporter:
         self.fallback = fallback
         self.left: set[str] = set()  # operators that a reference computes
         self.config = config or {}
-        self.is_late = is_late
+        self.allow_dynamic = allow_dynamic
         self.dims = dims or {}
         self.types = types or {}
 
@@ -133,7 +142,8 @@ class GraphImporter:
             self.dims, self.types = {}, {}  # its names are its own
             self._convert_nodes(function)
             results = [
-                self._named(name) if name in self.values else Nothing() for name in function.output
+                self._named(name) if name in self.values else EmptyOptional()
+                for name in function.output
             ]
         self.opsets, self.attributes, self.dims, self.types = outer
         self.called.pop()
@@ -174,7 +184,7 @@ class GraphImporter:
         except Exception as error:  # whatever the package or the file system says
             raise TVMError(f"the ONNX weight {tensor.name!r} cannot be read: {error}") from error
         if array.dtype.kind == "O":
-            return texts_of(array)
+            return string_tensor(array)
         if self.freeze or array.dtype.kind not in "fV":
             weight = constant(array)
         else:
@@ -201,7 +211,7 @@ class GraphImporter:
                 )
         for value in declared:
             given = self.values[value.name] = self.inputs[value.name] = self._input(value)
-            _mark(given, value.name)
+            _set_spans(given, value.name)
 
     def _input(self, value: Any) -> Value:
         if value.name in self.bound:
@@ -218,9 +228,9 @@ class GraphImporter:
 
     def _input_like(self, name: str, example: Any) -> Value:
         if example is None:
-            return Nothing()
+            return EmptyOptional()
         if isinstance(example, (list, tuple)):
-            return Items(tuple([
+            return TensorSequence(tuple([
                 self._input_like(f"{name}.{i}", item) for i, item in enumerate(example)
             ]))  # fmt: skip
         found = nd.array(np.zeros((), example.dtype)).dtype
@@ -270,7 +280,9 @@ class GraphImporter:
                     self._named(name)  # here, so that the scopes of subgraphs share it
             outputs = self._convert(node)
             for name, value in zip(node.output, outputs, strict=False):
-                if name and not (isinstance(value, Nothing) and node.op_type not in _OPTIONALS):
+                if name and not (
+                    isinstance(value, EmptyOptional) and node.op_type not in _OPTIONALS
+                ):
                     self.values[name] = value
             self.folder.forget([self.values.pop(name) for name in single])
 
@@ -292,7 +304,7 @@ class GraphImporter:
             values=self.params,
             import_graph=self.subgraph,
             domain=domain,
-            is_late=self.is_late,
+            allow_dynamic=self.allow_dynamic,
             input_dims=[self.dims.get(name) for name in node.input],
             output_dims=[self.dims.get(name) for name in node.output],
             config=self.config,
@@ -316,7 +328,7 @@ class GraphImporter:
             ) from error
 
         for value in results:
-            _mark(value, view.name)
+            _set_spans(value, view.name)
         return results
 
     def _converted(self, node: Any, view: OnnxNode) -> list[Value]:
@@ -324,34 +336,34 @@ class GraphImporter:
         try:
             strings = converted_strings(node, view, self.opsets, self.attributes)
             if strings is not None:
-                return self._all_settled(as_values(strings), view)
+                return self._fold_all(as_values(strings), view)
             if convert := CONVERTERS.get(key_of(node)):
-                return self._all_settled(as_values(convert(view)), view)
+                return self._fold_all(as_values(convert(view)), view)
             inputs = [type_proto_of(value) for value in view.inputs]
             return self._call(function_of(node, view, inputs, self.attributes), view)
         except (OpNotImplemented, OpAttributeUnImplemented) as error:
             if not self.fallback or isinstance(error, ValueRequired):
                 raise
             results = iter(reference_call(node, view, self.opsets, self.attributes, self.left))
-            return [self._settled(next(results)) if name else Nothing() for name in node.output]
+            return [self._fold(next(results)) if name else EmptyOptional() for name in node.output]
 
-    def _all_settled(self, values: list[Value], view: OnnxNode) -> list[Value]:
+    def _fold_all(self, values: list[Value], view: OnnxNode) -> list[Value]:
         known = [*view.output_dims, *[None] * (len(values) - len(view.output_dims))]
         whole = [
             _with_extents(v, dims) if isinstance(v, RelayExpr) else v
             for v, dims in zip(values, known, strict=False)
         ]
         tensors = iter(self.folder.fold_all([v for v in whole if isinstance(v, RelayExpr)]))
-        return [self._settled(next(tensors) if isinstance(v, RelayExpr) else v) for v in whole]
+        return [self._fold(next(tensors) if isinstance(v, RelayExpr) else v) for v in whole]
 
-    def _settled(self, value: Value) -> Value:
+    def _fold(self, value: Value) -> Value:
         """Constant parts computed, and the type inferred."""
-        if isinstance(value, Items):
-            return Items(tuple([self._settled(field) for field in value.fields]))
-        if isinstance(value, Nothing):
+        if isinstance(value, TensorSequence):
+            return TensorSequence(tuple([self._fold(field) for field in value.fields]))
+        if isinstance(value, EmptyOptional):
             return value
-        if isinstance(value, Texts):
-            return Texts(value.table, cast(RelayExpr, self._settled(value.places)))
+        if isinstance(value, StringTensor):
+            return StringTensor(value.table, cast(RelayExpr, self._fold(value.positions)))
         result = self.folder.fold(value)
         infer_type(result)
         return result
@@ -359,17 +371,17 @@ class GraphImporter:
 
 def _with_extents(value: RelayExpr, dims: Dims | None) -> RelayExpr:
     """The value with what its operands and ONNX's shape inference tell of its extents."""
-    told = told_by_shape(value)
-    return refined(told, dims) if dims else told
+    told = with_inferred_extents(value)
+    return with_static_extents(told, dims) if dims else told
 
 
-def _mark(value: Value, name: str) -> None:
+def _set_spans(value: Value, name: str) -> None:
     """Say which node or input a value comes from."""
-    if isinstance(value, Items):
+    if isinstance(value, TensorSequence):
         for field in value.fields:
-            _mark(field, name)
-    elif isinstance(value, Texts):
-        set_span(value.places, name)
+            _set_spans(field, name)
+    elif isinstance(value, StringTensor):
+        set_span(value.positions, name)
     elif isinstance(value, RelayExpr):
         set_span(value, name)
 
@@ -416,16 +428,16 @@ def in_order(nodes: Sequence[Any]) -> Sequence[Any]:
 
 def as_values(result: Any) -> list[Value]:
     """The outputs of a converter."""
-    if isinstance(result, (Items, Nothing, Texts)):
+    if isinstance(result, (TensorSequence, EmptyOptional, StringTensor)):
         return [result]
-    if isinstance(result, list) and any(isinstance(value, Texts) for value in result):
+    if isinstance(result, list) and any(isinstance(value, StringTensor) for value in result):
         return result
     return [*as_exprs(result)]
 
 
 def _bound(value: Any) -> Value:
     if value is None:
-        return Nothing()
+        return EmptyOptional()
     if isinstance(value, (list, tuple)):
-        return Items(tuple([_bound(item) for item in value]))
-    return texts_of(value) if value.dtype.kind == "O" else constant(value)
+        return TensorSequence(tuple([_bound(item) for item in value]))
+    return string_tensor(value) if value.dtype.kind == "O" else constant(value)

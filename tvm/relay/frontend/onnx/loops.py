@@ -1,4 +1,4 @@
-"""Loops that collect a row in each trip, where only the run knows how many trips there are."""
+"""Loops of a dynamic trip count that collect a row in each trip."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tvm.ir.type import TensorType
 from tvm.relay import op as _op
 from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type
-from tvm.relay.frontend.extents import refined
+from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.loops import while_loop
 from tvm.relay.traverse import free_vars, operands, post_order, rewrite_post_order
 from tvm.relay.ty import Any as AnyDim
@@ -44,13 +44,13 @@ def collecting_loop(
             for state, result in zip(states, results, strict=True)
         ]
         if all(
-            len(_open_axes(new)) == len(_open_axes(old))
+            len(_dynamic_axes(new)) == len(_dynamic_axes(old))
             for new, old in zip(wider, states, strict=True)
         ):
             break
         states = wider
     collections = [
-        (_FlatRows if _open_axes(piece) else _Rows)(piece, is_first)
+        (_FlatRows if _dynamic_axes(piece) else _Rows)(piece, is_first)
         for piece, is_first in zip(pieces, chain(backwards, repeat(False)), strict=False)
     ]
     following = [trip[0] + constant(1, "int64"), is_next, *results]
@@ -80,7 +80,7 @@ class _Rows:
 
     def empty(self) -> list[RelayExpr]:
         """The values before the first trip."""
-        return [nothing_of(self.piece)]
+        return [no_rows_of(self.piece)]
 
     def grown(self) -> list[RelayExpr]:
         """The values behind a trip."""
@@ -96,7 +96,7 @@ class _Rows:
 
 
 class _FlatRows(_Rows):
-    """Rows whose extents only the run knows: all their elements in a line, and those extents."""
+    """Rows of dynamic extents: their elements flattened, and those extents."""
 
     def __init__(self, piece: RelayExpr, is_first: bool) -> None:
         super().__init__(piece, is_first)
@@ -117,7 +117,7 @@ class _FlatRows(_Rows):
     def result(self, count: RelayExpr, *fields: RelayExpr) -> RelayExpr:
         elements, extents = fields
         shape = _op.concatenate([_op.reshape(count, (1,)), extents], 0)
-        return refined(_op.reshape(elements, shape), [None, *infer_shape(self.piece)])
+        return with_static_extents(_op.reshape(elements, shape), [None, *infer_shape(self.piece)])
 
 
 def _hoisted(
@@ -150,7 +150,7 @@ def _hoisted(
 _AT_ONCE = (Call, Tuple, TupleGetItem)
 
 
-def nothing_of(value: RelayExpr) -> RelayExpr:
+def no_rows_of(value: RelayExpr) -> RelayExpr:
     """No elements along a new first axis."""
     return constant(np.zeros((0, *infer_shape(value)), infer_dtype(value)))
 
@@ -159,12 +159,12 @@ def extent_of(x: RelayExpr, axis: int) -> RelayExpr:
     return _op.take(_op.shape_of(x, "int64"), constant(axis % len(infer_shape(x)), "int64"), 0)
 
 
-def _open_axes(value: RelayExpr) -> list[int]:
+def _dynamic_axes(value: RelayExpr) -> list[int]:
     return [i for i, dim in enumerate(infer_shape(value)) if not isinstance(dim, int)]
 
 
 def _common_type(before: TensorType, after: TensorType) -> TensorType:
-    """The type of both: dimensions that differ are open."""
+    """The type of both: dimensions that differ are dynamic."""
     if len(before.shape) != len(after.shape) or before.dtype != after.dtype:
         raise OpAttributeUnImplemented(
             f"Loop requires values whose rank and element type stay, got {before} and then {after}"

@@ -14,13 +14,13 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant, const
 from tvm.relay.frontend import composites
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.frontend.einsum import einsum
-from tvm.relay.frontend.extents import refined
-from tvm.relay.frontend.products import matmul, swap_last
+from tvm.relay.frontend.matmul import matmul, swap_last
 
-from .narrow import narrow_name, narrowed
-from .registry import Converter, Nothing, OnnxNode, Value, onnx_op, onnx_ops, static_ints
-from .strings import texts_of
+from .narrow_floats import narrow_name, narrowed
+from .registry import Converter, EmptyOptional, OnnxNode, Value, onnx_op, onnx_ops, static_ints
+from .strings import string_tensor
 from .tensors import tensor_dtype
 
 Function = Callable[..., RelayExpr]
@@ -77,7 +77,7 @@ onnx_ops({name: _unary(function) for name, function in _UNARY.items()})
 onnx_ops({name: _binary(function) for name, function in _BINARY.items()})
 onnx_ops({name: _with_attributes(*row) for name, row in _WITH_ATTRIBUTES.items()})
 onnx_ops({
-    "Identity": lambda node: Nothing() if node.inputs[0] is None else node.inputs[0],
+    "Identity": lambda node: EmptyOptional() if node.inputs[0] is None else node.inputs[0],
     "Where": lambda node: _op.where(node[0], node[1], node[2]),
 })  # fmt: skip
 
@@ -250,11 +250,11 @@ def _constant(node: OnnxNode) -> Value:
             return constant(node.attrs[name], dtype)
     for name in ("value_string", "value_strings"):
         if name in node.attrs:
-            return texts_of(node.attrs[name])
+            return string_tensor(node.attrs[name])
     if "value" not in node.attrs:
         raise node.unsupported(f"a constant given by {list(node.attrs)}")
     value = node.attrs["value"]
-    return texts_of(value) if value.dtype.kind == "O" else constant(value)
+    return string_tensor(value) if value.dtype.kind == "O" else constant(value)
 
 
 @onnx_op("ConstantOfShape")
@@ -281,7 +281,7 @@ def _eye_like(node: OnnxNode) -> RelayExpr:
         for axis in (0, 1)
     ]
     is_one = _op.equal(_op.expand_dims(rows + constant(shift, "int64"), 1), columns)
-    return refined(_op.cast(is_one, dtype), shape)
+    return with_static_extents(_op.cast(is_one, dtype), shape)
 
 
 @onnx_op("Range", "com.microsoft.Range")

@@ -9,8 +9,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
 from tvm.relay.frontend.composites import gelu, hard_sigmoid, swish
-from tvm.relay.frontend.extents import counting, extent, stretched
-from tvm.relay.frontend.products import matmul
+from tvm.relay.frontend.dynamic_extents import broadcast, extent, iota
+from tvm.relay.frontend.matmul import matmul
 
 from .math import fused_matmul
 from .nn import convolve, with_bias
@@ -68,7 +68,7 @@ def _activated(node: OnnxNode, x: RelayExpr) -> RelayExpr:
 def _embed_layer_norm(node: OnnxNode) -> list[RelayExpr]:
     """Word, position and segment embeddings, summed and normalised."""
     total = _op.take(node[2], node[0], 0)
-    positions = node[8] if node.has(8) else _op.expand_dims(counting(extent(node[0], 1)), 0)
+    positions = node[8] if node.has(8) else _op.expand_dims(iota(extent(node[0], 1)), 0)
     total = total + _op.take(node[3], positions, 0)
     if node.has(1) and node.has(4):
         total = total + _op.take(node[4], node[1], 0)
@@ -82,7 +82,7 @@ def _word_counts(node: OnnxNode, mask: int) -> RelayExpr:
     """How many words of each item the mask, if there is one, lets through."""
     if node.has(mask):
         return _op.sum(node[mask].astype("int32"), [1])
-    return stretched(constant([0], "int32"), [extent(node[0], 0)])
+    return broadcast(constant([0], "int32"), [extent(node[0], 0)])
 
 
 @onnx_op("com.microsoft.QEmbedLayerNormalization")
@@ -95,7 +95,7 @@ def _quantized_embed_layer_norm(node: OnnxNode) -> list[RelayExpr]:
         moved = _op.cast(x, "int32") - _op.cast(node[13 + place], "int32")
         return _op.cast(moved, node.dtype(8 + place)) * node[8 + place]
 
-    positions = _op.expand_dims(counting(extent(node[0], 1)), 0)
+    positions = _op.expand_dims(iota(extent(node[0], 1)), 0)
     total = real(_op.take(node[2], ids, 0), 0) + real(_op.take(node[3], positions, 0), 1)
     if segments is not None:
         total = total + real(_op.take(node[4], segments, 0), 2)

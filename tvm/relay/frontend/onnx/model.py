@@ -22,12 +22,12 @@ from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
 from tvm.support.files import replacing
 
-from .checks import all_nodes, check_model
-from .dims import named_dims, shapes_by_symbols
+from .checker import all_nodes, check_model
 from .importer import GraphImporter
-from .narrow import narrow_types
-from .registry import Items, Nothing, Texts, Value
-from .unknown import check_operators
+from .narrow_floats import narrow_types
+from .registry import EmptyOptional, StringTensor, TensorSequence, Value
+from .shape_inference import named_dims, shapes_by_symbols
+from .unsupported import check_operators
 
 
 def from_onnx(
@@ -47,7 +47,7 @@ def from_onnx(
     model : onnx.ModelProto or str
         The model or the path of its file.
     shape : dict of str to tuple, optional
-        Input shapes, where the model leaves dimensions open. A dimension that the model names has
+        Input shapes, where the model leaves dimensions dynamic. A dimension that the model names has
         the same extent in all inputs: the shape of one of them is enough.
     dtype : str or dict of str to str
         Element types of inputs by name, which count before the model's; or the one of all inputs
@@ -81,12 +81,12 @@ def from_onnx(
         model = export_renamed(model, export_node_renamed_model_path)
     imported = import_model(
         model, shape, dtype, opset, freeze_params, fallback=fallback,
-        convert_config=convert_config, is_late=True,
+        convert_config=convert_config, allow_dynamic=True,
     )  # fmt: skip
     for place, value in enumerate(imported.outputs):
-        if isinstance(value, Texts):
+        if isinstance(value, StringTensor):
             warnings.warn(
-                f"output {place} of the ONNX model gives places in {list(value.table)}, since "
+                f"output {place} of the ONNX model gives indices into {list(value.table)}, since "
                 "relay has no strings",
                 stacklevel=2,
             )
@@ -112,11 +112,11 @@ def import_model(
     like: Mapping[str, Any] | None = None,
     fallback: bool = False,
     convert_config: Mapping[str, Any] | None = None,
-    is_late: bool = False,
+    allow_dynamic: bool = False,
 ) -> Imported:
     """Import a model; ``bound`` gives values of inputs, ``like`` examples of others.
 
-    With ``is_late`` values that decide about shapes may come with the run.
+    With ``allow_dynamic`` shapes may depend on values known only at run time.
     """
     config = _checked_config(convert_config or {})
     model, folder = _load(model)
@@ -128,10 +128,10 @@ def import_model(
     given = _checked_shapes(shape)
     for name, extents in shapes_by_symbols(model, given).items():
         given[name] = [AnyDim() if extent is None else extent for extent in extents]
-    dims = named_dims(model, given) if is_late and _has_open_inputs(model, given) else {}
+    dims = named_dims(model, given) if allow_dynamic and _has_dynamic_inputs(model, given) else {}
     importer = GraphImporter(
         given, dtype, opsets, freeze_params, {(f.domain, f.name): f for f in model.functions},
-        bound, like, folder, fallback, config, is_late, dims,
+        bound, like, folder, fallback, config, allow_dynamic, dims,
         narrow_types(model),
     )  # fmt: skip
     outputs = importer.run(model.graph)
@@ -162,7 +162,7 @@ def _checked_shapes(shape: Any) -> dict[str, Sequence[Any]]:
     return dict(shape or {})
 
 
-def _has_open_inputs(model: Any, given: Mapping[str, Sequence[Any]]) -> bool:
+def _has_dynamic_inputs(model: Any, given: Mapping[str, Sequence[Any]]) -> bool:
     """Whether an input has a dimension that is not known at import."""
     return any(
         not isinstance(extent, int)
@@ -176,15 +176,15 @@ def _has_open_inputs(model: Any, given: Mapping[str, Sequence[Any]]) -> bool:
 
 
 def _as_expr(value: Value) -> RelayExpr:
-    if isinstance(value, Items):
+    if isinstance(value, TensorSequence):
         return Tuple([_as_expr(field) for field in value.fields])
-    if isinstance(value, Texts):
-        return value.places
-    return Tuple([]) if isinstance(value, Nothing) else value
+    if isinstance(value, StringTensor):
+        return value.positions
+    return Tuple([]) if isinstance(value, EmptyOptional) else value
 
 
 def _variables(value: Value) -> list[Var]:
-    if isinstance(value, Items):
+    if isinstance(value, TensorSequence):
         return [v for field in value.fields for v in _variables(field)]
     return [value] if isinstance(value, Var) else []
 

@@ -11,11 +11,11 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
-from tvm.relay.frontend.extents import as_vector, element, extent, refined
+from tvm.relay.frontend.dynamic_extents import as_vector, element, extent, with_static_extents
 from tvm.relay.frontend.indexing import from_front, padded
 
-from .dims import reshape_by
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops, static_ints
+from .shape_inference import reshape_by
 
 
 @onnx_op("Shape")
@@ -79,13 +79,13 @@ _MOVEMENTS: Rows = {
 onnx_ops(_MOVEMENTS)
 
 
-def _has_axes_of_run(node: OnnxNode) -> bool:
-    """Whether input 1, the axes, comes with the run."""
+def _has_dynamic_axes(node: OnnxNode) -> bool:
+    """Whether input 1, the axes, is known only at run time."""
     return node.has(1) and isinstance(node.value_or_expr(1, "axes"), RelayExpr)
 
 
 def _is_among(axes: RelayExpr, rank: int) -> RelayExpr:
-    """For each of so many axes whether it is among those that the run gives, from 0 or the end."""
+    """For each axis of a rank whether it is among run-time axes, which may be negative."""
     given = _op.expand_dims(from_front(_op.cast(axes, "int64"), rank), 1)
     hits = _op.equal(given, constant(np.arange(rank), "int64"))
     return _op.max(_op.cast(hits, "int64"), axis=[0])
@@ -93,7 +93,7 @@ def _is_among(axes: RelayExpr, rank: int) -> RelayExpr:
 
 @onnx_op("Squeeze")
 def _squeeze(node: OnnxNode) -> RelayExpr:
-    if not _has_axes_of_run(node):
+    if not _has_dynamic_axes(node):
         return _op.squeeze(node[0], node.ints("axes", 1))
     rank = len(node.shape(0))
     # the axes that are kept come first, in any order among themselves
@@ -104,7 +104,7 @@ def _squeeze(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("Unsqueeze")
 def _unsqueeze(node: OnnxNode) -> RelayExpr:
-    if _has_axes_of_run(node):
+    if _has_dynamic_axes(node):
         added = _is_among(node[1], len(node.shape(0)) + node.static_shape(1)[0])
         ones = scalar_like(1, added)
         source = _op.cumsum(ones - added, axis=0) - ones  # -1 before the first old axis
@@ -121,13 +121,13 @@ def _unsqueeze(node: OnnxNode) -> RelayExpr:
 def _split(node: OnnxNode) -> Any:
     axis = node.attr("axis", 0)
     if node.has(1) and isinstance(node.value_or_expr(1, "split"), RelayExpr):
-        return _split_of_run(node, axis % len(node.shape(0)), node[1])
+        return _dynamic_split(node, axis % len(node.shape(0)), node[1])
     sizes = node.ints("split", 1)
     extent = node.shape(0)[axis]
     if sizes is None:
         count = node.attr("num_outputs", node.output_count)
         if not isinstance(extent, int):
-            return _split_open(node, axis % len(node.shape(0)))
+            return _split_dynamic(node, axis % len(node.shape(0)))
         size = -(-extent // count)
         sizes = [min(size, extent - i * size) for i in range(count)]
     if isinstance(extent, int) and sum(sizes) != extent:
@@ -139,19 +139,19 @@ def _split(node: OnnxNode) -> Any:
     return _op.split(node[0], tuple(np.cumsum(sizes[:-1]).tolist()), axis)
 
 
-def _split_open(node: OnnxNode, axis: int) -> Any:
-    """Parts of an open extent; with ``num_outputs`` the last one may be smaller."""
+def _split_dynamic(node: OnnxNode, axis: int) -> Any:
+    """Parts of an dynamic extent; with ``num_outputs`` the last one may be smaller."""
     if "num_outputs" not in node.attrs:
         return _op.split(node[0], node.output_count, axis)
     count, whole = node.attr("num_outputs"), as_vector(extent(node[0], axis))
     size = _op.floor_divide(whole + constant([count - 1], "int64"), constant([count], "int64"))
     rest = whole - size * constant(np.arange(count), "int64")
     sizes = _op.maximum(_op.minimum(rest, size), constant([0], "int64"))
-    return _split_of_run(node, axis, sizes)
+    return _dynamic_split(node, axis, sizes)
 
 
-def _split_of_run(node: OnnxNode, axis: int, sizes: RelayExpr) -> list[RelayExpr]:
-    """Parts whose sizes come with the run."""
+def _dynamic_split(node: OnnxNode, axis: int, sizes: RelayExpr) -> list[RelayExpr]:
+    """Parts of dynamic sizes."""
     sizes, shape = _op.cast(sizes, "int64"), node.shape(0)
     ends, whole = _op.cumsum(sizes, 0), _op.shape_of(node[0], "int64")
     zero, one = constant(np.zeros(1, "int64")), constant(np.ones(len(shape), "int64"))
@@ -162,20 +162,22 @@ def _split_of_run(node: OnnxNode, axis: int, sizes: RelayExpr) -> list[RelayExpr
         begin[axis] = end[axis] - element(sizes, i)
         first, last = [_op.concatenate(x, 0) for x in (begin, end)]
         part = _op.strided_slice(node[0], first, last, one)
-        parts.append(refined(part, [None if a == axis else d for a, d in enumerate(shape)]))
+        parts.append(
+            with_static_extents(part, [None if a == axis else d for a, d in enumerate(shape)])
+        )
     return parts
 
 
 @onnx_op("Slice")
 def _slice(node: OnnxNode) -> RelayExpr:
     shape = node.shape(0)
-    if node.is_late and any(node.has(i) and node.value(i) is None for i in (1, 2)):
-        return _slice_of_run(node)
+    if node.allow_dynamic and any(node.has(i) and node.value(i) is None for i in (1, 2)):
+        return _dynamic_slice_bounds(node)
     starts, ends = node.ints("starts", 1), node.ints("ends", 2)
     axes = node.ints("axes", 3, list(range(len(starts))))
     steps = node.ints("steps", 4, [1] * len(starts))
     if not all(isinstance(shape[axis], int) for axis in axes):
-        return _slice_of_open(node, starts, ends, axes, steps)
+        return _slice_dynamic_axes(node, starts, ends, axes, steps)
     begin, end, stride = [0] * len(shape), list(shape), [1] * len(shape)
     for start, stop, axis, step in zip(starts, ends, axes, steps, strict=True):
         extent = shape[axis]
@@ -191,15 +193,15 @@ def _slice(node: OnnxNode) -> RelayExpr:
 _FAR = 2**31 - 1
 
 
-def _slice_of_open(
+def _slice_dynamic_axes(
     node: OnnxNode, starts: list[int], ends: list[int], axes: list[int], steps: list[int]
 ) -> RelayExpr:
-    """A slice of dimensions that only the run knows, by numbers that are known."""
+    """A slice of dynamic dimensions by constant bounds."""
     x, parts = node[0], list(zip(starts, ends, axes, steps, strict=True))
     is_turned = [step == -1 and (a == -1 or a >= _FAR) and b < -_FAR for a, b, _, step in parts]
     is_plain = [step > 0 and (start >= 0 or not node.has(1)) for start, _, _, step in parts]
     if not all(turned or plain for turned, plain in zip(is_turned, is_plain, strict=True)):
-        return _slice_of_run(node)
+        return _dynamic_slice_bounds(node)
     for (start, end, axis, step), turned in zip(parts, is_turned, strict=True):
         bounds = [max(-_FAR, min(_FAR, bound)) for bound in (start, end)]
         x = (
@@ -209,8 +211,8 @@ def _slice_of_open(
     return x
 
 
-def _slice_of_run(node: OnnxNode) -> RelayExpr:
-    """A slice whose bounds come with the run; backwards it goes forwards over what is turned round."""
+def _dynamic_slice_bounds(node: OnnxNode) -> RelayExpr:
+    """A slice by dynamic bounds; negative steps slice the reversed axis forwards."""
     shape, count = node.shape(0), infer_shape(node[1])[0]
     axes = [axis % len(shape) for axis in node.ints("axes", 3, list(range(count)))]
     step_of = dict(zip(axes, node.ints("steps", 4, [1] * count), strict=True))
@@ -229,11 +231,13 @@ def _slice_of_run(node: OnnxNode) -> RelayExpr:
     stride = [abs(step_of.get(axis, 1)) for axis in range(len(shape))]
     begin, end = bounds
     result = _op.strided_slice(x, begin, end, constant(stride, "int64"))
-    return refined(result, [None if axis in axes else dim for axis, dim in enumerate(shape)])
+    return with_static_extents(
+        result, [None if axis in axes else dim for axis, dim in enumerate(shape)]
+    )
 
 
 def _within(bound: RelayExpr, extent: RelayExpr, least: int, is_turned: bool) -> RelayExpr:
-    """A bound that may count from the end, or lie outside, as a place of the axis (turned round)."""
+    """A bound that may count from the end, or lie outside, as an index of the axis (reversed)."""
     zero, last = scalar_like(0, bound), extent - scalar_like(1, bound)
     bound = _op.where(_op.less(bound, zero), bound + extent, bound)
     bound = _op.maximum(bound, scalar_like(least, bound))
@@ -266,10 +270,10 @@ def _gather_elements(node: OnnxNode) -> RelayExpr:
 @onnx_op("GatherND", "com.microsoft.GatherND")
 def _gather_nd(node: OnnxNode) -> RelayExpr:
     batch = node.attr("batch_dims", 0)
-    return _op.gather_nd(node[0], _places(node, batch), batch)
+    return _op.gather_nd(node[0], _positions(node, batch), batch)
 
 
-def _places(node: OnnxNode, first: int = 0) -> RelayExpr:
+def _positions(node: OnnxNode, first: int = 0) -> RelayExpr:
     """Input 1, whose last axis names a place of the axes from ``first`` on, that axis in front;
     numbers below zero count from the end."""
     shape, indices, rank = node.shape(0), node[1], len(node.shape(1))
@@ -301,7 +305,7 @@ def _scatter_elements(node: OnnxNode) -> RelayExpr:
 @onnx_op("ScatterND")
 def _scatter_nd(node: OnnxNode) -> RelayExpr:
     reduction = _SCATTERS[node.attr("reduction", "none")]
-    return _op.scatter_nd(node[0], _places(node), node[2], reduction)
+    return _op.scatter_nd(node[0], _positions(node), node[2], reduction)
 
 
 @onnx_op("Expand")
@@ -313,7 +317,7 @@ def _expand(node: OnnxNode) -> RelayExpr:
 
 
 def _expanded(x: RelayExpr, wanted: RelayExpr) -> RelayExpr:
-    """Broadcast together with a shape of the run; ones of that shape change nothing."""
+    """Broadcast together with a dynamic shape, of which ones change nothing."""
     have, rank = _op.shape_of(x, "int64"), len(infer_shape(x))
     count = infer_shape(wanted)[0]
     ones = [constant(np.ones(abs(count - rank), "int64"))] if count != rank else []
@@ -345,7 +349,7 @@ def _pad(node: OnnxNode) -> RelayExpr:
     rank = len(node.shape(0))
     axes = node.ints("axes", 3, list(range(rank)))
     if node.has(1) and not isinstance(node.value_or_expr(1, "pads"), np.ndarray):
-        return _padded_at_run(node, [axis % rank for axis in axes])
+        return _dynamic_pad(node, [axis % rank for axis in axes])
     pads = node.ints("pads", 1, node.attr("paddings"))
     begins, ends = [0] * rank, [0] * rank
     for i, axis in enumerate(axes):
@@ -359,8 +363,8 @@ def _pad(node: OnnxNode) -> RelayExpr:
     return padded(node[0], list(zip(begins, ends, strict=True)), fill, mode)
 
 
-def _padded_at_run(node: OnnxNode, axes: list[int]) -> RelayExpr:
-    """Borders whose widths come with the run; none of them may be negative."""
+def _dynamic_pad(node: OnnxNode, axes: list[int]) -> RelayExpr:
+    """Padding of dynamic widths, none of which may be negative."""
     mode, zero = node.attr("mode", "constant"), constant(np.zeros(1, "int64"))
     if mode == "wrap":
         raise node.unsupported("mode 'wrap' with widths that only the run knows")
@@ -372,7 +376,7 @@ def _padded_at_run(node: OnnxNode, axes: list[int]) -> RelayExpr:
     fill = _op.reshape(node[2], ()) if node.has(2) else scalar_like(0.0, node[0])
     result = _op.nn.pad(node[0], widths, fill, mode)
     kept = [None if axis in axes else dim for axis, dim in enumerate(node.shape(0))]
-    return refined(result, kept)
+    return with_static_extents(result, kept)
 
 
 @onnx_op("SpaceToDepth")
@@ -388,7 +392,7 @@ def _space_to_depth(node: OnnxNode) -> RelayExpr:
 def _one_hot(node: OnnxNode) -> RelayExpr:
     depth = node.value_or_expr(1, "depth")
     if isinstance(depth, RelayExpr):
-        return _one_hot_of_run(node, depth)
+        return _dynamic_one_hot(node, depth)
     count = int(depth.reshape(-1)[0])
     off, on = _op.split(node[2], 2, 0)
     scalar_off, scalar_on = _op.squeeze(off, [0]), _op.squeeze(on, [0])
@@ -397,8 +401,8 @@ def _one_hot(node: OnnxNode) -> RelayExpr:
     return _op.one_hot(indices, scalar_on, scalar_off, count, axis, node.dtype(2))
 
 
-def _one_hot_of_run(node: OnnxNode, depth: RelayExpr) -> RelayExpr:
-    """Comparisons with all classes, whose number comes with the run."""
+def _dynamic_one_hot(node: OnnxNode, depth: RelayExpr) -> RelayExpr:
+    """Comparisons with all classes, whose number is dynamic."""
     rank = len(node.shape(0))
     axis = node.attr("axis", -1) % (rank + 1)
     count = _op.reshape(_op.cast(depth, "int64"), ())

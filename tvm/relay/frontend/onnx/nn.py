@@ -9,7 +9,7 @@ from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, same_padding, scalar_like
-from tvm.relay.frontend.extents import refined
+from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.frontend.windows import TO_THE_END, conv_transpose, convolution
 
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops
@@ -47,7 +47,7 @@ def window_of(node: OnnxNode, kernel: list[int]) -> tuple[list[int], tuple[int, 
 def with_borders(
     node: OnnxNode, x: RelayExpr, kernel: Sequence[int], fill: float | RelayExpr = 0.0
 ) -> tuple[OnnxNode, RelayExpr]:
-    """The node and its data, the borders of SAME added where only the run knows their widths."""
+    """The node and its data, padded explicitly where SAME padding depends on dynamic extents."""
     auto, shape, rank = node.attr("auto_pad", "NOTSET"), infer_shape(x), len(kernel)
     steps = node.attr("strides", [1] * rank)
     if not auto.startswith("SAME") or all(
@@ -65,7 +65,7 @@ def with_borders(
     outer = constant([0, 0], "int64")
     widths = _op.stack([_op.concatenate([outer, side], 0) for side in sides], 1)
     fill = fill if isinstance(fill, RelayExpr) else scalar_like(fill, x)
-    padded = refined(_op.nn.pad(x, widths, fill), [*shape[:2], *[None] * rank])
+    padded = with_static_extents(_op.nn.pad(x, widths, fill), [*shape[:2], *[None] * rank])
     attrs = {**node.attrs, "auto_pad": "VALID"}
     return replace(node, attrs=attrs, inputs=[padded, *node.inputs[1:]]), padded
 
@@ -98,8 +98,8 @@ def conv_transpose_of(node: OnnxNode) -> RelayExpr:
     weight, rank = node.shape(1), len(node.shape(1)) - 2
     kernel = list(node.attr("kernel_shape", weight[2:]))
     is_same = node.attr("auto_pad", "NOTSET").startswith("SAME")
-    settled = replace(node, attrs={**node.attrs, "auto_pad": "VALID"}) if is_same else node
-    strides, padding, dilations = window_of(settled, kernel)
+    unpadded = replace(node, attrs={**node.attrs, "auto_pad": "VALID"}) if is_same else node
+    strides, padding, dilations = window_of(unpadded, kernel)
     extra = list(node.attr("output_padding", [0] * rank))
     if (wanted := node.attr("output_shape")) is not None:
         spatial = list(node.static_shape(0)[2:])

@@ -13,8 +13,15 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
-from tvm.relay.frontend.extents import as_vector, counting, extent, product_of, reshaped, stretched
-from tvm.relay.frontend.norms import p_norm
+from tvm.relay.frontend.dynamic_extents import (
+    as_vector,
+    broadcast,
+    extent,
+    iota,
+    product_of,
+    reshaped,
+)
+from tvm.relay.frontend.normalization import p_norm
 from tvm.relay.frontend.windows import TO_THE_END, pool, within_data
 
 from .nn import window_of, with_borders
@@ -23,7 +30,7 @@ from .registry import OnnxNode, onnx_op
 
 @dataclass(frozen=True)
 class Windows:
-    """The places that windows look at."""
+    """The positions that windows look at."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -60,7 +67,7 @@ class Windows:
             found.append(_op.strided_slice(padded, begin, end, list(self.strides), axes=axes))
         return found
 
-    def settled(self, x: RelayExpr, pooled: RelayExpr) -> RelayExpr:
+    def trimmed(self, x: RelayExpr, pooled: RelayExpr) -> RelayExpr:
         """What was pooled, without windows that start behind the data."""
         return within_data(x, pooled, self.strides, self.padding) if self.is_rounded_up else pooled
 
@@ -95,21 +102,21 @@ def _lowest(dtype: str) -> float:
 
 
 def _max_indices(node: OnnxNode) -> RelayExpr:
-    """Where the largest elements are in the whole input, laid out by rows or by columns."""
+    """Where the largest elements are in the input, laid out by rows or by columns."""
     windows, x = Windows.of(node), node[0]
     seen = _op.stack(windows.parts(x, _lowest(node.dtype(0))), 0)
-    winner = windows.settled(x, _op.cast(_op.argmax(seen, axis=0), "int64"))
+    winner = windows.trimmed(x, _op.cast(_op.argmax(seen, axis=0), "int64"))
     rank = len(windows.kernel)
     extents = [extent(x, axis) for axis in range(2 + rank)]
     planes = product_of(extents[:2])
-    firsts = counting(planes) * as_vector(product_of(extents[2:]))
+    firsts = iota(planes) * as_vector(product_of(extents[2:]))
     total: RelayExpr = reshaped(firsts, [*extents[:2], *[1] * rank])
     for i in range(rank):
         inner = math.prod(windows.kernel[i + 1 :])
         place = _op.floor_mod(
             _op.floor_divide(winner, constant(inner, "int64")), constant(windows.kernel[i], "int64")
         )
-        starts = counting(extent(winner, 2 + i)) * constant(windows.strides[i], "int64")
+        starts = iota(extent(winner, 2 + i)) * constant(windows.strides[i], "int64")
         starts = starts - constant(windows.padding[i], "int64")
         at = place * constant(windows.dilations[i], "int64")
         at = at + _op.reshape(starts, [-1 if axis == 2 + i else 1 for axis in range(2 + rank)])
@@ -132,7 +139,7 @@ def _lp_pool(node: OnnxNode) -> RelayExpr:
         "avg", windows.bordered(powers, 0.0), windows.kernel, windows.strides,
         [0] * 2 * len(kernel), windows.dilations,
     )  # fmt: skip
-    total = windows.settled(powers, mean) * scalar_like(float(math.prod(kernel)), x)
+    total = windows.trimmed(powers, mean) * scalar_like(float(math.prod(kernel)), x)
     return _op.power(total, scalar_like(1.0 / node.attr("p", 2), x))
 
 
@@ -157,9 +164,9 @@ def _max_unpool(node: OnnxNode) -> RelayExpr:
             have * step + rest if is_known
             else have * constant([step], "int64") + constant([rest], "int64")
         )  # fmt: skip
-    flat = stretched(_op.full(scalar_like(0, node[0]), (1,), node.dtype(0)), [product_of(inner)])
-    places, values = _op.reshape(node[1], (-1,)), _op.reshape(node[0], (-1,))
-    result = reshaped(_op.scatter_elements(flat, places, values, 0), inner)
+    flat = broadcast(_op.full(scalar_like(0, node[0]), (1,), node.dtype(0)), [product_of(inner)])
+    positions, values = _op.reshape(node[1], (-1,)), _op.reshape(node[0], (-1,))
+    result = reshaped(_op.scatter_elements(flat, positions, values, 0), inner)
     if not node.has(2):
         return result
     inner, wanted = list(node.static_shape(0)[:2]) + inner[2:], node.ints("output_shape", 2)
@@ -180,7 +187,7 @@ def _col2im(node: OnnxNode) -> RelayExpr:
     else:
         channels = _op.floor_divide(columns, constant([math.prod(block)], "int64"))
     padded = [image[i] + pads[i] + pads[rank + i] for i in range(rank)]
-    places = np.zeros([1] * 2 * rank, "int64")
+    positions = np.zeros([1] * 2 * rank, "int64")
     for i in range(rank):
         count = (padded[i] - (block[i] - 1) * dilations[i] - 1) // strides[i] + 1
         inside = (np.arange(block[i]) * dilations[i]).reshape(
@@ -189,11 +196,13 @@ def _col2im(node: OnnxNode) -> RelayExpr:
         starts = (np.arange(count) * strides[i]).reshape(
             [-1 if axis == rank + i else 1 for axis in range(2 * rank)]
         )
-        places = places + (inside + starts) * math.prod(padded[i + 1 :])
+        positions = positions + (inside + starts) * math.prod(padded[i + 1 :])
     whole = [extent(node[0], 0), channels]
-    indices = stretched(constant(places.reshape(1, -1), "int64"), [product_of(whole), places.size])
-    updates = _op.reshape(node[0], (-1, places.size))
-    zeros = stretched(
+    indices = broadcast(
+        constant(positions.reshape(1, -1), "int64"), [product_of(whole), positions.size]
+    )
+    updates = _op.reshape(node[0], (-1, positions.size))
+    zeros = broadcast(
         _op.full(scalar_like(0, node[0]), (1, math.prod(padded)), node.dtype(0)),
         [product_of(whole), math.prod(padded)],
     )

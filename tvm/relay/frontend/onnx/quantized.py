@@ -9,12 +9,12 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.extents import extent, reshaped
-from tvm.relay.frontend.products import matmul
+from tvm.relay.frontend.dynamic_extents import extent, reshaped
+from tvm.relay.frontend.matmul import matmul
 from tvm.relay.qnn import op as _qnn
 
 from .math import saturated
-from .narrow import narrow_name, narrowed
+from .narrow_floats import narrow_name, narrowed
 from .nn import convolve, window_of, with_borders
 from .pooling import pool_of
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops
@@ -106,14 +106,14 @@ def _dequantize_linear(node: OnnxNode) -> RelayExpr:
 
 
 _INTEGER_PRODUCTS: Rows = {
-    "DynamicQuantizeLinear": lambda node: quantized_at_run_time(node[0]),
+    "DynamicQuantizeLinear": lambda node: dynamically_quantized(node[0]),
     "MatMulInteger": lambda node: integer_matmul(node, (0, 2), (1, 3)),
     "ConvInteger": lambda node: _integer_conv(node, (0, 2), (1, 3)),
 }
 onnx_ops(_INTEGER_PRODUCTS)
 
 
-def quantized_at_run_time(x: RelayExpr) -> list[RelayExpr]:
+def dynamically_quantized(x: RelayExpr) -> list[RelayExpr]:
     """To uint8 by the range of the data, zero always within it: the data, the scale, the point."""
     zero = scalar_like(0.0, x)
     low, high = _op.minimum(_op.min(x), zero), _op.maximum(_op.max(x), zero)
@@ -196,7 +196,7 @@ def _matmul_integer_to_float(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("com.microsoft.DynamicQuantizeMatMul")
 def _dynamic_quantize_matmul(node: OnnxNode) -> RelayExpr:
-    a, scale, zero = quantized_at_run_time(node[0])
+    a, scale, zero = dynamically_quantized(node[0])
     b = _op.cast(node[1], "int32")
     if node.has(3):
         b = b - _op.cast(node[3], "int32")

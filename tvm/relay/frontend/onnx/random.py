@@ -13,7 +13,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import scalar_like
-from tvm.relay.frontend.composites import drawn
+from tvm.relay.frontend.composites import sampled
 
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
@@ -23,44 +23,44 @@ def _key(node: OnnxNode) -> RelayExpr:
     seed = node.attr("seed")
     if seed is None:
         return _op.random.threefry_key(zlib.crc32(node.name.encode()))
-    # seeds are floats; their bits tell also apart those with the same whole part
+    # seeds are floats; their bits tell also apart those with the same integer part
     return _op.random.threefry_key(int(np.float32(seed).view("uint32")))
 
 
-def _drawn(node: OnnxNode, dtype: str, shape: Any) -> RelayExpr:
+def _sampled(node: OnnxNode, dtype: str, shape: Any) -> RelayExpr:
     """Numbers of the node's distribution."""
     is_normal = node.op_type.startswith("RandomNormal")
     names = {"mean": 0.0, "scale": 1.0} if is_normal else {"low": 0.0, "high": 1.0}
     draw = _op.random.normal if is_normal else _op.random.uniform
     parameters = [node.attr(name, default) for name, default in names.items()]
-    return drawn(draw, _key(node), shape, dtype, *parameters)
+    return sampled(draw, _key(node), shape, dtype, *parameters)
 
 
 @onnx_op("RandomNormal", "RandomUniform")
 def _random(node: OnnxNode) -> RelayExpr:
-    return _drawn(node, tensor_dtype(node.attr("dtype", 1)), node.attr("shape"))
+    return _sampled(node, tensor_dtype(node.attr("dtype", 1)), node.attr("shape"))
 
 
 @onnx_op("RandomNormalLike", "RandomUniformLike")
 def _random_like(node: OnnxNode) -> RelayExpr:
     given = node.attr("dtype", 0)
     dtype = tensor_dtype(given) if given else node.dtype(0)
-    return _drawn(node, dtype, node.static_shape(0))
+    return _sampled(node, dtype, node.static_shape(0))
 
 
 @onnx_op("Multinomial")
 def _multinomial(node: OnnxNode) -> RelayExpr:
-    """Indices drawn by unnormalised logarithms of their probabilities."""
+    """Indices sampled by unnormalised logarithms of their probabilities."""
     shares = _op.nn.softmax(node[0], axis=-1)
-    drawn = _op.random.multinomial(_key(node), shares, node.attr("sample_size", 1))[1]
-    return _op.cast(drawn, tensor_dtype(node.attr("dtype", 6)))
+    sampled = _op.random.multinomial(_key(node), shares, node.attr("sample_size", 1))[1]
+    return _op.cast(sampled, tensor_dtype(node.attr("dtype", 6)))
 
 
 @onnx_op("Bernoulli")
 def _bernoulli(node: OnnxNode) -> RelayExpr:
     """One with the probability that the input gives (ONNX's own function has it the wrong way)."""
     given = node.attr("dtype", 0)
-    is_one = _op.less(_drawn(node, node.dtype(0), node.static_shape(0)), node[0])
+    is_one = _op.less(_sampled(node, node.dtype(0), node.static_shape(0)), node[0])
     return _op.cast(is_one, tensor_dtype(given) if given else node.dtype(0))
 
 
@@ -73,7 +73,7 @@ def dropout(node: OnnxNode) -> list[RelayExpr]:
     if not is_training or ratio == 0:
         mask = _op.ones_like(x).astype("bool") if node.output_count > 1 else None
         return [x] if mask is None else [x, mask]
-    numbers = drawn(_op.random.uniform, _key(node), node.static_shape(0), "float32")
+    numbers = sampled(_op.random.uniform, _key(node), node.static_shape(0), "float32")
     kept = _op.greater_equal(numbers, scalar_like(ratio, numbers))
     rest = x * scalar_like(1 / (1 - ratio) if ratio < 1 else 0.0, x)
     return [_op.where(kept, rest, _op.zeros_like(x)), kept][: node.output_count]

@@ -1,4 +1,4 @@
-"""ONNX LSTM, GRU and RNN: unrolled over time, a loop where only the run knows the steps."""
+"""ONNX LSTM, GRU and RNN: unrolled over time, or a loop over a dynamic sequence length."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Var
 from tvm.relay.frontend import composites
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
-from tvm.relay.frontend.extents import extent, refined, reshaped
+from tvm.relay.frontend.dynamic_extents import extent, reshaped, with_static_extents
 
 from .loops import Trip, collecting_loop, extent_of
-from .quantized import integer_dense, quantized_at_run_time
+from .quantized import dynamically_quantized, integer_dense
 from .registry import OnnxNode, onnx_op
 
 Activation = Callable[[RelayExpr], RelayExpr]
@@ -150,7 +150,7 @@ def _product(node: OnnxNode, x: RelayExpr, weight: RelayExpr, index: int, at: in
         return _op.nn.dense(x, weight)
     number = constant(index, "int64")
     scale, point = [_op.take(node[i], number, 0) for i in (at, at + 1)]
-    data, step, zero = quantized_at_run_time(x)
+    data, step, zero = dynamically_quantized(x)
     leading = [extent(x, axis) for axis in range(len(infer_shape(x)) - 1)]
     rows = _op.reshape(data, (-1, infer_shape(x)[-1]))
     total = integer_dense(rows, weight, _op.cast(zero, "int32"), _op.cast(point, "int32"))
@@ -177,7 +177,7 @@ def _initial(node: OnnxNode, input_index: int, index: int, batch: Any) -> RelayE
         return _op.full(zero, (batch, size), node.dtype(0))
     count = _op.strided_slice(_op.shape_of(node[0], "int64"), [1], [2])
     shape = _op.concatenate([count, constant([size], "int64")], 0)
-    return refined(_op.full(zero, shape, node.dtype(0)), [None, size])
+    return with_static_extents(_op.full(zero, shape, node.dtype(0)), [None, size])
 
 
 def _functions(node: OnnxNode, index: int, defaults: list[str]) -> list[Activation]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.extents import counting, extent, reshaped
-from tvm.relay.frontend.norms import moments, p_norm, rms_norm, standardized, weighted
+from tvm.relay.frontend.dynamic_extents import extent, iota, reshaped
+from tvm.relay.frontend.normalization import moments, p_norm, rms_norm, standardized, weighted
 
 from .registry import Converter, OnnxNode, onnx_op, onnx_ops
 
@@ -73,8 +73,8 @@ def _hardmax(x: RelayExpr, axis: int) -> RelayExpr:
     rank = len(infer_shape(x))
     axis %= max(rank, 1)
     first = _op.cast(_op.argmax(x, axis=axis, keepdims=True), "int64")
-    places = _op.reshape(counting(extent(x, axis)), [-1 if i == axis else 1 for i in range(rank)])
-    return _op.cast(_op.equal(first, places), infer_dtype(x))
+    positions = _op.reshape(iota(extent(x, axis)), [-1 if i == axis else 1 for i in range(rank)])
+    return _op.cast(_op.equal(first, positions), infer_dtype(x))
 
 
 @onnx_op("LayerNormalization")
@@ -143,13 +143,13 @@ def _batch_norm(node: OnnxNode) -> list[RelayExpr]:
     if node.attr("training_mode", 0):
         return _trained_batch_norm(node)
     if not node.attr("spatial", 1):
-        return [_batch_norm_of_places(node)]
+        return [_batch_norm_of_positions(node)]
     return [_op.nn.batch_norm(
         node[0], node[1], node[2], node[3], node[4], epsilon=node.attr("epsilon", 1e-5)
     )[0]]  # fmt: skip
 
 
-def _batch_norm_of_places(node: OnnxNode) -> RelayExpr:
+def _batch_norm_of_positions(node: OnnxNode) -> RelayExpr:
     """Before opset 9: each place of an item has a scale, a shift, a mean and a variance."""
     scale, shift, mean, variance = [node[i] for i in range(1, 5)]
     safe = variance + scalar_like(node.attr("epsilon", 1e-5), variance)

@@ -14,38 +14,38 @@ from tvm.relay.analysis import free_vars
 from tvm.relay.frontend.common import infer_dtype, infer_shape, infer_value
 from tvm.relay.frontend.converters import Converters
 
-from .dims import Dims
+from .shape_inference import Dims
 
 Shape = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Items:
+class TensorSequence:
     """A sequence: how many tensors it has is known at import."""
 
     fields: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Nothing:
+class EmptyOptional:
     """An optional without a value."""
 
 
 @dataclass(frozen=True)
-class Texts:
-    """A tensor of strings: places in a table that is known at import."""
+class StringTensor:
+    """A tensor of strings: positions in a table that is known at import."""
 
     table: tuple[str, ...]
-    places: RelayExpr
+    positions: RelayExpr
 
-    def at(self, places: Any) -> np.ndarray[Any, Any]:
-        """The strings at numpy's places."""
-        chosen = np.array([self.table[place] for place in np.reshape(places, -1)], object)
-        return np.reshape(chosen, np.shape(places))
+    def at(self, positions: Any) -> np.ndarray[Any, Any]:
+        """The strings at numpy's positions."""
+        chosen = np.array([self.table[place] for place in np.reshape(positions, -1)], object)
+        return np.reshape(chosen, np.shape(positions))
 
 
 # what a name of an ONNX graph stands for
-Value = RelayExpr | Items | Nothing | Texts
+Value = RelayExpr | TensorSequence | EmptyOptional | StringTensor
 
 
 class ValueRequired(OpAttributeUnImplemented):
@@ -72,7 +72,7 @@ class OnnxNode:
     # the outputs of a subgraph attribute, with more names bound
     import_graph: Callable[[Any, Mapping[str, Any]], list[Any]]
     domain: str = ""
-    is_late: bool = False  # values that decide about shapes may come with the run
+    allow_dynamic: bool = False  # shapes may depend on run-time values
     input_dims: Sequence[Dims | None] = ()  # as far as ONNX's shape inference knows
     output_dims: Sequence[Dims | None] = ()
     config: Mapping[str, Any] = field(default_factory=dict)  # options of converters
@@ -87,19 +87,19 @@ class OnnxNode:
             )
         return found
 
-    def items(self, index: int) -> tuple[RelayExpr, ...]:
+    def sequence(self, index: int) -> tuple[RelayExpr, ...]:
         """The tensors of an input that is a sequence."""
         found = self.inputs[index] if index < len(self.inputs) else None
-        if not isinstance(found, Items):
+        if not isinstance(found, TensorSequence):
             raise OpAttributeInvalid(
                 f"{self.op_type} {self.name} requires a sequence as input {index}"
             )
         return found.fields
 
-    def texts(self, index: int) -> Texts | None:
+    def strings(self, index: int) -> StringTensor | None:
         """An input that consists of strings, None if it consists of numbers."""
         found = self.inputs[index] if index < len(self.inputs) else None
-        return found if isinstance(found, Texts) else None
+        return found if isinstance(found, StringTensor) else None
 
     def has(self, index: int) -> bool:
         """Whether an optional input is given."""
@@ -137,8 +137,8 @@ class OnnxNode:
         return np.asarray(value)
 
     def value_or_expr(self, index: int, what: str) -> np.ndarray[Any, Any] | RelayExpr:
-        """The numpy value of an input, or the input itself where the run may give the value."""
-        if self.is_late and self.value(index) is None:
+        """The numpy value of an input, or the input itself where run-time values are allowed."""
+        if self.allow_dynamic and self.value(index) is None:
             return self[index]
         return self.require_value(index, what)
 

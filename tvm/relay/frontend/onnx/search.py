@@ -10,7 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
-from tvm.relay.frontend.extents import as_vector, counting, extent, stretched
+from tvm.relay.frontend.dynamic_extents import as_vector, broadcast, extent, iota
 
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
@@ -52,10 +52,10 @@ def _non_zero(node: OnnxNode) -> RelayExpr:
 def _unique(node: OnnxNode) -> list[RelayExpr]:
     """Distinct slices, where each is first, which one each slice is, and how many there are."""
     axis = node.attr("axis")
-    if node.is_late and node.value(0) is None:
+    if node.allow_dynamic and node.value(0) is None:
         if axis is not None and len(node.shape(0)) > 1:
             raise node.unsupported("slices that only the run knows")
-        return _unique_of_run(node)
+        return _dynamic_unique(node)
     data = node.require_value(0, "the data")
     plain = data.astype("float32") if data.dtype.kind == "V" else data
     found, first, which, counts = np.unique(
@@ -70,8 +70,8 @@ def _unique(node: OnnxNode) -> list[RelayExpr]:
     return [constant(found.astype(data.dtype)), *integers][: node.output_count]
 
 
-def _unique_of_run(node: OnnxNode) -> list[RelayExpr]:
-    """The distinct elements of data that the run knows, and so how many there are."""
+def _dynamic_unique(node: OnnxNode) -> list[RelayExpr]:
+    """The distinct elements of run-time data; their number is dynamic."""
     row = _op.reshape(node[0], (-1,))
     found = _op.unique(row, bool(node.attr("sorted", 1)), True)
     values, first, which, count, counts = [found[i] for i in range(5)]
@@ -84,7 +84,7 @@ def _unique_of_run(node: OnnxNode) -> list[RelayExpr]:
 
 @onnx_op("com.microsoft.Unique")
 def _unique_in_order(node: OnnxNode) -> list[RelayExpr]:
-    """Distinct elements in the order of their first places, which each is, and how many."""
+    """Distinct elements in the order of their first positions, which each is, and how many."""
     view = replace(node, attrs={"sorted": 0}, output_count=4)
     values, _, which, counts = _unique(view)
     return [values, which, counts][: node.output_count]
@@ -121,7 +121,7 @@ def _non_max_suppression(node: OnnxNode) -> RelayExpr:
 
 
 def _limit(node: OnnxNode, index: int, what: str) -> Any:
-    """A number, or the scalar that the run gives."""
+    """A number, or a scalar known only at run time."""
     found = node.value_or_expr(index, what)
     if isinstance(found, np.ndarray):
         return found.reshape(-1)[0].item()
@@ -130,15 +130,15 @@ def _limit(node: OnnxNode, index: int, what: str) -> Any:
 
 @onnx_op("TensorScatter")
 def _tensor_scatter(node: OnnxNode) -> RelayExpr:
-    """Each batch's update goes to its own place along an axis, as in caches of attention."""
+    """Each batch's update goes to its own position along an axis, as in caches of attention."""
     rank = len(node.shape(0))
     axis = node.attr("axis", -2) % rank
     along = [-1 if i == axis else 1 for i in range(rank)]
-    steps = _op.reshape(counting(extent(node[1], axis)), along)
+    steps = _op.reshape(iota(extent(node[1], axis)), along)
     if node.has(2):
         starts = _op.reshape(node[2].astype("int64"), (-1, *[1] * (rank - 1)))
         steps = steps + starts
     if node.attr("mode", "linear") == "circular":
         steps = _op.floor_mod(steps, as_vector(extent(node[0], axis)))
-    places = stretched(steps, [extent(node[1], i) for i in range(rank)])
-    return _op.scatter_elements(node[0], places, node[1], axis)
+    positions = broadcast(steps, [extent(node[1], i) for i in range(rank)])
+    return _op.scatter_elements(node[0], positions, node[1], axis)

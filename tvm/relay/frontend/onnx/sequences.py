@@ -9,21 +9,30 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant
 
-from .registry import Items, Nothing, OnnxNode, Rows, Value, onnx_op, onnx_ops, static_ints
+from .registry import (
+    EmptyOptional,
+    OnnxNode,
+    Rows,
+    TensorSequence,
+    Value,
+    onnx_op,
+    onnx_ops,
+    static_ints,
+)
 
 _SEQUENCES: Rows = {
-    "SequenceConstruct": lambda node: Items(tuple(node.given())),
-    "SequenceEmpty": lambda node: Items(()),
-    "SequenceLength": lambda node: constant(np.array(len(node.items(0)), "int64")),
+    "SequenceConstruct": lambda node: TensorSequence(tuple(node.given())),
+    "SequenceEmpty": lambda node: TensorSequence(()),
+    "SequenceLength": lambda node: constant(np.array(len(node.sequence(0)), "int64")),
     "Optional": lambda node: (
-        node.inputs[0] if node.inputs and node.inputs[0] is not None else Nothing()
+        node.inputs[0] if node.inputs and node.inputs[0] is not None else EmptyOptional()
     ),
 }
 onnx_ops(_SEQUENCES)
 
 
 def _position(node: OnnxNode, index: int, length: int) -> int:
-    """A place in a sequence; negative ones count from the end."""
+    """An index into a sequence; negative ones count from the end."""
     place = int(node.require_scalar(index, "the position"))
     if not -length <= place < length:
         raise OpAttributeInvalid(
@@ -34,29 +43,29 @@ def _position(node: OnnxNode, index: int, length: int) -> int:
 
 @onnx_op("SequenceAt")
 def _at(node: OnnxNode) -> RelayExpr:
-    items = node.items(0)
+    items = node.sequence(0)
     return items[_position(node, 1, len(items))]
 
 
 @onnx_op("SequenceErase")
-def _erase(node: OnnxNode) -> Items:
-    items = node.items(0)
+def _erase(node: OnnxNode) -> TensorSequence:
+    items = node.sequence(0)
     place = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
-    return Items((*items[:place], *items[place + 1 :]))
+    return TensorSequence((*items[:place], *items[place + 1 :]))
 
 
 @onnx_op("SequenceInsert")
-def _insert(node: OnnxNode) -> Items:
-    items = node.items(0)
+def _insert(node: OnnxNode) -> TensorSequence:
+    items = node.sequence(0)
     place = len(items)
     if node.has(2):
         given = int(node.require_scalar(2, "the position"))
         place = given if given == len(items) else _position(node, 2, len(items))
-    return Items((*items[:place], node[1], *items[place:]))
+    return TensorSequence((*items[:place], node[1], *items[place:]))
 
 
 @onnx_op("SplitToSequence")
-def _split(node: OnnxNode) -> Items:
+def _split(node: OnnxNode) -> TensorSequence:
     axis, x = node.attr("axis", 0), node[0]
     extent = node.shape(0)[axis]
     if not isinstance(extent, int):
@@ -65,26 +74,26 @@ def _split(node: OnnxNode) -> Items:
         parts = [constant(i, "int64") for i in range(extent)]
         if node.attr("keepdims", 1):
             parts = [_op.expand_dims(i, 0) for i in parts]
-        return Items(tuple([_op.take(x, i, axis) for i in parts]))
+        return TensorSequence(tuple([_op.take(x, i, axis) for i in parts]))
     sizes = node.require_value(1, "split")
     if sizes.ndim == 0:
         size = int(sizes)
         ends = list(range(size, extent, size))
     else:
         ends = np.cumsum(static_ints(sizes))[:-1].tolist()
-    return Items(tuple(_op.split(x, tuple(ends), axis)) if ends else (x,))
+    return TensorSequence(tuple(_op.split(x, tuple(ends), axis)) if ends else (x,))
 
 
 @onnx_op("ConcatFromSequence")
 def _concat(node: OnnxNode) -> RelayExpr:
-    items, axis = list(node.items(0)), node.attr("axis")
+    items, axis = list(node.sequence(0)), node.attr("axis")
     return _op.stack(items, axis) if node.attr("new_axis", 0) else _op.concatenate(items, axis)
 
 
 @onnx_op("OptionalGetElement")
 def _get_element(node: OnnxNode) -> Value:
     found: Value = node.inputs[0]
-    if found is None or isinstance(found, Nothing):
+    if found is None or isinstance(found, EmptyOptional):
         raise OpAttributeInvalid(f"OptionalGetElement {node.name} requires a value, got none")
     return found
 
@@ -92,4 +101,4 @@ def _get_element(node: OnnxNode) -> Value:
 @onnx_op("OptionalHasElement")
 def _has_element(node: OnnxNode) -> RelayExpr:
     found = node.inputs[0] if node.inputs else None
-    return constant(not (found is None or isinstance(found, Nothing)), "bool")
+    return constant(not (found is None or isinstance(found, EmptyOptional)), "bool")

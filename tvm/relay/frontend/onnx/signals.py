@@ -10,8 +10,8 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
-from tvm.relay.frontend.extents import as_vector, counting, extent
-from tvm.relay.frontend.products import matmul
+from tvm.relay.frontend.dynamic_extents import as_vector, extent, iota
+from tvm.relay.frontend.matmul import matmul
 
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
@@ -37,14 +37,14 @@ def fourier(
 def _roots(
     rows: Any, bins: Any, length: Any, inverse: bool, dtype: str
 ) -> tuple[RelayExpr, RelayExpr]:
-    """Cosines and sines of the angles that places and frequencies make, (rows, bins)."""
+    """Cosines and sines of the angles that positions and frequencies make, (rows, bins)."""
     turn = 2 * math.pi if inverse else -2 * math.pi
     if all(isinstance(count, int) for count in (rows, bins, length)):
         angle = turn * np.outer(np.arange(rows), np.arange(bins)) / length
         scale = 1 / length if inverse else 1.0
         return constant(np.cos(angle) * scale, dtype), constant(np.sin(angle) * scale, dtype)
-    # whole turns go before the angle is rounded
-    steps = _op.expand_dims(counting(rows), 1) * counting(bins)
+    # full turns are removed before the angle is rounded
+    steps = _op.expand_dims(iota(rows), 1) * iota(bins)
     whole = _op.cast(_op.floor_mod(steps, as_vector(length)), "float64")
     size = _op.cast(as_vector(length), "float64")
     angles = whole * constant(turn, "float64") / size
@@ -116,13 +116,13 @@ def mirrored(real: RelayExpr, imaginary: RelayExpr, length: Any) -> tuple[RelayE
     axis = len(infer_shape(real)) - 1
     have = extent(real, axis)
     if isinstance(have, int) and isinstance(length, int):
-        places: RelayExpr = constant(np.arange(length - have, 0, -1), "int64")
+        positions: RelayExpr = constant(np.arange(length - have, 0, -1), "int64")
     else:
         first = _op.reshape(as_vector(length) - as_vector(have), ())
-        places = _op.arange(first, constant(0, "int64"), constant(-1, "int64"), "int64")
+        positions = _op.arange(first, constant(0, "int64"), constant(-1, "int64"), "int64")
     return (
-        _op.concatenate([real, _op.take(real, places, axis)], axis),
-        _op.concatenate([imaginary, _op.negative(_op.take(imaginary, places, axis))], axis),
+        _op.concatenate([real, _op.take(real, positions, axis)], axis),
+        _op.concatenate([imaginary, _op.negative(_op.take(imaginary, positions, axis))], axis),
     )
 
 
@@ -143,9 +143,9 @@ def _stft(node: OnnxNode) -> RelayExpr:
         count: Any = (whole - length) // step + 1
     else:
         count = _op.floor_divide(_scaled(whole, 1, step - length), constant([step], "int64"))
-    starts = counting(count) * constant(step, "int64")
-    places = _op.expand_dims(starts, 1) + counting(length)
-    parts = [None if x is None else _op.take(x, places, 1) for x in parts_of(node[0])]
+    starts = iota(count) * constant(step, "int64")
+    positions = _op.expand_dims(starts, 1) + iota(length)
+    parts = [None if x is None else _op.take(x, positions, 1) for x in parts_of(node[0])]
     if node.has(2):
         parts = [None if x is None else x * node[2] for x in parts]
     bins = length // 2 + 1 if node.attr("onesided", 1) else length

@@ -1,7 +1,7 @@
-"""Tensors of strings: places in a table that is known at import.
+"""Tensors of strings: positions in a table that is known at import.
 
 What computes with strings is computed at import, as ONNX's reference does it; what only moves them
-moves the places, which may come with the run.
+moves the indices, which may be run-time values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from tvm.relay.frontend.common import constant, infer_value
 
 from .fallback import model_of
 from .functions import Attributes, without_references
-from .registry import CONVERTERS, Items, OnnxNode, Texts, Value, ValueRequired, key_of, onnx_op
+from .registry import (
+    CONVERTERS,
+    OnnxNode,
+    StringTensor,
+    TensorSequence,
+    Value,
+    ValueRequired,
+    key_of,
+    onnx_op,
+)
 
 # those that take strings as they are
 _OWN = (
@@ -36,17 +45,17 @@ _MOVEMENTS = (
 _MEASURES = ("Shape", "Size")
 
 
-def texts_of(strings: Any) -> Texts:
+def string_tensor(strings: Any) -> StringTensor:
     """Strings as a tensor."""
     array = np.asarray(strings, object)
-    table, places = np.unique(array.astype(str).reshape(-1), return_inverse=True)
-    return Texts(tuple(table.tolist()), constant(places.reshape(array.shape), "int64"))
+    table, positions = np.unique(array.astype(str).reshape(-1), return_inverse=True)
+    return StringTensor(tuple(table.tolist()), constant(positions.reshape(array.shape), "int64"))
 
 
-def known_strings(texts: Texts, values: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
-    """The strings themselves, None if the run chooses them."""
-    places = infer_value(texts.places, values)
-    return None if places is None else texts.at(places)
+def known_strings(texts: StringTensor, values: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
+    """The strings themselves, None if they are known only at run time."""
+    positions = infer_value(texts.positions, values)
+    return None if positions is None else texts.at(positions)
 
 
 def converted_strings(
@@ -54,19 +63,19 @@ def converted_strings(
 ) -> Any:
     """The results of a node, None if it has nothing to do with strings."""
     makes_strings = key_of(view) == "Cast" and view.attr("to") in (8, "STRING")
-    if not makes_strings and not any(isinstance(value, Texts) for value in view.inputs):
+    if not makes_strings and not any(isinstance(value, StringTensor) for value in view.inputs):
         return None
     if key_of(view) in _OWN:
         return None
     given = view.inputs[0]
-    if isinstance(given, Texts) and view.op_type in (*_MOVEMENTS, *_MEASURES):
-        moved = replace(view, inputs=[given.places, *view.inputs[1:]])
+    if isinstance(given, StringTensor) and view.op_type in (*_MOVEMENTS, *_MEASURES):
+        moved = replace(view, inputs=[given.positions, *view.inputs[1:]])
         results = CONVERTERS[view.op_type](moved)
         if view.op_type in _MEASURES:
             return results
         if isinstance(results, RelayExpr):
-            return Texts(given.table, results)
-        return [Texts(given.table, places) for places in results]
+            return StringTensor(given.table, results)
+        return [StringTensor(given.table, positions) for positions in results]
     return _computed(node, view, opsets, attributes)
 
 
@@ -91,8 +100,8 @@ def _computed(
 
 
 def _known(view: OnnxNode, value: Value) -> np.ndarray[Any, Any]:
-    if isinstance(value, Texts):
-        found, expr = known_strings(value, view.values), value.places
+    if isinstance(value, StringTensor):
+        found, expr = known_strings(value, view.values), value.positions
     elif isinstance(value, RelayExpr):
         found, expr = infer_value(value, view.values), value
     else:
@@ -110,6 +119,6 @@ def _known(view: OnnxNode, value: Value) -> np.ndarray[Any, Any]:
 
 def _as_value(result: Any) -> Value:
     if isinstance(result, (list, tuple)):
-        return Items(tuple([_as_value(item) for item in result]))
+        return TensorSequence(tuple([_as_value(item) for item in result]))
     array = np.asarray(result)
-    return texts_of(array) if array.dtype.kind in "OUS" else constant(array)
+    return string_tensor(array) if array.dtype.kind in "OUS" else constant(array)

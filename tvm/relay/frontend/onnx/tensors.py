@@ -20,7 +20,7 @@ HELD_AS = dict.fromkeys(
 
 
 def tensor_dtype(element_type: int | str) -> str:
-    """The name of an ONNX element type, which the first opsets give as a text."""
+    """The name of an ONNX element type, which the first opsets give as a string."""
     from onnx import TensorProto
     from onnx.helper import tensor_dtype_to_np_dtype
 
@@ -65,7 +65,7 @@ def representable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def attribute_value(attr: Any) -> Any:
-    """An attribute's value; texts decoded, tensors as arrays, graphs as they are."""
+    """An attribute's value; strings decoded, tensors as arrays, graphs as they are."""
     import onnx
 
     value = onnx.helper.get_attribute_value(attr)

@@ -46,7 +46,7 @@ def _momentum(node: OnnxNode) -> list[RelayExpr]:
     for x, gradient, velocity in _grouped(node, 1):
         alpha, beta = node.attr("alpha"), node.attr("beta")
         g = _like(node, "norm_coefficient", 0.0, x) * x + gradient
-        # the first step takes the whole gradient
+        # the first step takes the full gradient
         count, one = node[1].astype(node.dtype(2)), scalar_like(1.0, x)
         part = _op.where(_op.greater(count, scalar_like(0.0, x)), scalar_like(beta, x), one)
         velocity = scalar_like(alpha, x) * velocity + part * g

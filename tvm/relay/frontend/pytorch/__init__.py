@@ -2,13 +2,13 @@
 
 from . import (
     attention,
+    backward,
     composed,
-    counting,
     creation,
     detection,
-    distinct,
-    fractional,
-    gradients,
+    fft,
+    fractional_pooling,
+    histogram,
     integers,
     linalg,
     losses,
@@ -26,14 +26,14 @@ from . import (
     selection,
     sorting,
     special,
-    spectra,
     strided,
+    unique,
 )
-from .complexes import accept_complex, accept_complex_types
+from .complex_tensors import accept_complex, accept_complex_types
 from .exported import from_exported_program
 from .importer import from_pytorch
 from .registry import CONVERTERS
-from .scalars import accept_scalars
+from .zero_dim_tensors import accept_scalars
 
 accept_scalars(CONVERTERS)
 accept_complex_types(CONVERTERS)

@@ -12,8 +12,8 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.composites import gelu
 
+from .dynamic_shapes import is_dynamic, reshaped, size_of, sizes_of
 from .nn import linear, matrix_product
-from .open_shapes import is_open, reshaped, size_of, sizes_of
 from .random import dropout
 from .registry import as_dtype, as_number, torch_op
 
@@ -47,7 +47,7 @@ def _for_all_heads(query: RelayExpr, x: RelayExpr) -> RelayExpr:
 
 def _causal_mask(scores: RelayExpr) -> RelayExpr:
     """Each row sees the columns up to its own."""
-    if not is_open(scores):
+    if not is_dynamic(scores):
         rows, columns = infer_shape(scores)[-2:]
         return constant(np.tril(np.ones((rows, columns), bool)))
     rows, columns = [
@@ -96,7 +96,7 @@ def _native_multi_head_attention(
 
 
 def _weights(query: RelayExpr, key: RelayExpr, mask: Any, mask_type: Any) -> RelayExpr:
-    """The softmax of the scores; the mask is true, or not zero, at places to leave out."""
+    """The softmax of the scores; the mask is true, or not zero, at positions to leave out."""
     factor = scalar_like(1 / math.sqrt(infer_shape(query)[-1]), query)
     scores = matrix_product(query, _op.transpose(key, (0, 1, 3, 2))) * factor
     if mask is not None:

@@ -13,11 +13,11 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.indexing import windows_along
-from tvm.relay.frontend.products import swap_last
+from tvm.relay.frontend.matmul import swap_last
 
+from .dynamic_shapes import broadcast, is_dynamic, sizes_of
 from .movement import scatter, stack
 from .nn import matrix_product
-from .open_shapes import broadcast, is_open, sizes_of
 from .registry import Rows, as_number, promoted, torch_op, torch_ops
 
 
@@ -61,14 +61,14 @@ def _diagonal_scatter(
     x: RelayExpr, source: RelayExpr, offset: int = 0, first: int = 0, second: int = 1
 ) -> RelayExpr:
     """``x`` with another diagonal."""
-    if is_open(x):
+    if is_dynamic(x):
         raise OpAttributeUnImplemented("diagonal_scatter requires sizes known at import")
     shape = infer_shape(x)
     rows, columns = first % len(shape), second % len(shape)
-    places = np.arange(math.prod(shape)).reshape(shape).diagonal(offset, rows, columns)
+    positions = np.arange(math.prod(shape)).reshape(shape).diagonal(offset, rows, columns)
     flat = _op.scatter_elements(
-        _op.reshape(x, (math.prod(shape),)), constant(places.reshape(-1), "int64"),
-        _op.reshape(source, (places.size,)), 0, "update",
+        _op.reshape(x, (math.prod(shape),)), constant(positions.reshape(-1), "int64"),
+        _op.reshape(source, (positions.size,)), 0, "update",
     )  # fmt: skip
     return _op.reshape(flat, shape)
 

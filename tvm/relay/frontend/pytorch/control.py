@@ -22,10 +22,10 @@ from .nested import (
     containers,
     copied,
     filled,
+    flattened,
     is_same,
     merged,
     refill,
-    taken_apart,
 )
 from .registry import as_dtype, is_tensor, promote_dtypes
 
@@ -58,7 +58,7 @@ class State:
     def expressions(self) -> list[RelayExpr]:
         """The tensors among the values, in containers too."""
         leaves: list[Any] = []
-        taken_apart(
+        flattened(
             [list(self.values.values()), [copy for _, copy in self.contents.values()]], leaves
         )
         return [leaf for leaf in leaves if is_tensor(leaf)]
@@ -94,7 +94,7 @@ def names_within(node: Any) -> set[str]:
     return found
 
 
-def open_branch(importer: GraphImporter, node: Any, condition: RelayExpr) -> list[Any]:
+def dynamic_branch(importer: GraphImporter, node: Any, condition: RelayExpr) -> list[Any]:
     """The results of one of two branches, by a condition that depends on data."""
     before = State.of(importer)
     results, after = [], []

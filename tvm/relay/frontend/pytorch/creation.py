@@ -10,8 +10,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype
 
+from .dynamic_shapes import as_sizes, broadcast, filled, has_dynamic, sizes_of
 from .nodes import tensors_in
-from .open_shapes import as_sizes, broadcast, filled, has_open, sizes_of
 from .registry import (
     Converter,
     Rows,
@@ -30,7 +30,7 @@ from .registry import (
 
 
 def _to_python(kind: type, dtype: str) -> Converter:
-    """A number of Python's, or a cast of what only the run knows."""
+    """A number of Python's, or a cast of a run-time value."""
 
     def convert(x: Any) -> Any:
         value = as_number(x)
@@ -115,7 +115,7 @@ def _filled(shape: Any, value: Any, dtype: int | None, like: RelayExpr | None = 
     """A tensor of one number, of the element type of another one unless one is given."""
     sizes, number = as_sizes(shape), as_number(value)
     element = torch_dtype(dtype, "float32" if like is None else infer_dtype(like))
-    if has_open(sizes) or is_tensor(number):
+    if has_dynamic(sizes) or is_tensor(number):
         return filled(as_dtype(number, element), sizes, element)
     return constant(np.full(sizes, number), element)
 
@@ -131,7 +131,7 @@ def _arange(*args: Any) -> RelayExpr:
     """Overloads with 1 to 3 numbers, then dtype, layout, device and pin_memory."""
     count = {5: 1, 6: 2, 7: 3}[len(args)]
     numbers = [as_number(arg) for arg in args[:count]]
-    if has_open(numbers):
+    if has_dynamic(numbers):
         bounds = [0, *numbers] if count == 1 else numbers
         start, stop, step = [as_dtype(number, "int64") for number in (*bounds, 1)[:3]]
         dtype = torch_dtype(args[count], "int64")

@@ -10,12 +10,12 @@ from tvm.error import OpNotImplemented, TVMError
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import ExprFolder, infer_dtype, infer_shape
 
-from .complexes import Complex
+from .complex_tensors import Complex
 from .fx import FxRunner, as_constant, find_converter, writes
 from .registry import Converter, as_number, is_tensor, torch_dtype
-from .structure import mapped
 from .symbolic_sizes import SymbolicSizes, traced_for_sizes
 from .torch_values import kind_of
+from .tree import mapped
 
 
 class Decomposer:
@@ -65,17 +65,17 @@ class Decomposer:
         from torch.utils import _pytree
 
         leaves, spec = _pytree.tree_flatten(_as_torch_takes(overload, arguments))
-        places = [
+        positions = [
             i for i, leaf in enumerate(leaves) if is_tensor(leaf) or isinstance(leaf, Complex)
         ]
 
         def call(*tensors: Any) -> Any:
             filled = list(leaves)
-            for place, tensor in zip(places, tensors, strict=True):
+            for place, tensor in zip(positions, tensors, strict=True):
                 filled[place] = tensor
             return _called(overload, _pytree.tree_unflatten(filled, spec))
 
-        tensors = [leaves[i] for i in places]
+        tensors = [leaves[i] for i in positions]
         try:
             module = traced_for_sizes(lambda mode, sizes: self._graph(call, mode, tensors, sizes))
         except TVMError:

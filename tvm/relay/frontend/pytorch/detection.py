@@ -25,8 +25,8 @@ def _nms(boxes: RelayExpr, scores: RelayExpr, threshold: Any) -> RelayExpr:
         -1, float(as_number(threshold)), float("-inf"),
     )  # fmt: skip
     number = _op.reshape(_op.cast(count, "int64"), ())
-    places = _op.arange(constant(0, "int64"), number, constant(1, "int64"), "int64")
-    return _op.cast(_op.take(_op.take(rows, constant(2, "int64"), 1), places, 0), "int64")
+    positions = _op.arange(constant(0, "int64"), number, constant(1, "int64"), "int64")
+    return _op.cast(_op.take(_op.take(rows, constant(2, "int64"), 1), positions, 0), "int64")
 
 
 @torch_op("torchvision::roi_align")
@@ -57,9 +57,9 @@ def _ps_roi_align(
     )
     count, channels = infer_shape(regions)[0], infer_shape(x)[1]
     apart = _op.reshape(pooled, (count, channels // (rows * columns), rows * columns, -1))
-    places = np.arange(rows * columns).reshape(1, 1, -1, 1)
-    places = np.broadcast_to(places, (count, channels // (rows * columns), rows * columns, 1))
-    found = _op.gather(apart, 3, constant(np.ascontiguousarray(places), "int64"))
+    positions = np.arange(rows * columns).reshape(1, 1, -1, 1)
+    positions = np.broadcast_to(positions, (count, channels // (rows * columns), rows * columns, 1))
+    found = _op.gather(apart, 3, constant(np.ascontiguousarray(positions), "int64"))
     return [_op.reshape(found, (count, -1, rows, columns)), None]
 
 

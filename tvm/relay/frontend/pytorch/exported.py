@@ -14,10 +14,10 @@ from tvm.relay.frontend.common import ExprFolder, constant
 from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.runtime import ndarray as nd
 
-from .complexes import Complex, as_pairs
+from .complex_tensors import Complex, as_pairs
 from .decomposition import Decomposer
+from .dynamic_shapes import without_variables
 from .fx import FxRunner, as_constant, writes
-from .open_shapes import without_variables
 from .output_names import exported_names
 from .registry import CONVERTERS, adapted, is_tensor
 from .torch_values import to_numpy
@@ -84,7 +84,7 @@ def from_exported_program(
 def _decomposed(program: Any) -> Any:
     try:
         return program.run_decompositions()
-    except ValueError:  # torch cannot decompose some programs of open sizes
+    except ValueError:  # torch cannot decompose some programs of dynamic sizes
         return program
 
 

@@ -8,15 +8,21 @@ from typing import Any
 
 from tvm.error import OpNotImplemented, TVMError, suggest
 from tvm.ir.expr import RelayExpr
-from tvm.relay.frontend.common import ExprFolder, Unsupported, constant, refuse, set_span
+from tvm.relay.frontend.common import (
+    ExprFolder,
+    Unsupported,
+    constant,
+    set_span,
+    unsupported_operators,
+)
 from tvm.relay.op.foreign import OPEN
 
-from .complexes import Complex, complex_constant
+from .complex_tensors import Complex, complex_constant
 from .fallback import torch_call
+from .folding import folded
 from .higher_order import higher_order, is_higher_order
 from .nodes import tensors_in
 from .registry import Converter, dtype_number, is_tensor
-from .settling import settled
 from .strided import in_memory_order
 from .torch_values import kind_of, to_numpy
 
@@ -126,7 +132,7 @@ class FxRunner:
             and not self.knows(node.target) and not self._leaves_to_torch(node)
         ]  # fmt: skip
         if unknown:
-            raise refuse("PyTorch", [
+            raise unsupported_operators("PyTorch", [
                 Unsupported(
                     kind_of(n.target), n.name, [_input_text(a) for a in n.all_input_nodes],
                     suggest(kind_of(n.target), self.converters),
@@ -144,14 +150,14 @@ class FxRunner:
         args, kwargs = _mapped(node.args, values), _mapped(node.kwargs, values)
         try:
             if not _is_overload(node.target):
-                return self.settle(self._python_call(node, args, kwargs))
+                return self.fold_results(self._python_call(node, args, kwargs))
             arguments = full_arguments(node.target, args, kwargs)
             if kind_of(node.target) == "aten::as_strided":
                 arguments = _strided_arguments(node, arguments)
             if _wants_no_indices(node):
                 pool = self.converters[kind_of(node.target).removesuffix("_with_indices")]
-                return [self.settle(pool(*arguments)), None]
-            return self.settle(self.convert(node.target, arguments))
+                return [self.fold_results(pool(*arguments)), None]
+            return self.fold_results(self.convert(node.target, arguments))
         except OpNotImplemented as error:
             if self._leaves_to_torch(node):
                 return self._torch_results(node, ordered_arguments(node.target, args, kwargs))
@@ -202,7 +208,7 @@ class FxRunner:
             )
             for result in results
         ]
-        found = self.settle(torch_call(node.target, arguments, types, self.left))
+        found = self.fold_results(torch_call(node.target, arguments, types, self.left))
         return found if isinstance(made, (list, tuple)) else found[0]
 
     def convert(self, overload: Any, arguments: Sequence[Any]) -> Any:
@@ -214,9 +220,9 @@ class FxRunner:
             raise OpNotImplemented(f"{kind_of(overload)} has no converter", hint=_HINT)
         return self.decompose(overload, arguments)
 
-    def settle(self, result: Any) -> Any:
+    def fold_results(self, result: Any) -> Any:
         """Constant parts computed, types inferred, tuples as lists."""
-        return settled(result, self.folder)
+        return folded(result, self.folder)
 
 
 def _place_of(node: Any) -> str:
@@ -246,8 +252,8 @@ def _is_overload(target: Any) -> bool:
 def _strided_arguments(node: Any, arguments: Sequence[Any]) -> list[Any]:
     data = node.args[0].meta["val"]
     strides = data.stride()
-    is_open = any(type(step) is not int for step in strides)
-    layout = None if is_open and data.is_contiguous() else strides
+    is_dynamic = any(type(step) is not int for step in strides)
+    layout = None if is_dynamic and data.is_contiguous() else strides
     return in_memory_order(arguments, layout, not data.storage_offset())
 
 

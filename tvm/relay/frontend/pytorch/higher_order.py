@@ -77,12 +77,12 @@ def _while(
 
 
 def _rows(values: Sequence[RelayExpr]) -> list[list[RelayExpr]]:
-    """The slices of tensors along their first axis, of all of them for each place."""
+    """The slices of tensors along their first axis, of all of them for each index."""
     count = infer_shape(values[0])[0]
     if not isinstance(count, (int, np.integer)):
         raise TVMError("functions of slices require a number of slices that is known at import")
-    places = [constant(i, "int64") for i in range(count)]
-    return [[_op.take(value, place, 0) for value in values] for place in places]
+    positions = [constant(i, "int64") for i in range(count)]
+    return [[_op.take(value, place, 0) for value in values] for place in positions]
 
 
 def _stacked(rows: Sequence[Sequence[Any]]) -> list[RelayExpr]:

@@ -18,23 +18,26 @@ from tvm.relay.frontend.common import (
     constant,
     infer_shape,
     infer_type,
-    refuse,
     set_span,
+    unsupported_operators,
 )
 from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.relay.op.foreign import OPEN
 from tvm.relay.prelude import Prelude
 from tvm.runtime import ndarray as nd
 
-from .complexes import Complex, as_pairs, complex_constant
-from .control import names_within, open_branch
+from .aliasing import SharedMemory
+from .complex_tensors import Complex, as_pairs, complex_constant
+from .control import dynamic_branch, names_within
 from .decomposition import Decomposer
+from .dynamic_lists import item, on_dynamic_list
+from .dynamic_loops import dynamic_loop
+from .dynamic_shapes import without_variables
 from .fallback import torch_call
+from .folding import folded
 from .graph_types import type_text, write_graph
-from .growing import item, on_growing
 from .inputs import Input, bound_input, module_for_lists, needs_lists, script_defaults
-from .memory import SharedMemory
-from .nested import Record, is_growing
+from .nested import Record, is_dynamic_list
 from .nodes import (
     all_nodes,
     empty_results,
@@ -47,14 +50,11 @@ from .nodes import (
     traced_function,
     unsupported,
 )
-from .open_loops import open_loop
-from .open_shapes import without_variables
 from .output_names import scripted_names
-from .plain_values import computed, has_list_first, is_plain, language_operator
 from .quantized import aware_operators, has_quantized, on_quantized, quantized_constant
 from .quantized_layers import KEPT_WEIGHTS
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
-from .settling import settled
+from .script_builtins import computed, has_list_first, is_plain, language_operator
 from .strided import in_memory_order
 from .torch_values import to_numpy
 from .views import Stale, as_written, put_same
@@ -132,7 +132,7 @@ def from_pytorch(
     inputs = importer.bind_inputs(graph, script_module, input_infos, default_dtype)
     with KEPT_WEIGHTS.scope(importer.packed_weight) if keep_quantized_weight else nullcontext():
         importer.run_block(graph)
-    importer.refuse_unknown()
+    importer.raise_if_unsupported()
     if export_renamed_c_graph_path:
         write_graph(graph, importer.names, export_renamed_c_graph_path)
     outputs = list(graph.outputs())
@@ -190,13 +190,15 @@ class GraphImporter(SharedMemory):
             if not self.knows(node):
                 (self.avoidable if is_within_branch(node) else self.unknown).append(node)
         if any(stand_ins(node) is None for node in self.unknown):
-            self.refuse_unknown()
+            self.raise_if_unsupported()
 
-    def refuse_unknown(self) -> None:
+    def raise_if_unsupported(self) -> None:
         """One error for all nodes that were found to be unknown."""
         unknown = [n for n in self.unknown if not self.fallback or overload_of(n) is None]
         if unknown:
-            raise refuse("PyTorch", [unsupported(n, self.converters) for n in unknown], _HINT)
+            raise unsupported_operators(
+                "PyTorch", [unsupported(n, self.converters) for n in unknown], _HINT
+            )
 
     def knows(self, node: Any) -> bool:
         """Whether a node has a converter, or torch can decompose it."""
@@ -273,7 +275,7 @@ class GraphImporter(SharedMemory):
             return value.astuple()
         if isinstance(value, dict):
             value = list(value.values())
-        if is_growing(value):
+        if is_dynamic_list(value):
             raise TVMError(
                 "from_pytorch requires outputs of known structure, got a list whose length is "
                 "known at run time only",
@@ -307,8 +309,8 @@ class GraphImporter(SharedMemory):
         """What the operators of the language give, and those without tensors."""
         if node.kind() in self.custom:
             return None
-        if any(is_growing(arg) for arg in args):
-            return [on_growing(node.kind(), args)]
+        if any(is_dynamic_list(arg) for arg in args):
+            return [on_dynamic_list(node.kind(), args)]
         if (operator := language_operator(node)) is not None:
             return [operator(*args)]
         no_tensors = any(isinstance(arg, str) for arg in args) or has_list_first(args)
@@ -356,7 +358,7 @@ class GraphImporter(SharedMemory):
         if any(node is unknown for unknown in self.unknown):
             return self._replaced(node, args)
         try:
-            results = self.settle(self.apply(node, args), node.outputsSize())
+            results = self.fold_results(self.apply(node, args), node.outputsSize())
         except OpNotImplemented as error:
             if stand_ins(node) is None:
                 raise error.add_context(f"PyTorch node {node_name(node)} ({kind})") from None
@@ -379,7 +381,7 @@ class GraphImporter(SharedMemory):
         self.avoidable = [other for other in self.avoidable if other is not node]
         self.unknown.append(node)
         if not self.fallback and stand_ins(node) is None:
-            self.refuse_unknown()
+            self.raise_if_unsupported()
 
     def _replaced(self, node: Any, args: Sequence[Any]) -> list[Any]:
         """The results of an unknown operator: torch's, or variables while faults are sought."""
@@ -411,9 +413,9 @@ class GraphImporter(SharedMemory):
             return on_quantized(node.kind(), convert, args)
         return convert(*args)
 
-    def settle(self, result: Any, count: int) -> list[Any]:
+    def fold_results(self, result: Any, count: int) -> list[Any]:
         """The results of a node with so many outputs."""
-        found = settled(result, self.folder)
+        found = folded(result, self.folder)
         return found if count > 1 and isinstance(found, list) else [found]
 
     # ---- structure
@@ -489,7 +491,7 @@ class GraphImporter(SharedMemory):
 
     def _prim_ListUnpack(self, node: Any, args: list[Any]) -> list[Any]:
         value = args[0]
-        if is_growing(value):
+        if is_dynamic_list(value):
             return [item(value, i) for i in range(node.outputsSize())]
         if isinstance(value, TupleWrapper):
             return [value[i] for i in range(value.size)]
@@ -525,7 +527,7 @@ class GraphImporter(SharedMemory):
     def _prim_PythonOp(self, node: Any, args: list[Any]) -> list[Any]:
         """A function of torch.autograd: what its forward computes was traced too."""
         if not traced_function(node):
-            raise refuse("PyTorch", [unsupported(node, self.converters)], _HINT)
+            raise unsupported_operators("PyTorch", [unsupported(node, self.converters)], _HINT)
         (graph,) = traced_function(node)
         outside = self.values, self.views, self.derived
         inside = {v.debugName(): arg for v, arg in zip(graph.inputs(), args, strict=True)}
@@ -543,7 +545,7 @@ class GraphImporter(SharedMemory):
         """A condition known at import decides; the other branch is not looked at then."""
         condition = as_number(args[0])
         if is_tensor(condition):
-            return open_branch(self, node, condition)
+            return dynamic_branch(self, node, condition)
         chosen = list(node.blocks())[0 if condition else 1]
         results = self.block_results(chosen)
         for value, inner in zip(node.outputs(), chosen.outputs(), strict=True):
@@ -565,7 +567,7 @@ class GraphImporter(SharedMemory):
         step = 0
         while is_tensor(trip_count) or step < trip_count:
             if is_tensor(condition) or is_tensor(trip_count):
-                return open_loop(self, node, trip_count, condition, carried, step)
+                return dynamic_loop(self, node, trip_count, condition, carried, step)
             if not condition:
                 break
             self.values.update(zip(names, [step, *carried], strict=True))

@@ -24,16 +24,16 @@ from tvm.relay.frontend.common import set_span
 from tvm.relay.prelude import Prelude
 from tvm.relay.ty import TensorType, TupleType, Type, TypeCall
 
-from .complexes import from_pairs, pairs_of
+from .complex_tensors import from_pairs, pairs_of
+from .dynamic_shapes import with_variables
 from .graph_types import PARTS_OF_COMPLEX, SCALAR_TYPES
-from .open_shapes import with_variables
 
 _NUMBERS = {"IntType": "int64", "FloatType": "float64", "BoolType": "bool"}
 
 
 @dataclass
 class Input:
-    """One parameter of the function, what it stands for, and how lists in it are taken apart."""
+    """One parameter of the function, what it stands for, and how lists in it are destructured."""
 
     variable: Var
     value: Any

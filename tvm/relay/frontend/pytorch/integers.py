@@ -1,4 +1,4 @@
-"""Arithmetic of whole numbers: common divisors, and products that weights of 8 bits take part in."""
+"""Arithmetic of integers: common divisors, and products that weights of 8 bits take part in."""
 
 from __future__ import annotations
 

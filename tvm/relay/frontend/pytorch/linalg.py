@@ -20,7 +20,7 @@ from tvm.relay.frontend.linalg import (
     solve_triangular,
     together,
 )
-from tvm.relay.frontend.products import matmul, swap_last
+from tvm.relay.frontend.matmul import matmul, swap_last
 
 from .registry import as_dtype, as_number, is_tensor, torch_op
 
@@ -225,7 +225,7 @@ def _svd(
 
 
 def _completed(columns: RelayExpr) -> RelayExpr:
-    """Orthonormal columns and those that are missing of a whole basis.
+    """Orthonormal columns and those that are missing of a full basis.
 
     The orthogonal factor of their QR factorisation is the columns themselves, up to their signs.
     """

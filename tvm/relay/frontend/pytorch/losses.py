@@ -28,13 +28,13 @@ def _multilabel_margin_loss_forward(
     wanted = _op.reshape(as_dtype(target, "int64"), (-1, classes))
     ended = _op.cumsum(_op.cast(_op.less(wanted, constant(0, "int64")), "int64"), 1)
     is_wanted = _op.equal(ended, constant(0, "int64"))
-    places = _op.where(is_wanted, wanted, constant(0, "int64"))
+    positions = _op.where(is_wanted, wanted, constant(0, "int64"))
     marks = _op.logical_and(
-        _op.equal(_op.expand_dims(places, 2), constant(np.arange(classes), "int64")),
+        _op.equal(_op.expand_dims(positions, 2), constant(np.arange(classes), "int64")),
         _op.expand_dims(is_wanted, 2),
     )
     is_target = _op.any(marks, axis=[1])
-    gaps = scalar_like(1, x) - _op.expand_dims(_op.gather(rows, 1, places), 2)
+    gaps = scalar_like(1, x) - _op.expand_dims(_op.gather(rows, 1, positions), 2)
     gaps = _op.nn.relu(gaps + _op.expand_dims(rows, 1))
     counted = _op.logical_and(
         _op.expand_dims(is_wanted, 2), _op.logical_not(_op.expand_dims(is_target, 1))
@@ -85,8 +85,8 @@ def _in_rows(targets: RelayExpr, lengths: RelayExpr, batch: int) -> RelayExpr:
     count = int(infer_shape(targets)[0])
     longest = int(lengths.data.numpy().max(initial=0)) if isinstance(lengths, Constant) else count
     begins = _op.cumsum(lengths, 0) - lengths
-    places = _op.expand_dims(begins, 1) + constant(np.arange(longest).reshape(1, -1), "int64")
-    return _op.take(targets, places, 0, mode="clip")
+    positions = _op.expand_dims(begins, 1) + constant(np.arange(longest).reshape(1, -1), "int64")
+    return _op.take(targets, positions, 0, mode="clip")
 
 
 def _negative_likelihood(
@@ -110,8 +110,8 @@ def _negative_likelihood(
     before = _op.concatenate([constant(np.full((batch, 2), blank), "int64"), labels], 1)
     # blanks are never jumped over to another blank, as they are equal
     jumps = _op.not_equal(labels, _op.strided_slice(before, [0, 0], [batch, width]))
-    places = _op.broadcast_to(_op.expand_dims(labels, 0), (duration, batch, width))
-    emitted = _op.gather(scores, 2, places)
+    positions = _op.broadcast_to(_op.expand_dims(labels, 0), (duration, batch, width))
+    emitted = _op.gather(scores, 2, positions)
     empty = _op.broadcast_to(minus, (batch, 2))
 
     def emission(step: int) -> RelayExpr:

@@ -15,17 +15,17 @@ from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.indexing import from_front, padded
 
-from .growing import slices
-from .open_shapes import (
+from .dynamic_lists import slices
+from .dynamic_shapes import (
     are_same,
     as_sizes,
     broadcast,
     common_size,
     cut,
     first_of,
-    has_open,
-    is_open,
-    place_from_front,
+    has_dynamic,
+    index_from_front,
+    is_dynamic,
     reshaped,
     size_of,
     sizes_of,
@@ -53,7 +53,7 @@ def _shape_as_tensor(x: RelayExpr) -> RelayExpr:
 @torch_op("view", "reshape", "_unsafe_view", "_reshape_alias")
 def _view(x: RelayExpr, shape: Any, *_: Any) -> RelayExpr:
     wanted = as_sizes(shape)
-    if has_open(wanted):
+    if has_dynamic(wanted):
         return reshaped(x, wanted)
     # a 0 means "the same as before" to relay, and an empty dimension to torch
     return _op.reshape(x, _resolved(infer_shape(x), wanted) if 0 in wanted else wanted)
@@ -80,7 +80,7 @@ def _unflatten(x: RelayExpr, dim: int, sizes: Any) -> RelayExpr:
     shape = infer_shape(x)
     axis = dim % len(shape)
     own, parts = sizes_of(x), as_sizes(sizes)
-    parts = parts if is_open(x) else _resolved((shape[axis],), parts)
+    parts = parts if is_dynamic(x) else _resolved((shape[axis],), parts)
     return reshaped(x, [*own[:axis], *parts, *own[axis + 1 :]])
 
 
@@ -106,8 +106,8 @@ def _movedim(x: RelayExpr, source: Any, destination: Any) -> RelayExpr:
     rank = len(infer_shape(x))
     origin, target = axes_of(as_ints(source), rank), axes_of(as_ints(destination), rank)
     rest = iter([axis for axis in range(rank) if axis not in origin])
-    places = dict(zip(target, origin, strict=True))
-    return _op.transpose(x, [places[i] if i in places else next(rest) for i in range(rank)])
+    positions = dict(zip(target, origin, strict=True))
+    return _op.transpose(x, [positions[i] if i in positions else next(rest) for i in range(rank)])
 
 
 @torch_op("squeeze")
@@ -122,7 +122,7 @@ def _squeeze(x: RelayExpr, dim: Any = None) -> RelayExpr:
 @torch_op("expand", "broadcast_to")
 def _expand(x: RelayExpr, sizes: Any, *_: Any) -> RelayExpr:
     shape, wanted = infer_shape(x), as_sizes(sizes)
-    if is_open(x) or has_open(wanted):
+    if is_dynamic(x) or has_dynamic(wanted):
         own = [*[1] * (len(wanted) - len(shape)), *sizes_of(x)]
         return broadcast(
             x, [o if not is_tensor(w) and w == -1 else w for o, w in zip(own, wanted, strict=True)]
@@ -135,7 +135,7 @@ def _expand(x: RelayExpr, sizes: Any, *_: Any) -> RelayExpr:
 @torch_op("repeat")
 def _repeat(x: RelayExpr, repeats: Any) -> RelayExpr:
     counts = as_sizes(repeats)
-    return _op.tile(x, stacked(counts) if has_open(counts) else counts)
+    return _op.tile(x, stacked(counts) if has_dynamic(counts) else counts)
 
 
 @torch_op("cat", "concat")
@@ -163,10 +163,10 @@ def _split(x: RelayExpr, sizes: Any, dim: int = 0) -> list[RelayExpr]:
     if isinstance(size, int):
         return _pieces(x, [min(size, extent - i) for i in range(0, extent, size)], dim)
     wanted = as_sizes(sizes)
-    return _open_pieces(x, wanted, dim) if has_open(wanted) else _pieces(x, wanted, dim)
+    return _dynamic_pieces(x, wanted, dim) if has_dynamic(wanted) else _pieces(x, wanted, dim)
 
 
-def _open_pieces(x: RelayExpr, sizes: list[Any], dim: int) -> list[RelayExpr]:
+def _dynamic_pieces(x: RelayExpr, sizes: list[Any], dim: int) -> list[RelayExpr]:
     """Pieces of sizes of which some are known at run time only."""
     if len(sizes) == 1:
         return [x]
@@ -234,7 +234,7 @@ def _narrow(x: RelayExpr, dim: int, start: Any, length: Any) -> RelayExpr:
 def _select(x: RelayExpr, dim: Any, index: Any) -> RelayExpr:
     position, extent = as_number(index), infer_shape(x)[dim]
     if is_tensor(position):
-        return _op.take(x, place_from_front(position, size_of(x, dim)), dim)
+        return _op.take(x, index_from_front(position, size_of(x, dim)), dim)
     if not isinstance(extent, int):
         place = as_dtype(position, "int64")
         return _op.take(x, place if position >= 0 else place + size_of(x, dim), dim)
@@ -254,11 +254,11 @@ def _take_along_dim(x: RelayExpr, index: RelayExpr, dim: int | None = None) -> R
     if dim is None:
         return _op.take(_op.reshape(x, (-1,)), _op.reshape(index, (-1,)), 0)
     axis = dim % len(infer_shape(x))
-    data, places = sizes_of(x), sizes_of(index)
-    together = [common_size(a, b) for a, b in zip(data, places, strict=True)]
+    data, positions = sizes_of(x), sizes_of(index)
+    together = [common_size(a, b) for a, b in zip(data, positions, strict=True)]
     data = [*together[:axis], data[axis], *together[axis + 1 :]]
-    places = [*together[:axis], places[axis], *together[axis + 1 :]]
-    return _op.gather(broadcast(x, data), axis, broadcast(index, places))
+    positions = [*together[:axis], positions[axis], *together[axis + 1 :]]
+    return _op.gather(broadcast(x, data), axis, broadcast(index, positions))
 
 
 @torch_op("index")
@@ -271,14 +271,14 @@ def index_by(x: RelayExpr, indices: list[Any]) -> RelayExpr:
     if len(chosen) == 1:
         return _op.take(x, from_front(given[0], size_of(x, chosen[0])), chosen[0])
     kept = [axis for axis in range(len(shape)) if axis not in chosen]
-    places = _places_together(
+    positions = _places_together(
         [from_front(i, size_of(x, axis)) for i, axis in zip(given, chosen, strict=True)]
     )
-    picked = _op.gather_nd(_op.transpose(x, [*chosen, *kept]), places)
+    picked = _op.gather_nd(_op.transpose(x, [*chosen, *kept]), positions)
     if chosen != list(range(chosen[0], chosen[-1] + 1)) or chosen[0] == 0:
         return picked
     # adjacent index tensors stand in the place of the axes that they index
-    count, first = len(infer_shape(places)) - 1, chosen[0]
+    count, first = len(infer_shape(positions)) - 1, chosen[0]
     axes = list(range(count + len(kept)))
     front = axes[count : count + first]
     return _op.transpose(picked, [*front, *axes[:count], *axes[count + first :]])
@@ -318,8 +318,8 @@ def _put_masked(x: RelayExpr, mask: RelayExpr, value: RelayExpr, accumulate: boo
     axes, rest = len(infer_shape(mask)), len(infer_shape(x)) - len(infer_shape(mask))
     if len(infer_shape(value)) > rest and infer_shape(value)[0] != 1:
         rank = _op.cumsum(_op.cast(_op.reshape(mask, (-1,)), "int64"), axis=0)
-        places = _op.maximum(rank - constant(1, "int64"), constant(0, "int64"))
-        value = _op.take(value, _op.reshape(places, infer_shape(mask)), 0, mode="clip")
+        positions = _op.maximum(rank - constant(1, "int64"), constant(0, "int64"))
+        value = _op.take(value, _op.reshape(positions, infer_shape(mask)), 0, mode="clip")
     elif len(infer_shape(value)) > rest:
         value = _op.squeeze(value, [0])
     chosen = _op.reshape(mask, (*infer_shape(mask), *[1] * rest)) if axes else mask
@@ -353,8 +353,8 @@ def _slice_scatter(
     x: RelayExpr, source: RelayExpr, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
 ) -> RelayExpr:
     axis = dim % len(infer_shape(x))
-    places = slice(as_number(start), as_number(end), as_number(step))
-    return put_at(x, source, axis, range(infer_shape(x)[axis])[places])
+    positions = slice(as_number(start), as_number(end), as_number(step))
+    return put_at(x, source, axis, range(infer_shape(x)[axis])[positions])
 
 
 def _integer_indices(indices: list[Any]) -> list[Any]:
@@ -362,14 +362,14 @@ def _integer_indices(indices: list[Any]) -> list[Any]:
     result: list[Any] = []
     for index in indices:
         is_mask = index is not None and infer_dtype(index) in ("bool", "uint8")
-        result.extend(mask_places(index) if is_mask else [index])
+        result.extend(mask_positions(index) if is_mask else [index])
     return result
 
 
-def mask_places(mask: RelayExpr) -> list[RelayExpr]:
+def mask_positions(mask: RelayExpr) -> list[RelayExpr]:
     """Where a mask holds: a row of indices for each axis; how many is known at run time."""
     if isinstance(mask, Constant):
-        return [constant(places, "int64") for places in np.nonzero(mask.data.numpy())]
+        return [constant(positions, "int64") for positions in np.nonzero(mask.data.numpy())]
     rows = _op.cast(_op.argwhere(mask), "int64")
     return [_op.take(rows, constant(i, "int64"), 1) for i in range(len(infer_shape(mask)))]
 
@@ -377,7 +377,7 @@ def mask_places(mask: RelayExpr) -> list[RelayExpr]:
 def _places_together(indices: list[RelayExpr]) -> RelayExpr:
     """Indices broadcast to one shape and stacked."""
     whole = [_op.cast(index, "int64") for index in indices]
-    if any(is_open(index) for index in whole):
+    if any(is_dynamic(index) for index in whole):
         zero = constant(0, "int64")
         total = whole[0] * zero
         for index in whole[1:]:
@@ -451,7 +451,7 @@ _MOVEMENTS: Rows = {
     "size sym_size": lambda x, dim=None: sizes_of(x) if dim is None else size_of(x, as_number(dim)),
     "dim": lambda x: len(infer_shape(x)),
     "numel sym_numel": lambda x: (
-        math.prod(sizes_of(x)) if not is_open(x) else _op.prod(stacked(sizes_of(x)))
+        math.prod(sizes_of(x)) if not is_dynamic(x) else _op.prod(stacked(sizes_of(x)))
     ),
     "len": lambda x: size_of(x, 0) if is_tensor(x) else len(x),
     "view_as reshape_as": lambda x, other: reshaped(x, sizes_of(other)),

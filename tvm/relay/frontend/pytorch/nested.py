@@ -18,7 +18,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import TupleWrapper
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
-from .complexes import Complex
+from .complex_tensors import Complex
 from .registry import is_tensor
 from .views import Stale
 
@@ -38,7 +38,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Growing:
+class DynamicList:
     """The items of a list whose length is known at run time only.
 
     It is the one item of a Python list, so that all names of the list see what is appended.
@@ -59,8 +59,8 @@ class Composite:
 def _parts(value: Any) -> Composite | None:
     if isinstance(value, Complex):
         return Composite(value.parts, lambda parts: Complex(*parts))
-    if isinstance(value, Growing):
-        return Composite(list(value.stacks), lambda parts: Growing(value.pattern, tuple(parts)))
+    if isinstance(value, DynamicList):
+        return Composite(list(value.stacks), lambda parts: DynamicList(value.pattern, tuple(parts)))
     return None
 
 
@@ -108,7 +108,7 @@ def refill(container: Any, values: Any) -> None:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two values are the same object, or equal numbers or texts."""
+    """Whether two values are the same object, or equal numbers or strings."""
     return a is b or (type(a) is type(b) and isinstance(a, _PLAIN) and bool(a == b))
 
 
@@ -150,40 +150,42 @@ def merged(yes: Any, no: Any, pairs: list[tuple[Any, Any]]) -> Any:
         return Composite(merged(left.parts, right.parts, pairs), left.make)
     yes, no = _as_long(yes, no), _as_long(no, yes)
     if not isinstance(yes, (list, tuple, dict)) or not _is_like(yes, no):
-        _refuse(yes, no)
+        _raise_mismatch(yes, no)
     if isinstance(yes, dict):
         return {key: merged(yes[key], no[key], pairs) for key in yes}
     return [merged(x, y, pairs) for x, y in zip(yes, no, strict=True)]
 
 
-def is_growing(value: Any) -> TypeGuard[list[Growing]]:
+def is_dynamic_list(value: Any) -> TypeGuard[list[DynamicList]]:
     """Whether a value is a list of unknown length."""
-    return isinstance(value, list) and len(value) == 1 and isinstance(value[0], Growing)
+    return isinstance(value, list) and len(value) == 1 and isinstance(value[0], DynamicList)
 
 
 def _as_long(value: Any, other: Any) -> Any:
     """A list as one of unknown length, if the other one is of another length."""
-    if not isinstance(value, list) or not isinstance(other, list) or is_growing(value):
+    if not isinstance(value, list) or not isinstance(other, list) or is_dynamic_list(value):
         return value
-    if is_growing(other):
-        return growing(value, filled(other[0].pattern, other[0].stacks), of_stacks=True)
-    return value if len(value) == len(other) else growing(value, [*value, *other][0])
+    if is_dynamic_list(other):
+        return as_dynamic_list(value, filled(other[0].pattern, other[0].stacks), of_stacks=True)
+    return value if len(value) == len(other) else as_dynamic_list(value, [*value, *other][0])
 
 
-def growing(items: Sequence[Any], example: Any, of_stacks: bool = False) -> list[Growing]:
+def as_dynamic_list(
+    items: Sequence[Any], example: Any, of_stacks: bool = False
+) -> list[DynamicList]:
     """A list as one of unknown length, whose items are like an example or one item of stacks."""
     leaves: list[Any] = []
-    pattern = taken_apart(example, leaves)
+    pattern = flattened(example, leaves)
     if items:
         rows = [item_parts(pattern, item) for item in items]
         stacks = [_op.stack(list(found), 0) for found in zip(*rows, strict=True)]
-        return [Growing(pattern, tuple(stacks))]
+        return [DynamicList(pattern, tuple(stacks))]
     shapes = [infer_shape(leaf)[int(of_stacks) :] for leaf in map(as_tensor, leaves)]
     if not all(isinstance(dim, (int, np.integer)) for shape in shapes for dim in shape):
         raise TVMError("a list of unknown length requires items of known shapes", hint=_HINT)
     dtypes = [infer_dtype(leaf) for leaf in map(as_tensor, leaves)]
     empty = [constant(np.zeros((0, *s)), d) for s, d in zip(shapes, dtypes, strict=True)]
-    return [Growing(pattern, tuple(empty))]
+    return [DynamicList(pattern, tuple(empty))]
 
 
 def item_parts(pattern: Any, item: Any) -> list[RelayExpr]:
@@ -196,7 +198,7 @@ def item_parts(pattern: Any, item: Any) -> list[RelayExpr]:
 _HINT = "trace the model with example inputs instead of scripting it"
 
 
-def _refuse(a: Any, b: Any) -> NoReturn:
+def _raise_mismatch(a: Any, b: Any) -> NoReturn:
     raise TVMError(
         "control flow that depends on data requires values of one structure, got "
         f"{_text(a)} and {_text(b)}",
@@ -233,18 +235,18 @@ def filled(pattern: Any, values: Sequence[Any]) -> Any:
     return [filled(value, values) for value in pattern]
 
 
-def taken_apart(value: Any, leaves: list[Any]) -> Any:
+def flattened(value: Any, leaves: list[Any]) -> Any:
     """A pattern of a value, its tensors and numbers in the order of the slots."""
     value = _unwrapped(value)
     if _is_leaf(value) or value is UNINITIALIZED:
         leaves.append(value)
         return Slot(len(leaves) - 1)
     if (composite := _parts(value)) is not None:
-        return Composite([taken_apart(part, leaves) for part in composite.parts], composite.make)
+        return Composite([flattened(part, leaves) for part in composite.parts], composite.make)
     if isinstance(value, dict):
-        return {key: taken_apart(item, leaves) for key, item in value.items()}
+        return {key: flattened(item, leaves) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [taken_apart(item, leaves) for item in value]
+        return [flattened(item, leaves) for item in value]
     return value
 
 
@@ -254,7 +256,7 @@ def followed(pattern: Any, value: Any, leaves: dict[int, Any]) -> None:
     if isinstance(pattern, Slot):
         if value is not UNINITIALIZED:
             if not _is_leaf(value):
-                _refuse(UNINITIALIZED, value)
+                _raise_mismatch(UNINITIALIZED, value)
             leaves[pattern.index] = value
     elif isinstance(pattern, Composite) and (composite := _parts(value)) is not None:
         followed(pattern.parts, composite.parts, leaves)
@@ -262,7 +264,7 @@ def followed(pattern: Any, value: Any, leaves: dict[int, Any]) -> None:
         for one, item in zip(contents(pattern), contents(value), strict=True):
             followed(one, item, leaves)
     elif not is_same(pattern, value):
-        _refuse(pattern, value)
+        _raise_mismatch(pattern, value)
 
 
 def with_structure_of(start: Any, value: Any) -> Any:

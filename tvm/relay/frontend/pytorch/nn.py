@@ -10,12 +10,12 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_shape, scalar_like
-from tvm.relay.frontend.open_resize import resize_to_open_extents
-from tvm.relay.frontend.products import matmul
+from tvm.relay.frontend.dynamic_resize import resize_to_dynamic_extents
+from tvm.relay.frontend.matmul import matmul
 from tvm.relay.frontend.resize import Resizing, is_exact, resize_axes, resize_images
 from tvm.relay.frontend.windows import conv_transpose, convolution
 
-from .open_shapes import as_sizes, has_open, is_open, reshaped, size_of, sizes_of
+from .dynamic_shapes import as_sizes, has_dynamic, is_dynamic, reshaped, size_of, sizes_of
 from .registry import (
     Converter,
     Rows,
@@ -35,12 +35,12 @@ def matrix_product(a: RelayExpr, b: RelayExpr, *_: Any) -> RelayExpr:
     if len(infer_shape(a)) == len(infer_shape(b)) == 1:
         return _op.sum(a * b)
     left, right = promoted(a, b)
-    if is_open(left) or is_open(right):
-        return _open_product(left, right)
+    if is_dynamic(left) or is_dynamic(right):
+        return _dynamic_matmul(left, right)
     return matmul(left, right)
 
 
-def _open_product(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+def _dynamic_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     """A product of matrices; batches have to be the same, as broadcasting would depend on data."""
     a_rank, b_rank = len(infer_shape(a)), len(infer_shape(b))
     if min(a_rank, b_rank) == 1 or (b_rank > 2 and a_rank != b_rank):
@@ -69,7 +69,7 @@ def linear(x: RelayExpr, weight: RelayExpr, bias: Any = None) -> RelayExpr:
     flat = x if len(shape) == 2 else _op.reshape(x, (-1, infer_shape(weight)[1]))
     result = _op.nn.dense(flat, weight)
     result = result if bias is None else _op.nn.bias_add(result, bias, axis=-1)
-    if is_open(x) and len(shape) > 2:
+    if is_dynamic(x) and len(shape) > 2:
         return _op.reshape_like(result, x, 0, 1, 0, len(shape) - 1)
     return result if len(shape) == 2 else _op.reshape(result, (*shape[:-1], units))
 
@@ -171,9 +171,9 @@ def _resize(x: RelayExpr, size: Any, scales: Sequence[Any], how: Resizing) -> Re
     spatial = infer_shape(x)[2:]
     if size is not None:
         wanted = as_sizes(size)
-        if has_open([*wanted, *sizes_of(x)[2:]]):
+        if has_dynamic([*wanted, *sizes_of(x)[2:]]):
             extents = [_op.reshape(w, (1,)) if is_tensor(w) else w for w in wanted]
-            return resize_to_open_extents(x, extents, how)
+            return resize_to_dynamic_extents(x, extents, how)
     else:
         given = scales[0] if isinstance(scales[0], (list, tuple)) else [scales[0]] * len(spatial)
         factors = [float(as_number(f)) for f in given]

@@ -13,10 +13,10 @@ from tvm.ir.type import TensorType
 from tvm.relay.expr import var
 from tvm.relay.frontend.common import Unsupported, constant, infer_shape, infer_type
 
-from .complexes import Complex
+from .complex_tensors import Complex
 from .graph_types import SCALAR_TYPES, traced_shape, type_text
 from .registry import is_tensor
-from .structure import leaves
+from .tree import leaves
 
 
 def all_nodes(block: Any) -> Iterator[Any]:

@@ -50,7 +50,7 @@ def _joined(path: Sequence[Any]) -> str:
 
 
 def _word(step: Any) -> str:
-    """The key or the field that a step goes by; nothing for places in sequences."""
+    """The key or the field that a step goes by; nothing for positions in sequences."""
     key = getattr(step, "key", getattr(step, "name", None))
     return "" if key is None else str(key)
 

@@ -93,11 +93,11 @@ torch_ops(_BINARY)
 def _round(x: Any, decimals: Any = 0) -> Any:
     if not is_tensor(x):
         return round(x)
-    places = as_number(decimals)
-    if not places:
+    digits = as_number(decimals)
+    if not digits:
         return _op.round(x)
-    factor = scalar_like(10.0 ** abs(places), x)
-    if places > 0:
+    factor = scalar_like(10.0 ** abs(digits), x)
+    if digits > 0:
         return _op.round(x * factor) / factor
     return _op.round(x / factor) * factor
 
@@ -206,7 +206,7 @@ def _not(x: Any) -> Any:
 
 @torch_op("where")
 def _where(condition: RelayExpr, a: Any = None, b: Any = None) -> Any:
-    """A choice of each element; of a condition alone, the places where it holds."""
+    """A choice of each element; of a condition alone, the indices where it is true."""
     if a is None and b is None:
         return CONVERTERS["aten::nonzero_numpy"](condition)
     return _op.where(as_dtype(condition, "bool"), *promoted(a, b))

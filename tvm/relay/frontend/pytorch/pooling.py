@@ -1,4 +1,4 @@
-"""PyTorch pooling: means and maxima of windows, with the places of the maxima."""
+"""PyTorch pooling: means and maxima of windows, with the positions of the maxima."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.windows import pool
 
 from .registry import as_ints, as_number, spread, torch_op
-from .structure import mapped
+from .tree import mapped
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ def _strided(
     x: RelayExpr, size: Sequence[int], steps: Sequence[int], pads: Sequence[int],
     spacing: Sequence[int], ceil_mode: bool,
 ) -> list[np.ndarray[Any, Any]]:  # fmt: skip
-    """For each pooled axis, the places that each window looks at; some are outside."""
+    """For each pooled axis, the positions that each window looks at; some are outside."""
     tables = []
     for extent, k, step, pad, gap in zip(
         infer_shape(x)[-len(size) :], size, steps, pads, spacing, strict=True
@@ -98,8 +98,8 @@ def _adaptive(x: RelayExpr, size: Sequence[int]) -> list[np.ndarray[Any, Any]]:
     for extent, count in zip(infer_shape(x)[-len(size) :], size, strict=True):
         starts = np.arange(count) * extent // count
         ends = -(-(np.arange(count) + 1) * extent // count)
-        places = starts[:, None] + np.arange(max(1, (ends - starts).max(initial=1)))
-        tables.append(np.where(places < ends[:, None], places, -1))
+        positions = starts[:, None] + np.arange(max(1, (ends - starts).max(initial=1)))
+        tables.append(np.where(positions < ends[:, None], positions, -1))
     return tables
 
 
@@ -108,30 +108,30 @@ def _windows(x: RelayExpr, tables: Sequence[np.ndarray[Any, Any]]) -> tuple[Rela
     shape, rank = infer_shape(x), len(tables)
     spatial = shape[-rank:]
     flat = _op.reshape(x, (*shape[:-rank], math.prod(spatial)))
-    index, inside = _flat_places(tables, spatial)
+    index, inside = _flat_positions(tables, spatial)
     picked = _op.take(flat, constant(np.where(inside, index, 0), "int64"), len(shape) - rank)
     return picked, constant(inside)
 
 
-def _flat_places(
+def _flat_positions(
     tables: Sequence[np.ndarray[Any, Any]], spatial: Sequence[int]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """(outputs..., window) tables of places in flattened images, and which are inside."""
+    """(outputs..., window) tables of positions in flattened images, and which are inside."""
     rank = len(tables)
     index, inside = np.zeros((1,) * 2 * rank, "int64"), np.ones((1,) * 2 * rank, bool)
     for axis, (table, extent) in enumerate(zip(tables, spatial, strict=True)):
         form = [1] * 2 * rank
         form[axis], form[rank + axis] = table.shape
-        places = table.reshape(form)
-        index = index * extent + places
-        inside = inside & (places >= 0) & (places < extent)
+        positions = table.reshape(form)
+        index = index * extent + positions
+        inside = inside & (positions >= 0) & (positions < extent)
     counts = [table.shape[0] for table in tables]
     together = np.broadcast_shapes(index.shape, inside.shape)
     index, inside = np.broadcast_to(index, together), np.broadcast_to(inside, together)
     return index.reshape(*counts, -1), inside.reshape(*counts, -1)
 
 
-def _places_of_maxima(x: RelayExpr, tables: Sequence[np.ndarray[Any, Any]]) -> RelayExpr:
+def _argmax_positions(x: RelayExpr, tables: Sequence[np.ndarray[Any, Any]]) -> RelayExpr:
     """Where the maxima of windows are in the flattened image."""
     picked, inside = _windows(x, tables)
     lowest = scalar_like(-math.inf, x) if "float" in infer_dtype(x) else scalar_like(
@@ -140,7 +140,7 @@ def _places_of_maxima(x: RelayExpr, tables: Sequence[np.ndarray[Any, Any]]) -> R
     known = _op.where(inside, picked, lowest)
     rank = len(infer_shape(known)) - 1
     chosen = _op.argmax(known, axis=rank, keepdims=True)
-    index, _ = _flat_places(tables, infer_shape(x)[-len(tables) :])
+    index, _ = _flat_positions(tables, infer_shape(x)[-len(tables) :])
     table = _op.broadcast_to(constant(index, "int64"), infer_shape(known))
     return _op.squeeze(_op.gather(table, rank, _op.cast(chosen, "int64")), [rank])
 
@@ -157,7 +157,7 @@ def _max_pool_with_indices(
     steps, pads = spread(strides, rank, size), spread(padding, rank)
     tables = _strided(x, size, steps, pads, spread(dilation, rank), bool(ceil_mode))
     maxima = _max_pool(x, kernel, strides, padding, dilation, ceil_mode)
-    return [maxima, _places_of_maxima(x, tables)]
+    return [maxima, _argmax_positions(x, tables)]
 
 
 @torch_op("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
@@ -165,7 +165,7 @@ def _adaptive_max_pool(x: RelayExpr, size: Any) -> list[RelayExpr]:
     wanted = _adaptive_size(x, size)
     apply = _ADAPTIVE_MAX[len(wanted) - 1]
     maxima = batched(x, len(wanted), lambda data: apply(data, output_size=wanted))
-    return [maxima, _places_of_maxima(x, _adaptive(x, wanted))]
+    return [maxima, _argmax_positions(x, _adaptive(x, wanted))]
 
 
 @torch_op(

@@ -15,7 +15,7 @@ from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_dtype
 
 from .registry import CONVERTERS, Converter, Rows, as_number, torch_dtype, torch_op, torch_ops
-from .structure import leaves, mapped
+from .tree import leaves, mapped
 
 _QUANTIZED_TYPES = {12: "int8", 13: "uint8", 14: "int32"}
 

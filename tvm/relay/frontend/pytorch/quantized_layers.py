@@ -21,10 +21,10 @@ from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_shape
 from tvm.support.scope import Scoped
 
-from .engines import Engine, engine_of_convolution, engine_of_dense, in_steps
 from .nn import linear
 from .quantized import Quantized, quantized
 from .registry import CONVERTERS, Converter, as_number
+from .requantization import Engine, engine_of_convolution, engine_of_dense, in_steps
 
 # the least step of data that is quantised at run time, as torch has it
 _LEAST_STEP = 6.1e-5
@@ -77,7 +77,7 @@ def dense_weight(packed: Any) -> Weight:
     return Weight.unpacked(packed, *torch.ops.quantized.linear_unpack(packed))
 
 
-def quantized_at_run_time(x: RelayExpr, reduce_range: bool) -> Quantized:
+def dynamically_quantized(x: RelayExpr, reduce_range: bool) -> Quantized:
     """Real numbers as uint8, in steps of their own range, of half the steps with `reduce_range`."""
     steps, zero = 127.0 if reduce_range else 255.0, const(0.0)
     low, high = _op.minimum(_op.min(x), zero), _op.maximum(_op.max(x), zero)
@@ -141,7 +141,7 @@ def _dense(relu: bool) -> Converter:
 
 def _dense_dynamic(relu: bool) -> Converter:
     def convert(x: RelayExpr, packed: Any, reduce_range: bool = False) -> RelayExpr:
-        data, weight = quantized_at_run_time(x, reduce_range), dense_weight(packed)
+        data, weight = dynamically_quantized(x, reduce_range), dense_weight(packed)
         return _in_rows(_real(_dense_sums(data, weight), data, weight, 1, relu), infer_shape(x))
 
     return convert
@@ -247,7 +247,7 @@ def _conv_add(relu: bool) -> Converter:
 
 
 def _conv_dynamic(x: RelayExpr, packed: Any, reduce_range: bool = False) -> RelayExpr:
-    weight, data = _conv_weight(packed), quantized_at_run_time(x, reduce_range)
+    weight, data = _conv_weight(packed), dynamically_quantized(x, reduce_range)
     real = _real(_conv_sums(_lifted(data), packed, weight), data, weight, 1, relu=False)
     return _op.squeeze(real, [2]) if _is_over_one_axis(data) else real
 

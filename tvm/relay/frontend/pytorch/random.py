@@ -12,7 +12,7 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
-from tvm.relay.frontend.composites import drawn, prelu
+from tvm.relay.frontend.composites import prelu, sampled
 
 from .registry import (
     Rows,
@@ -35,11 +35,11 @@ def _key() -> RelayExpr:
 
 def _uniform(shape: Any, dtype: str, low: float = 0.0, high: float = 1.0) -> RelayExpr:
     """Numbers of [low, high)."""
-    return drawn(_op.random.uniform, _key(), as_ints(list(shape)), dtype, low, high)
+    return sampled(_op.random.uniform, _key(), as_ints(list(shape)), dtype, low, high)
 
 
 def _normal(shape: Any, dtype: str) -> RelayExpr:
-    return drawn(_op.random.normal, _key(), as_ints(list(shape)), dtype)
+    return sampled(_op.random.normal, _key(), as_ints(list(shape)), dtype)
 
 
 def _whole(shape: Any, low: Any, high: Any, dtype: str) -> RelayExpr:
@@ -99,7 +99,7 @@ def _multinomial(
     return _op.minimum(index, constant(shape[axis] - 1, "int64"))
 
 
-_DRAWN: Rows = {
+_SAMPLED: Rows = {
     "rand": lambda shape, dtype=None, *_: _uniform(shape, torch_dtype(dtype)),
     "randn": lambda shape, dtype=None, *_: _normal(shape, torch_dtype(dtype)),
     "rand_like": lambda x, dtype=None, *_: _uniform(infer_shape(x), dtype_or(dtype, x)),
@@ -130,7 +130,7 @@ _DRAWN: Rows = {
         torch_dtype(dtype, "int64"),
     ),
 }
-torch_ops(_DRAWN)
+torch_ops(_SAMPLED)
 
 
 # ---- dropout
@@ -180,7 +180,7 @@ def _native_dropout(x: RelayExpr, p: Any, train: Any) -> list[RelayExpr]:
 def _rrelu(
     x: RelayExpr, lower: Any = 0.125, upper: Any = 1 / 3, train: Any = False, *_: Any
 ) -> RelayExpr:
-    """Negative numbers times the mean slope, or one drawn for each in training."""
+    """Negative numbers times the mean slope, or one sampled for each in training."""
     low, high, kind = float(as_number(lower)), float(as_number(upper)), infer_dtype(x)
     slope = constant((low + high) / 2, kind)
     if as_number(train):

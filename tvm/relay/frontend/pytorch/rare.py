@@ -14,11 +14,11 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.indexing import from_front
-from tvm.relay.frontend.norms import p_norm
+from tvm.relay.frontend.normalization import p_norm
 
+from .dynamic_shapes import is_dynamic
 from .movement import index_by, scatter
 from .nn import matrix_product
-from .open_shapes import is_open
 from .pointwise import add
 from .registry import (
     CONVERTERS,
@@ -159,8 +159,8 @@ def _take(x: RelayExpr, index: RelayExpr) -> RelayExpr:
 def _put(x: RelayExpr, index: RelayExpr, source: RelayExpr, accumulate: bool = False) -> RelayExpr:
     shape = infer_shape(x)
     flat = _op.reshape(x, (-1,))
-    places = _op.reshape(from_front(index, infer_shape(flat)[0]), (-1,))
-    written = scatter(flat, 0, places, _op.reshape(source, (-1,)), "add" if accumulate else None)
+    positions = _op.reshape(from_front(index, infer_shape(flat)[0]), (-1,))
+    written = scatter(flat, 0, positions, _op.reshape(source, (-1,)), "add" if accumulate else None)
     return _op.reshape(written, shape)
 
 
@@ -283,11 +283,11 @@ def _grouped_mm(
     every = matrix_product(
         _op.broadcast_to(_op.expand_dims(x, 0), (groups, *infer_shape(x))), weights
     )
-    places = constant(np.arange(rows), "int64")
-    owner = _op.searchsorted(_op.cast(ends, "int64"), places, True, "int64")
+    positions = constant(np.arange(rows), "int64")
+    owner = _op.searchsorted(_op.cast(ends, "int64"), positions, True, "int64")
     # rows behind the last group belong to none; what they hold is not defined
     owner = _op.minimum(owner, constant(groups - 1, "int64"))
-    result = _op.gather_nd(every, _op.stack([owner, places], 0))
+    result = _op.gather_nd(every, _op.stack([owner, positions], 0))
     result = result if bias is None else result + _op.take(bias, owner, 0)
     return as_dtype(result, torch_dtype(dtype, infer_dtype(x)))
 
@@ -299,7 +299,7 @@ def _cov(x: RelayExpr, correction: int = 1, counts: Any = None, weights: Any = N
     rows = _op.reshape(x, (1, -1)) if len(infer_shape(x)) < 2 else x
     columns, dtype = infer_shape(rows)[1], infer_dtype(x)
     frequency = as_dtype(counts, dtype) if counts is not None else (
-        _op.ones_like(_op.take(rows, constant(0, "int64"), 0)) if is_open(rows)
+        _op.ones_like(_op.take(rows, constant(0, "int64"), 0)) if is_dynamic(rows)
         else constant(np.ones(columns), dtype)
     )  # fmt: skip
     weight = frequency if weights is None else frequency * as_dtype(weights, dtype)
@@ -320,18 +320,18 @@ def _corrcoef(x: RelayExpr) -> RelayExpr:
     size = len(infer_shape(covariance))
     if not size:
         return covariance / covariance
-    spread = _op.sqrt(_op.gather_nd(covariance, _diagonal_places(covariance)))
+    spread = _op.sqrt(_op.gather_nd(covariance, _diagonal_positions(covariance)))
     result = covariance / _op.expand_dims(spread, 1) / _op.expand_dims(spread, 0)
     return _op.clip(result, -1.0, 1.0)
 
 
-def _diagonal_places(matrix: RelayExpr) -> RelayExpr:
+def _diagonal_positions(matrix: RelayExpr) -> RelayExpr:
     """The indices of a square matrix's diagonal."""
-    if not is_open(matrix):
+    if not is_dynamic(matrix):
         return constant(np.arange(infer_shape(matrix)[0])[None].repeat(2, 0), "int64")
     ones = _op.ones_like(_op.cast(_op.take(matrix, constant(0, "int64"), 0), "int64"))
-    places = _op.cumsum(ones, axis=0) - constant(1, "int64")
-    return _op.stack([places, places], 0)
+    positions = _op.cumsum(ones, axis=0) - constant(1, "int64")
+    return _op.stack([positions, positions], 0)
 
 
 @torch_op("linalg_matrix_exp", "matrix_exp")

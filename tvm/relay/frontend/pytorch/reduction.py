@@ -10,9 +10,9 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.norms import moments, p_norm, rms_norm, standardized, weighted
+from tvm.relay.frontend.normalization import moments, p_norm, rms_norm, standardized, weighted
 
-from .open_shapes import reshaped, size_of, sizes_of
+from .dynamic_shapes import reshaped, size_of, sizes_of
 from .registry import (
     CONVERTERS,
     Converter,

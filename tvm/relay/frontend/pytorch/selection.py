@@ -11,7 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .movement import index_by, mask_places, put_by_index
+from .movement import index_by, mask_positions, put_by_index
 from .rare import scatter_reduce
 from .registry import CONVERTERS, as_dtype, as_number, torch_op
 
@@ -27,7 +27,7 @@ def _nonzero(x: RelayExpr) -> RelayExpr:
 
 @torch_op("nonzero_numpy")
 def _nonzero_numpy(x: RelayExpr) -> list[RelayExpr]:
-    return mask_places(_op.reshape(x, (1,)) if infer_shape(x) == () else x)
+    return mask_positions(_op.reshape(x, (1,)) if infer_shape(x) == () else x)
 
 
 @torch_op("nonzero_static")
@@ -41,9 +41,9 @@ def _nonzero_static(x: RelayExpr, size: Any, fill: Any = -1) -> RelayExpr:
     order = _op.argsort(_op.where(flat, constant(np.arange(total), "int64"),
                                   constant(np.full(total, total), "int64")), 0, True, "int64")  # fmt: skip
     found = _op.sum(_op.cast(flat, "int64"))
-    places = constant(np.minimum(np.arange(count), max(total - 1, 0)), "int64")
+    positions = constant(np.minimum(np.arange(count), max(total - 1, 0)), "int64")
     index = np.indices(shape).reshape(len(shape), total).T
-    rows = _op.take(constant(index, "int64"), _op.take(order, places, 0), 0)
+    rows = _op.take(constant(index, "int64"), _op.take(order, positions, 0), 0)
     present = _op.less(constant(np.arange(count)[:, None], "int64"), found)
     return _op.where(present, rows, constant(as_number(fill), "int64"))
 
@@ -60,27 +60,27 @@ def _masked_select(x: RelayExpr, mask: RelayExpr) -> RelayExpr:
 def _repeat_interleave(
     x: RelayExpr, repeats: Any, dim: Any = None, output_size: Any = None
 ) -> RelayExpr:
-    """Each element as often as is said: the result's places are sought in the running counts."""
+    """Each element as often as is said: the result's positions are sought in the running counts."""
     if dim is None:
         x, dim = _op.reshape(x, (-1,)), 0
     if isinstance(as_number(repeats), int):
         return _op.repeat(x, as_number(repeats), dim)
-    return _op.take(x, _repeated_places(repeats, infer_shape(x)[dim], output_size), dim)
+    return _op.take(x, _repeated_positions(repeats, infer_shape(x)[dim], output_size), dim)
 
 
 @torch_op("repeat_interleave.Tensor")
 def _repeated(repeats: RelayExpr, output_size: Any = None) -> RelayExpr:
-    return _repeated_places(repeats, infer_shape(repeats)[0], output_size)
+    return _repeated_positions(repeats, infer_shape(repeats)[0], output_size)
 
 
-def _repeated_places(repeats: RelayExpr, extent: int, total: Any) -> RelayExpr:
+def _repeated_positions(repeats: RelayExpr, extent: int, total: Any) -> RelayExpr:
     counts = _op.broadcast_to(_op.cast(repeats, "int64"), (extent,))
     ends = _op.cumsum(counts, axis=0)
     if total is not None:
-        places = constant(np.arange(as_number(total)), "int64")
+        positions = constant(np.arange(as_number(total)), "int64")
     else:
-        places = _op.arange(constant(0, "int64"), _op.sum(counts), dtype="int64")
-    return _op.searchsorted(ends, places, True, "int64")
+        positions = _op.arange(constant(0, "int64"), _op.sum(counts), dtype="int64")
+    return _op.searchsorted(ends, positions, True, "int64")
 
 
 # ---- segments
@@ -115,8 +115,8 @@ def _embedding_bag(
                             constant(skipped % infer_shape(weight)[0], "int64"))  # fmt: skip
         owner = _op.where(dropped, constant(bags, "int64"), owner)
     start = constant(np.zeros((bags + 1, shape[1])), infer_dtype(rows))
-    places = _op.broadcast_to(_op.expand_dims(owner, 1), (count, shape[1]))
-    found = scatter_reduce(start, 0, places, rows, _BAG_MODES[as_number(mode)], False)
+    positions = _op.broadcast_to(_op.expand_dims(owner, 1), (count, shape[1]))
+    found = scatter_reduce(start, 0, positions, rows, _BAG_MODES[as_number(mode)], False)
     return [_op.strided_slice(found, [0, 0], list(shape), [1, 1]), owner, None, None]
 
 
@@ -139,10 +139,10 @@ def _segment_reduce(
     shape, depth = infer_shape(x), as_number(axis)
     batches, rows, rest = int(np.prod(shape[:depth])), shape[depth], shape[depth + 1 :]
     ends, count = _segment_ends(lengths, offsets, batches)
-    places = constant(np.tile(np.arange(rows), (batches, 1)), "int64")
+    positions = constant(np.tile(np.arange(rows), (batches, 1)), "int64")
     # one row more in each batch takes what belongs to no segment
     first_rows = constant(np.arange(batches)[:, None] * (count + 1), "int64")
-    owner = _op.searchsorted(ends, places, True, "int64") + first_rows
+    owner = _op.searchsorted(ends, positions, True, "int64") + first_rows
     flat = _op.reshape(x, (batches * rows, *rest))
     owner = _op.reshape(owner, (batches * rows, *[1] * len(rest)))
     found = _reduced_segments(
@@ -202,7 +202,7 @@ def _as_strided_scatter(
     shape = infer_shape(x)
     total = int(np.prod(shape))
     addresses = constant(np.arange(total), "int64")
-    places = CONVERTERS["aten::as_strided"](addresses, sizes, strides, offset)
+    positions = CONVERTERS["aten::as_strided"](addresses, sizes, strides, offset)
     flat = _op.reshape(x, (total,))
     values = _op.reshape(as_dtype(source, infer_dtype(x)), (-1,))
-    return _op.reshape(put_by_index(flat, [_op.reshape(places, (-1,))], values), shape)
+    return _op.reshape(put_by_index(flat, [_op.reshape(positions, (-1,))], values), shape)

@@ -12,7 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.op.annotation import stop_fusion
 
-from .open_shapes import cut
+from .dynamic_shapes import cut
 from .registry import (
     CONVERTERS,
     Rows,
@@ -93,7 +93,7 @@ def _median(x: RelayExpr, dim: Any = None, keepdim: bool = False) -> Any:
 def _first_nan(
     x: RelayExpr, axis: int, keepdim: bool, value: RelayExpr, index: RelayExpr
 ) -> list[RelayExpr]:
-    """NaN and its place, where there is one."""
+    """NaN and its index, where there is one."""
     missing = _op.isnan(x)
     place = _op.argmax(_op.cast(missing, "int32"), axis=axis, keepdims=keepdim)
     some = _op.any(missing, axis=[axis], keepdims=keepdim)
@@ -119,7 +119,7 @@ def _nanmedian(x: RelayExpr, dim: Any = None, keepdim: bool = False) -> Any:
 
 @torch_op("mode")
 def _mode(x: RelayExpr, dim: int = -1, keepdim: bool = False) -> list[RelayExpr]:
-    """The smallest of the most frequent values, and its last place."""
+    """The smallest of the most frequent values, and its last index."""
     axis = dim % len(infer_shape(x))
     rows, columns = _op.expand_dims(x, axis + 1), _op.expand_dims(x, axis)
     counts = _op.sum(_op.cast(_op.equal(rows, columns), "int64"), axis=[axis + 1])
@@ -129,8 +129,8 @@ def _mode(x: RelayExpr, dim: int = -1, keepdim: bool = False) -> list[RelayExpr]
     extent = infer_shape(x)[axis]
     along = [1] * len(infer_shape(x))
     along[axis] = extent
-    places = constant(np.arange(extent).reshape(along), "int64")
-    index = _op.max(_op.where(_op.equal(x, value), places, constant(0, "int64")), axis=[axis],
+    positions = constant(np.arange(extent).reshape(along), "int64")
+    index = _op.max(_op.where(_op.equal(x, value), positions, constant(0, "int64")), axis=[axis],
                     keepdims=True)  # fmt: skip
     return _without(axis, keepdim, value, index)
 
@@ -146,8 +146,8 @@ def _running(compare: Callable[..., RelayExpr]) -> Callable[..., list[RelayExpr]
         extent = infer_shape(x)[axis]
         along = [1] * len(infer_shape(x))
         along[axis] = extent
-        places = constant(np.arange(extent).reshape(along), "int64")
-        values, index = x, _op.broadcast_to(places, infer_shape(x))
+        positions = constant(np.arange(extent).reshape(along), "int64")
+        values, index = x, _op.broadcast_to(positions, infer_shape(x))
         distance = 1
         while distance < extent:
             before = constant(np.maximum(np.arange(extent) - distance, 0), "int64")

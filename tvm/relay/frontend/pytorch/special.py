@@ -115,7 +115,7 @@ def _zeta(s: RelayExpr, q: RelayExpr) -> RelayExpr:
 
 
 def _power(base: RelayExpr, exponent: RelayExpr) -> RelayExpr:
-    """A power whose base may be negative, for whole exponents."""
+    """A power whose base may be negative, for integer exponents."""
     size = _op.power(_op.abs(base), exponent)
     half = exponent * _number(0.5, exponent)
     odd = _op.not_equal(half, _op.floor(half))

@@ -44,7 +44,7 @@ def in_memory_order(
     """
     x, sizes, strides, offset = arguments
     if not owns_memory and (offset is not None or _last(sizes, strides) >= _count(x)):
-        raise _refusal()
+        raise _view_error()
     order = list(range(len(infer_shape(x)))) if layout is None else _memory_order(x, layout)
     moved = x if order == sorted(order) else _op.transpose(x, order)
     return [moved, sizes, strides, offset]
@@ -66,12 +66,12 @@ def _memory_order(x: RelayExpr, strides: Sequence[int]) -> list[int]:
     following = 1
     for axis in reversed(order):
         if shape[axis] != 1 and strides[axis] != following:
-            raise _refusal()
+            raise _view_error()
         following *= shape[axis]
     return order
 
 
-def _refusal() -> TVMError:
+def _view_error() -> TVMError:
     return TVMError(
         "as_strided requires a tensor that is no view of another",
         hint="call clone or contiguous before it",

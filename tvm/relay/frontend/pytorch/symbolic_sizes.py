@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvm.error import OpNotImplemented
-from tvm.tir import Any as OpenSize
+from tvm.tir import Any as AnyDim
 
 
 class SymbolicSizes:
@@ -31,7 +31,7 @@ class SymbolicSizes:
                 for dim in shape]  # fmt: skip
 
     def _symbol(self, dim: Any) -> Any:
-        name = f"?{self.count}" if isinstance(dim, OpenSize) else str(dim)
+        name = f"?{self.count}" if isinstance(dim, AnyDim) else str(dim)
         if name not in self._symbols:
             self._symbols[name] = self._new_symbol(self.count)
         return self._symbols[name]
@@ -70,7 +70,7 @@ def _is_general(condition: Any) -> bool:
 
 
 def traced_for_sizes(trace: Callable[[Any, SymbolicSizes], Any]) -> Any:
-    """What `trace` makes in a mode of fake tensors with symbols for open sizes.
+    """What `trace` makes in a mode of fake tensors with symbols for dynamic sizes.
 
     Sizes are told apart at first. Where the operator then fails, they have to be the same, such as
     those of two operands of an addition.

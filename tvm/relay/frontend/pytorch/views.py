@@ -18,7 +18,15 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
-from .open_shapes import cut, is_open, place_from_front, size_of, sizes_of, slice_bounds, with_known
+from .dynamic_shapes import (
+    cut,
+    index_from_front,
+    is_dynamic,
+    size_of,
+    sizes_of,
+    slice_bounds,
+    with_known,
+)
 from .registry import as_ints, as_number, is_tensor
 
 # from the tensor behind a view, the view's new value and the view's arguments: the new tensor
@@ -76,7 +84,7 @@ def as_written(old: Any, new: RelayExpr) -> RelayExpr:
         return new
     if infer_dtype(new) != infer_dtype(old):
         new = _op.cast(new, infer_dtype(old))
-    if is_open(old) or is_open(new):
+    if is_dynamic(old) or is_dynamic(new):
         return _op.broadcast_to_like(new, old)
     shape = infer_shape(old)
     return new if infer_shape(new) == shape else _op.broadcast_to(new, shape)
@@ -149,8 +157,8 @@ def _put_slice(
     shape = infer_shape(base)
     axis = as_number(dim) % len(shape)
     bounds = slice(as_number(start), as_number(end), as_number(step))
-    if is_open(base) or is_tensor(bounds.start) or is_tensor(bounds.stop):
-        return _put_open_slice(base, value, axis, bounds)
+    if is_dynamic(base) or is_tensor(bounds.start) or is_tensor(bounds.stop):
+        return _put_dynamic_slice(base, value, axis, bounds)
     return put_at(base, value, axis, range(shape[axis])[bounds])
 
 
@@ -163,9 +171,9 @@ def _put_selected(base: RelayExpr, value: RelayExpr, dim: Any, index: Any) -> Re
     shape = infer_shape(base)
     axis = as_number(dim) % len(shape)
     position, value = as_number(index), _op.expand_dims(value, axis)
-    if is_open(base) or is_tensor(position):
+    if is_dynamic(base) or is_tensor(position):
         size = size_of(base, axis)
-        chosen = _op.equal(_numbers_below(size), place_from_front(position, size))
+        chosen = _op.equal(_numbers_below(size), index_from_front(position, size))
         return _op.where(_op.reshape(chosen, (-1, *[1] * (len(shape) - axis - 1))), value, base)
     position %= shape[axis]
     return put_at(base, value, axis, range(position, position + 1))
@@ -177,7 +185,7 @@ def _numbers_below(size: Any) -> RelayExpr:
     return _op.arange(constant(0, "int64"), size, constant(1, "int64"), "int64")
 
 
-def _put_open_slice(base: RelayExpr, value: RelayExpr, axis: int, bounds: slice) -> RelayExpr:
+def _put_dynamic_slice(base: RelayExpr, value: RelayExpr, axis: int, bounds: slice) -> RelayExpr:
     """Joined of what is before, the value, and what is behind."""
     if bounds.step not in (None, 1):
         raise TVMError(
@@ -189,16 +197,20 @@ def _put_open_slice(base: RelayExpr, value: RelayExpr, axis: int, bounds: slice)
     return with_known(_op.concatenate(parts, axis), sizes_of(base))
 
 
-def put_at(base: RelayExpr, value: RelayExpr, axis: int, places: range) -> RelayExpr:
-    """``base`` with ``value`` at some places along an axis."""
+def put_at(base: RelayExpr, value: RelayExpr, axis: int, positions: range) -> RelayExpr:
+    """``base`` with ``value`` at some positions along an axis."""
     shape = infer_shape(base)
-    if len(places) in (0, shape[axis]):
-        return value if len(places) and places.step > 0 else base
-    if places.step == 1:
-        parts = [_cut(base, axis, 0, places.start), value, _cut(base, axis, places.stop, None)]
+    if len(positions) in (0, shape[axis]):
+        return value if len(positions) and positions.step > 0 else base
+    if positions.step == 1:
+        parts = [
+            _cut(base, axis, 0, positions.start),
+            value,
+            _cut(base, axis, positions.stop, None),
+        ]
         return _op.concatenate([part for part in parts if part is not None], axis)
     source = np.arange(shape[axis])
-    source[list(places)] = shape[axis] + np.arange(len(places))
+    source[list(positions)] = shape[axis] + np.arange(len(positions))
     return _op.take(_op.concatenate([base, value], axis), constant(source), axis)
 
 

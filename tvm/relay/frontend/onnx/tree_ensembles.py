@@ -12,7 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .classical import class_labels, named_classes, transformed, two_classes
+from .classical_ml import class_labels, named_classes, transformed, two_classes
 from .registry import OnnxNode, Value, onnx_op
 
 Array = np.ndarray[Any, Any]

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tvm.error import suggest
-from tvm.relay.frontend.common import Unsupported, refuse
+from tvm.relay.frontend.common import Unsupported, unsupported_operators
 
-from .checks import all_nodes
-from .dims import inferred
+from .checker import all_nodes
 from .fallback import has_reference
 from .functions import has_function
 from .registry import CONVERTERS, key_of
+from .shape_inference import inferred
 
 _HINT = (
     "export with another opset, simplify the model so that these operators go away, or let a "
@@ -47,7 +47,7 @@ def check_operators(model: Any, opsets: Mapping[str, int], fallback: bool) -> No
             for part, nodes in zip(parts, unknown, strict=True)
             for node in nodes
         ]
-        raise refuse("ONNX", listed, _NO_REFERENCE if fallback else _HINT)
+        raise unsupported_operators("ONNX", listed, _NO_REFERENCE if fallback else _HINT)
 
 
 def _unsupported(node: Any, opsets: Mapping[str, int], types: Types) -> Unsupported:

@@ -1,4 +1,4 @@
-"""Resizing of axes by factors, or of extents, that only the run knows: by indices and weights.
+"""Resizing by dynamic factors or to dynamic extents: each axis by indices and weights.
 
 out[i] = x[low] * (1 - part) + x[low + 1] * part    where low + part is where i lies in x
 """
@@ -12,7 +12,7 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
-from tvm.relay.frontend.extents import as_vector, counting, extent
+from tvm.relay.frontend.dynamic_extents import as_vector, extent, iota
 from tvm.relay.frontend.resize import Resizing
 
 COORDINATES = (
@@ -20,19 +20,21 @@ COORDINATES = (
 )  # fmt: skip
 
 
-def resize_by_open_factor(x: RelayExpr, axis: int, factor: RelayExpr, how: Resizing) -> RelayExpr:
-    """Resize an axis by a factor (a vector of one number) to the whole part of its product."""
+def resize_by_dynamic_factor(
+    x: RelayExpr, axis: int, factor: RelayExpr, how: Resizing
+) -> RelayExpr:
+    """Resize an axis by a factor (a vector of one number) to the floor of its product."""
     have = _op.cast(as_vector(extent(x, axis)), "float32")
     want = _op.floor(have * factor)
-    out = _op.cast(counting(_op.cast(want, "int64")), "float32")
+    out = _op.cast(iota(_op.cast(want, "int64")), "float32")
     return _resampled(x, axis, _positions_by_factor(out, have, want, factor, how.coordinates), how)
 
 
-def resize_to_open_extents(x: RelayExpr, wanted: Sequence[Any], how: Resizing) -> RelayExpr:
+def resize_to_dynamic_extents(x: RelayExpr, wanted: Sequence[Any], how: Resizing) -> RelayExpr:
     """Resize the last axes to extents (numbers or vectors of one), one axis after the other."""
     for axis, size in enumerate(wanted, len(infer_shape(x)) - len(wanted)):
         have, want = [_op.cast(as_vector(e), "float32") for e in (extent(x, axis), size)]
-        out = _op.cast(counting(size), "float32")
+        out = _op.cast(iota(size), "float32")
         x = _resampled(x, axis, _positions_by_extents(out, have, want, how.coordinates), how)
     return x
 
@@ -54,9 +56,9 @@ def _resampled(x: RelayExpr, axis: int, at: RelayExpr, how: Resizing) -> RelayEx
     if how.method == "linear":
         rest = _op.ones_like(share) - share
         return element(low) * rest + element(low + _number(1.0)) * share
-    places = [low + _number(float(i)) for i in range(-1, 3)]
+    positions = [low + _number(float(i)) for i in range(-1, 3)]
     weights = _cubic_weights(share, how.alpha)
-    first, *taps = [element(p) * w for p, w in zip(places, weights, strict=True)]
+    first, *taps = [element(p) * w for p, w in zip(positions, weights, strict=True)]
     return first + taps[0] + taps[1] + taps[2]
 
 

@@ -1,4 +1,4 @@
-"""Extents of tensors that may be known to the run alone."""
+"""Extents of tensors, which may be dynamic: numbers, or vectors of one element."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def element(vector: RelayExpr, index: int) -> RelayExpr:
 
 
 def extent(x: RelayExpr, axis: int) -> Any:
-    """An extent, as a vector of one where only the run knows it."""
+    """An extent, as a vector of one where it is dynamic."""
     shape = infer_shape(x)
     axis %= len(shape)
     return shape[axis] if isinstance(shape[axis], int) else element(_op.shape_of(x, "int64"), axis)
 
 
-def told_by_shape(x: RelayExpr) -> RelayExpr:
+def with_inferred_extents(x: RelayExpr) -> RelayExpr:
     """``x``, an operator on a computed shape, with the extents that are known of that shape."""
     if not isinstance(x, Call):
         return x
@@ -36,11 +36,13 @@ def told_by_shape(x: RelayExpr) -> RelayExpr:
         dims = known_elements(x.args[1])
         if dims.count(None) == 1 and -1 not in dims:
             return _op.reshape(x.args[0], [-1 if d is None else d for d in dims])
-        return refined(x, [d if d is not None and d > 0 else None for d in dims])
+        return with_static_extents(x, [d if d is not None and d > 0 else None for d in dims])
     if x.op is ops.dyn.broadcast_to:
-        return refined(x, _stretched_dims(infer_shape(x.args[0]), known_elements(x.args[1])))
+        return with_static_extents(
+            x, _stretched_dims(infer_shape(x.args[0]), known_elements(x.args[1]))
+        )
     is_filled = any([x.op is op for op in (ops.dyn.full, ops.dyn.zeros, ops.dyn.ones)])
-    return refined(x, known_elements(x.args[-1])) if is_filled else x
+    return with_static_extents(x, known_elements(x.args[-1])) if is_filled else x
 
 
 def _stretched_dims(have: Sequence[Any], want: Sequence[int | None]) -> list[Any]:
@@ -55,9 +57,9 @@ def _stretched_dims(have: Sequence[Any], want: Sequence[int | None]) -> list[Any
 def product_of(extents: Sequence[Any]) -> Any:
     """The product, a number if all are."""
     result: Any = math.prod([e for e in extents if isinstance(e, int)])
-    for open_extent in [e for e in extents if not isinstance(e, int)]:
+    for dynamic_extent in [e for e in extents if not isinstance(e, int)]:
         is_one = isinstance(result, int) and result == 1
-        result = open_extent if is_one else open_extent * as_vector(result)
+        result = dynamic_extent if is_one else dynamic_extent * as_vector(result)
     return result
 
 
@@ -66,7 +68,7 @@ def as_vector(extent: Any) -> RelayExpr:
     return constant([extent], "int64") if isinstance(extent, int) else extent
 
 
-def counting(count: Any) -> RelayExpr:
+def iota(count: Any) -> RelayExpr:
     """The numbers from zero up to an extent."""
     if isinstance(count, int):
         return constant(np.arange(count), "int64")
@@ -81,7 +83,7 @@ def sum_of(first: Any, second: Any) -> Any:
     return as_vector(first) + as_vector(second)
 
 
-def less(first: Any, second: Any) -> Any:
+def difference_of(first: Any, second: Any) -> Any:
     """The first of two extents less the second, a number if both are."""
     if isinstance(first, int) and isinstance(second, int):
         return first - second
@@ -95,7 +97,7 @@ def reshaped(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
     return _in_shape(_op.reshape, x, extents)
 
 
-def stretched(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
+def broadcast(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
     """``x`` with extents of one repeated to reach others."""
     return _in_shape(_op.broadcast_to, x, extents)
 
@@ -106,10 +108,12 @@ def _in_shape(
     known = [e if isinstance(e, int) else None for e in extents]
     if None not in known:
         return function(x, known)
-    return refined(function(x, _op.concatenate([as_vector(e) for e in extents], 0)), known)
+    return with_static_extents(
+        function(x, _op.concatenate([as_vector(e) for e in extents], 0)), known
+    )
 
 
-def refined(x: RelayExpr, dims: Sequence[Any]) -> RelayExpr:
+def with_static_extents(x: RelayExpr, dims: Sequence[Any]) -> RelayExpr:
     """``x`` with the extents that ``dims`` knows and its type does not."""
     shape = infer_shape(x)
     if len(shape) != len(dims):

@@ -1,4 +1,4 @@
-"""Fourier transforms of PyTorch, of whole axes and of windows that slide along signals."""
+"""Fourier transforms of PyTorch, of axes and of windows that slide along signals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.op.signal import dft
 from tvm.relay.op.signal import stft as sliding_transform
 
-from .complexes import Complex, as_complex, conjugate, from_pairs, scaled
+from .complex_tensors import Complex, as_complex, conjugate, from_pairs, scaled
 from .registry import CONVERTERS, as_float, as_ints, as_number, axes_of, torch_op
 
 
@@ -164,9 +164,9 @@ def _istft(
 
 
 def _overlapped(rows: RelayExpr, frames: int, size: int, step: int, whole: int) -> RelayExpr:
-    """Frames at their places, added up."""
-    places = (np.arange(frames)[:, None] * step + np.arange(size)).reshape(1, -1)
+    """Frames at their positions, added up."""
+    positions = (np.arange(frames)[:, None] * step + np.arange(size)).reshape(1, -1)
     count = infer_shape(rows)[0]
     zeros = constant(np.zeros((count, whole)), infer_dtype(rows))
-    index = constant(np.repeat(places, count, 0), "int64")
+    index = constant(np.repeat(positions, count, 0), "int64")
     return _op.scatter_elements(zeros, index, rows, 1, "add")

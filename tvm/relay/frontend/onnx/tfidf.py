@@ -1,4 +1,4 @@
-"""Texts as numbers: how often groups of tokens occur."""
+"""StringTensor as numbers: how often groups of tokens occur."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Array = np.ndarray[Any, Any]
 
 @onnx_op("TfIdfVectorizer")
 def _tf_idf_vectorizer(node: OnnxNode) -> RelayExpr:
-    """Counts of the pool's groups in each row; a group's tokens may be some places apart."""
+    """Counts of the pool's groups in each row; a group's tokens may be separated by skipped tokens."""
     pool = node.attr("pool_int64s")
     if pool is None:
         raise node.unsupported("tokens that are strings")
     rank = len(node.shape(0))
     x = _op.cast(node[0] if rank == 2 else _op.expand_dims(node[0], 0), "int64")
-    places = np.array(node.attr("ngram_indexes"))
+    positions = np.array(node.attr("ngram_indexes"))
     counts, first = [], 0
     for length, groups in _groups(node, np.array(pool)):
-        where = places[first : first + len(groups)]
+        where = positions[first : first + len(groups)]
         first += len(groups)
         if len(groups) and node.attr("min_gram_length") <= length <= node.attr("max_gram_length"):
-            counts.append(_placed(_count(node, x, groups), where, int(places.max()) + 1))
+            counts.append(_placed(_count(node, x, groups), where, int(positions.max()) + 1))
     result = counts[0]
     for part in counts[1:]:
         result = result + part
@@ -67,10 +67,10 @@ def _count(node: OnnxNode, x: RelayExpr, groups: Array) -> RelayExpr:
     return total
 
 
-def _placed(counts: RelayExpr, places: Array, width: int) -> RelayExpr:
-    """The counts at their places in a row of ``width``."""
-    moves = np.zeros((width, len(places)), "float32")
-    moves[places, np.arange(len(places))] = 1
+def _placed(counts: RelayExpr, positions: Array, width: int) -> RelayExpr:
+    """The counts at their positions in a row of ``width``."""
+    moves = np.zeros((width, len(positions)), "float32")
+    moves[positions, np.arange(len(positions))] = 1
     return _op.nn.dense(counts, constant(moves))
 
 
@@ -83,7 +83,7 @@ def _weighted(node: OnnxNode, counts: RelayExpr) -> RelayExpr:
     given = node.attr("weights")
     if not given:
         return counts
-    places = node.attr("ngram_indexes")
-    weights = np.ones(max(places) + 1, "float32")
-    weights[places] = given
+    positions = node.attr("ngram_indexes")
+    weights = np.ones(max(positions) + 1, "float32")
+    weights[positions] = given
     return counts * constant(weights)

@@ -1,4 +1,4 @@
-"""Operators of TorchScript's language on numbers, texts, lists and dictionaries.
+"""Operators of TorchScript's language on numbers, strings, lists and dictionaries.
 
 Torch itself computes what no tensor takes part in. Lists and dictionaries that are written to are
 Python's own, so that all names of one see what is written.
@@ -12,7 +12,7 @@ from typing import Any
 
 from tvm.relay.frontend.converters import Converters
 
-from .complexes import Complex
+from .complex_tensors import Complex
 from .nested import UNINITIALIZED, containers, contents
 from .registry import Converter, Rows, as_number, is_tensor
 

@@ -15,10 +15,10 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.composites import gelu, swish
-from tvm.relay.frontend.extents import extent, reshaped
+from tvm.relay.frontend.dynamic_extents import extent, reshaped
 
-from .compressed import dequantized, low_bits
 from .registry import OnnxNode, onnx_op
+from .weight_only_quantized import dequantized, low_bits
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,15 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
-from .nested import Growing, Slot, filled, is_growing, item_parts
-from .open_shapes import size_of
+from .dynamic_shapes import size_of
+from .nested import DynamicList, Slot, filled, is_dynamic_list, item_parts
 from .registry import as_dtype, as_number, is_tensor
 
 
-def extended(values: list[Growing], items: Sequence[Any]) -> list[Growing]:
+def extended(values: list[DynamicList], items: Sequence[Any]) -> list[DynamicList]:
     """A list with more items behind its own."""
     (old,) = values
-    if is_growing(items):
+    if is_dynamic_list(items):
         more = [items[0].stacks]
     else:
         more = [
@@ -35,21 +35,21 @@ def extended(values: list[Growing], items: Sequence[Any]) -> list[Growing]:
     for i, stack in enumerate(old.stacks):
         added = [as_dtype(parts[i], infer_dtype(stack)) for parts in more]
         stacks.append(_op.concatenate([stack, *added], 0))
-    return [Growing(old.pattern, tuple(stacks))]
+    return [DynamicList(old.pattern, tuple(stacks))]
 
 
-def slices(x: RelayExpr, axis: int) -> list[Growing]:
+def slices(x: RelayExpr, axis: int) -> list[DynamicList]:
     """The slices of an axis whose size is known at run time only."""
     rank = len(infer_shape(x))
     order = [axis % rank, *[i for i in range(rank) if i != axis % rank]]
-    return [Growing(Slot(0), (x if axis % rank == 0 else _op.transpose(x, order),))]
+    return [DynamicList(Slot(0), (x if axis % rank == 0 else _op.transpose(x, order),))]
 
 
-def length(values: list[Growing]) -> Any:
+def length(values: list[DynamicList]) -> Any:
     return size_of(values[0].stacks[0], 0)
 
 
-def item(values: list[Growing], index: Any) -> Any:
+def item(values: list[DynamicList], index: Any) -> Any:
     """One item; negative indices count from the end."""
     index = as_number(index)
     if not is_tensor(index):
@@ -63,14 +63,14 @@ def _as_expr(size: Any) -> RelayExpr:
     return size if is_tensor(size) else constant(size, "int64")
 
 
-def stacked(values: list[Growing], dim: int = 0) -> RelayExpr:
+def stacked(values: list[DynamicList], dim: int = 0) -> RelayExpr:
     """The items along a new axis."""
     (stack,) = values[0].stacks
     rank = len(infer_shape(stack))
     return stack if dim % rank == 0 else _op.transpose(stack, _order(rank, dim % rank))
 
 
-def concatenated(values: list[Growing], dim: int = 0) -> RelayExpr:
+def concatenated(values: list[DynamicList], dim: int = 0) -> RelayExpr:
     """The items behind each other along one of their axes."""
     (stack,) = values[0].stacks
     rank = len(infer_shape(stack))
@@ -92,7 +92,7 @@ def _write(values: list[Any], more: Sequence[Any]) -> list[Any]:
 
 
 # what lists of unknown length are used for
-GROWING_OPERATORS: dict[str, Callable[..., Any]] = {
+DYNAMIC_LIST_OPERATORS: dict[str, Callable[..., Any]] = {
     "aten::len": length, "aten::__getitem__": item, "aten::stack": stacked,
     "aten::cat": concatenated, "aten::concat": concatenated,
     "aten::add": extended, "aten::list": list, "aten::copy": list,
@@ -101,12 +101,12 @@ GROWING_OPERATORS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def on_growing(kind: str, args: Sequence[Any]) -> Any:
+def on_dynamic_list(kind: str, args: Sequence[Any]) -> Any:
     """The result of an operator that gets a list of unknown length first."""
-    if kind not in GROWING_OPERATORS or not is_growing(args[0]):
+    if kind not in DYNAMIC_LIST_OPERATORS or not is_dynamic_list(args[0]):
         raise OpNotImplemented(
             "the PyTorch importer requires lists of known length for most operators, got one "
             f"whose length is known at run time only for {kind}",
             hint="stack it, torch.stack(items), or trace the model instead of scripting it",
         )
-    return GROWING_OPERATORS[kind](*args)
+    return DYNAMIC_LIST_OPERATORS[kind](*args)

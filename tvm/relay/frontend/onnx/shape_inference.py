@@ -1,4 +1,4 @@
-"""What ONNX's shape inference tells where relay's types leave dimensions open."""
+"""What ONNX's shape inference tells where relay's types leave dimensions dynamic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NAMELESS = ("", "?", "*", "-1", "None", "unknown")
 def shapes_by_symbols(
     model: Any, given: Mapping[str, Sequence[Any]]
 ) -> dict[str, Sequence[int | None]]:
-    """Shapes of inputs that share named dimensions with the given ones, None where still open.
+    """Shapes of inputs that share named dimensions with the given ones, None where still dynamic.
 
     A name that two given shapes disagree about tells nothing.
     """
@@ -83,13 +83,13 @@ def inferred(model: Any, data_prop: bool = False) -> Any:
     """
     import onnx
 
-    refusals = (
+    errors = (
         onnx.shape_inference.InferenceError, onnx.checker.ValidationError, onnx.defs.SchemaError,
         RuntimeError, ValueError,
     )  # fmt: skip
     try:
         return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
-    except refusals:
+    except errors:
         return model
 
 
@@ -122,7 +122,7 @@ def _dims(tensor: Any) -> Dims:
 
 
 def reshape_by(have: Dims | None, want: Dims | None) -> list[int] | None:
-    """How ``reshape`` gives ``want`` without a value of the run; None if that takes one."""
+    """The static argument of ``reshape`` that gives ``want``; None if it takes a run-time value."""
     if want is None or 0 in want:
         return None
     known = [*(have or ()), *[None] * len(want)]

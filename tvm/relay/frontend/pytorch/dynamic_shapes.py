@@ -19,28 +19,28 @@ from tvm.relay.expr import Constant, var
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
-from tvm.tir import Any as OpenSize
+from tvm.tir import Any as AnyDim
 
 from .registry import as_number, is_tensor
 
 
 def with_variables(shape: Sequence[Any], name: str) -> list[Any]:
-    """A shape whose open sizes are variables, so that equal sizes are seen to be equal."""
+    """A shape whose dynamic sizes are variables, so that equal sizes are seen to be equal."""
     return [
-        tir.SizeVar(f"{name}_{axis}", "int64") if isinstance(dim, OpenSize) else dim
+        tir.SizeVar(f"{name}_{axis}", "int64") if isinstance(dim, AnyDim) else dim
         for axis, dim in enumerate(shape)
     ]
 
 
 def without_variables(func: Function) -> Function:
-    """A function whose parameters have open sizes in place of variables."""
+    """A function whose parameters have dynamic sizes in place of variables."""
     replaced = {}
     for parameter in func.params:
         if not isinstance(infer_type(parameter), TensorType):
             continue
         shape = infer_shape(parameter)
-        if any(not isinstance(dim, (int, OpenSize)) for dim in shape):
-            opened = [dim if isinstance(dim, int) else OpenSize() for dim in shape]
+        if any(not isinstance(dim, (int, AnyDim)) for dim in shape):
+            opened = [dim if isinstance(dim, int) else AnyDim() for dim in shape]
             replaced[parameter] = var(
                 parameter.name_hint, shape=opened, dtype=infer_dtype(parameter)
             )
@@ -50,7 +50,7 @@ def without_variables(func: Function) -> Function:
     return Function([replaced.get(p, p) for p in func.params], body)
 
 
-def is_open(x: RelayExpr) -> bool:
+def is_dynamic(x: RelayExpr) -> bool:
     """Whether a tensor has sizes that are not known."""
     return any(not isinstance(dim, (int, np.integer)) for dim in infer_shape(x))
 
@@ -79,7 +79,7 @@ def _whole(value: Any) -> Any:
     return value if is_tensor(value) else int(value)
 
 
-def has_open(sizes: Sequence[Any]) -> bool:
+def has_dynamic(sizes: Sequence[Any]) -> bool:
     """Whether some sizes are expressions."""
     return any(is_tensor(size) for size in sizes)
 
@@ -99,7 +99,7 @@ def symbol_of(size: Any) -> Any:
         return as_number(size)
     if (place := _place_of(size)) is not None:
         dim = infer_shape(place[0])[place[1]]
-        return None if isinstance(dim, OpenSize) else dim
+        return None if isinstance(dim, AnyDim) else dim
     if (name := _name_of(size)) == "cast":
         return symbol_of(size.args[0])
     if name not in _ARITHMETIC:
@@ -118,14 +118,14 @@ def are_same(a: Any, b: Any) -> bool:
     """Whether two sizes are surely the same."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
-    if a is None or b is None or isinstance(a, OpenSize) or isinstance(b, OpenSize):
+    if a is None or b is None or isinstance(a, AnyDim) or isinstance(b, AnyDim):
         return False
     return bool(Analyzer().can_prove_equal(a, b))
 
 
 def reshaped(x: RelayExpr, sizes: Sequence[Any]) -> RelayExpr:
     """``x`` in another shape, its sizes taken from ``x`` where they are surely the same."""
-    if not has_open(sizes):
+    if not has_dynamic(sizes):
         return _op.reshape(x, sizes)
     codes = _codes(infer_shape(x), [symbol_of(size) for size in sizes])
     if codes is not None:
@@ -143,12 +143,12 @@ def _source_of(x: RelayExpr, sizes: Sequence[Any]) -> tuple[RelayExpr, int, int]
     rest = zip(sizes[max(count, 0) :], infer_shape(x)[1:], strict=False)
     if count < 2 or any(is_tensor(size) or size != dim for size, dim in rest):
         return None
-    places = [place for size in sizes[:count] if (place := _place_of(size)) is not None]
-    if len(places) < count:
+    positions = [place for size in sizes[:count] if (place := _place_of(size)) is not None]
+    if len(positions) < count:
         return None
-    source, first = places[0]
+    source, first = positions[0]
     expected = [(source, first + i) for i in range(count)]
-    same = all(p[0] is e[0] and p[1] == e[1] for p, e in zip(places, expected, strict=True))
+    same = all(p[0] is e[0] and p[1] == e[1] for p, e in zip(positions, expected, strict=True))
     return (source, first, count) if same else None
 
 
@@ -167,7 +167,7 @@ def _name_of(expr: RelayExpr) -> str:
 
 def _codes(before: Sequence[Any], wanted: list[Any]) -> list[int] | None:
     """A new shape in relay's terms: 0 copies a size, -3 joins two, -4 splits one, -1 follows."""
-    if any(dim is None for dim in wanted) or any(isinstance(dim, OpenSize) for dim in before):
+    if any(dim is None for dim in wanted) or any(isinstance(dim, AnyDim) for dim in before):
         return None
     if -1 in [dim for dim in wanted if isinstance(dim, int)]:
         wanted = _resolved(before, wanted)
@@ -233,13 +233,13 @@ def broadcast(x: RelayExpr, sizes: Sequence[Any]) -> RelayExpr:
         are_same(have, symbol_of(size)) for have, size in zip(infer_shape(x), sizes, strict=True)
     ):
         return x
-    if not has_open(sizes):
+    if not has_dynamic(sizes):
         return _op.broadcast_to(x, sizes)
     return with_known(_op.broadcast_to(x, stacked(sizes)), sizes)
 
 
 def common_size(a: Any, b: Any) -> Any:
-    """What two sizes of an axis broadcast to: an open one may turn out to be 1."""
+    """What two sizes of an axis broadcast to: a dynamic one may turn out to be 1."""
     for size, other in ((a, b), (b, a)):
         if isinstance(size, int):
             return size if size != 1 else other
@@ -252,7 +252,7 @@ def filled(value: RelayExpr, sizes: Sequence[Any], dtype: str) -> RelayExpr:
 
 
 def cut(x: RelayExpr, axis: int, start: Any, end: Any, step: int) -> RelayExpr:
-    """A slice of an axis whose bounds or size are not known: the places are counted off."""
+    """A slice of an axis whose bounds or size are not known: the positions are counted off."""
     first, last = slice_bounds(x, axis, start, end)
     return _op.take(x, _op.arange(first, last, constant(step, "int64"), "int64"), axis)
 
@@ -282,11 +282,11 @@ def _expr(size: Any) -> RelayExpr:
 
 def _bounded(bound: Any, extent: Any) -> RelayExpr:
     """A bound of a slice from the front, inside the axis."""
-    place = place_from_front(bound, extent)
+    place = index_from_front(bound, extent)
     return _op.minimum(_op.maximum(place, constant(0, "int64")), _expr(extent))
 
 
-def place_from_front(index: Any, extent: Any) -> RelayExpr:
+def index_from_front(index: Any, extent: Any) -> RelayExpr:
     """An index that may count from the end."""
     place = _expr(index)
     return _op.where(_op.less(place, constant(0, "int64")), place + _expr(extent), place)

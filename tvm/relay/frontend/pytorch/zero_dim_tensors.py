@@ -9,7 +9,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_shape
 
 from .registry import Converter, is_tensor
-from .structure import mapped
+from .tree import mapped
 
 # operators by the argument whose lack of axes the results share
 _AXIS_OPERATORS = {

@@ -92,6 +92,6 @@ def in_steps(
 
 
 def _along(values: np.ndarray, sums: RelayExpr, axis: int) -> RelayExpr:
-    """Numbers of the channels, to broadcast."""
+    """Per-channel numbers, shaped to broadcast."""
     rank = len(infer_shape(sums))
     return constant(values.reshape(-1, *[1] * (rank - 1 - axis)) if values.ndim else values)

@@ -49,10 +49,10 @@ def _linear(low: RelayExpr, high: RelayExpr, count: int) -> RelayExpr:
     """Equal steps from one number to another, counted from the nearer end as torch does."""
     dtype = infer_dtype(low)
     step = (high - low) / constant(count - 1, dtype)
-    places = np.arange(count)
-    ahead = low + step * constant(places, dtype)
-    behind = high - step * constant(count - 1 - places, dtype)
-    return _op.where(constant(places < count // 2), ahead, behind)
+    positions = np.arange(count)
+    ahead = low + step * constant(positions, dtype)
+    behind = high - step * constant(count - 1 - positions, dtype)
+    return _op.where(constant(positions < count // 2), ahead, behind)
 
 
 @torch_op("_histogramdd_from_bin_tensors")

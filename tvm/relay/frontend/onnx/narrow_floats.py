@@ -10,8 +10,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant
 
-from .checks import all_nodes
-from .dims import inferred, without_weights
+from .checker import all_nodes
+from .shape_inference import inferred, without_weights
 from .tensors import HELD_AS
 
 
@@ -42,7 +42,7 @@ def narrow_name(element_type: int | str | None) -> str:
     """The name of an ONNX element type that is held wider, empty for others."""
     from onnx.helper import tensor_dtype_to_np_dtype
 
-    if not element_type or isinstance(element_type, str):  # texts are of the first opsets
+    if not element_type or isinstance(element_type, str):  # strings are of the first opsets
         return ""
     name = str(tensor_dtype_to_np_dtype(element_type))
     return name if name in HELD_AS else ""

@@ -11,7 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
-from .open_shapes import cut
+from .dynamic_shapes import cut
 from .registry import as_dtype, as_number, torch_op
 
 
@@ -83,9 +83,9 @@ def _runs(x: RelayExpr, rows: RelayExpr) -> tuple[RelayExpr, RelayExpr, RelayExp
         differ = _op.any(differ, axis=[1])
     begins = _op.concatenate([constant([True], "bool"), differ], 0)
     groups = _op.cumsum(_op.cast(begins, "int64"), 0) - constant(1, "int64")
-    places = _op.cast(_op.squeeze(_op.argwhere(begins), [1]), "int64")
-    ends = _op.concatenate([cut(places, 0, 1, None, 1), constant([count], "int64")], 0)
-    return _op.take(x, places, 0), groups, ends - places
+    positions = _op.cast(_op.squeeze(_op.argwhere(begins), [1]), "int64")
+    ends = _op.concatenate([cut(positions, 0, 1, None, 1), constant([count], "int64")], 0)
+    return _op.take(x, positions, 0), groups, ends - positions
 
 
 def _distinct_rows(x: RelayExpr, rows: RelayExpr) -> tuple[RelayExpr, RelayExpr, RelayExpr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape
-from tvm.relay.frontend.extents import extent, reshaped
+from tvm.relay.frontend.dynamic_extents import extent, reshaped
 from tvm.relay.frontend.linalg import determinant, inverse
 
 from .registry import OnnxNode, onnx_op

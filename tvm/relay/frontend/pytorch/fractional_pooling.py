@@ -20,7 +20,7 @@ from .registry import spread, torch_op
 def _fractional_max_pool(
     x: RelayExpr, kernel: Any, size: Any, samples: RelayExpr
 ) -> list[RelayExpr]:
-    """The maxima of windows, and their places in an image."""
+    """The maxima of windows, and their positions in an image."""
     # of two axes, the numbers are in the order of width and height
     rank = int(infer_shape(samples)[-1])
     order = [1, 0] if rank == 2 else [0, 1, 2]
@@ -42,7 +42,7 @@ def _maxima(
         starts.append(_op.reshape(found, (batch, channels, *along)))
     flat = _op.reshape(x, (batch, channels, -1))
     best: Any = None
-    places: Any = None
+    positions: Any = None
     for offsets in itertools.product(*[range(window) for window in windows]):
         at = constant(0, "int64")
         for start, offset, extent in zip(starts, offsets, image, strict=True):
@@ -50,12 +50,12 @@ def _maxima(
         at = _op.reshape(at, (batch, channels, -1))
         value = _op.gather(flat, 2, at)
         if best is None:
-            best, places = value, at
+            best, positions = value, at
             continue
         is_more = _op.logical_or(_op.greater(value, best), _op.isnan(value))
-        best, places = _op.where(is_more, value, best), _op.where(is_more, at, places)
+        best, positions = _op.where(is_more, value, best), _op.where(is_more, at, positions)
     shape = (batch, channels, *extents)
-    return [_op.reshape(best, shape), _op.reshape(places, shape)]
+    return [_op.reshape(best, shape), _op.reshape(positions, shape)]
 
 
 def _starts(sample: RelayExpr, extent: int, count: int, window: int) -> RelayExpr:

@@ -1,6 +1,6 @@
 """Sequences of different lengths without their padding: the rows of all items in one matrix.
 
-``token_offset`` (batch, length) lists the places of the rows in the padded batch, those of the
+``token_offset`` (batch, length) lists the positions of the rows in the padded batch, those of the
 padding behind them.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.products import matmul
+from tvm.relay.frontend.matmul import matmul
 
 from .attention import Scores, join_heads, split_heads
 from .registry import OnnxNode, onnx_op
@@ -45,10 +45,10 @@ def _remove_padding(node: OnnxNode) -> list[RelayExpr]:
     """The packed rows, their offsets, the sums of the lengths, and the greatest length."""
     batch, length, _ = node.static_shape(0)
     lengths = _op.cast(node[1], "int32")
-    places = constant(np.arange(length)[None], "int32")
-    is_padding = _op.greater_equal(places, _op.expand_dims(lengths, 1))
+    positions = constant(np.arange(length)[None], "int32")
+    is_padding = _op.greater_equal(positions, _op.expand_dims(lengths, 1))
     flags = _op.reshape(_op.cast(is_padding, "int32"), (-1,))
-    # keys in order of place, the padding's behind all others
+    # keys in order of position, the padding's behind all others
     keys = flags * constant(batch * length, "int32") + constant(np.arange(batch * length), "int32")
     offsets = _op.argsort(keys, dtype="int32")
     sums = _op.concatenate([constant([0], "int32"), _op.cumsum(lengths, 0)], 0)

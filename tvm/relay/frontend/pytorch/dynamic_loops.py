@@ -23,10 +23,10 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.hoisting import bound_before, with_bindings
 from tvm.relay.loops import while_loop
 from tvm.relay.ty import TensorType
-from tvm.tir import Any as OpenSize
+from tvm.tir import Any as AnyDim
 
 from .control import State, as_flag, assign, names_within
-from .nested import as_tensor, filled, followed, is_same, taken_apart, with_structure_of
+from .nested import as_tensor, filled, flattened, followed, is_same, with_structure_of
 from .registry import as_dtype, as_number, is_tensor, promote_dtypes
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MOST_TRIALS = 20
 
 
-def open_loop(
+def dynamic_loop(
     importer: GraphImporter, node: Any, trip_count: Any, condition: Any, carried: list[Any],
     first: int = 0,
 ) -> list[Any]:  # fmt: skip
@@ -44,7 +44,9 @@ def open_loop(
     for _ in range(_MOST_TRIALS):
         if (step := loop.tried()) is not None:
             return loop.finished(step, trip_count, condition)
-    raise TVMError("a loop that depends on data requires values of settled types", hint=_HINT)
+    raise TVMError(
+        "a loop that depends on data requires values whose types do not change", hint=_HINT
+    )
 
 
 _HINT = "trace the model with example inputs instead of scripting it"
@@ -62,8 +64,8 @@ class _Loop:
         self.start = list(carried)
         self.names: list[str] = []
         self.held: list[int] = []  # containers
-        self.places: list[str | int] = []  # of both
-        self.opened: dict[int, Var] = {}  # by the places of values in the nested ones
+        self.positions: list[str | int] = []  # of both
+        self.opened: dict[int, Var] = {}  # by the positions of values in the nested ones
         self.index = Var("index", TensorType((), "int64"))
         self.first = first
         self.number = self.index + constant(first, "int64") if first else self.index
@@ -82,7 +84,7 @@ class _Loop:
         self.before.restore(self.importer)
         results += [after.values[name] for name in self.names]
         results += [after.contents[key][1] for key in self.held]
-        if self._grown(start, after) or self._initialized(results):
+        if self._found_new_state(start, after) or self._initialized(results):
             return None
         following: dict[int, Any] = {}
         for one, value in zip(pattern, results, strict=True):
@@ -91,13 +93,13 @@ class _Loop:
 
     def _leaves(self) -> tuple[list[Any], list[Any]]:
         leaves: list[Any] = []
-        pattern = [taken_apart(value, leaves) for value in self.start]
+        pattern = [flattened(value, leaves) for value in self.start]
         for i, leaf in enumerate(leaves):
             if is_tensor(leaf) and i not in self.opened:
                 self.opened[i] = _variable(i, _shape(leaf), infer_dtype(leaf))
         return leaves, pattern
 
-    def _grown(self, start: State, after: State) -> bool:
+    def _found_new_state(self, start: State, after: State) -> bool:
         """Whether the step wrote to names and containers that are not carried yet."""
         names, held = start.changes(after, self.inner)
         more = [name for name in names if name not in self.names]
@@ -106,13 +108,13 @@ class _Loop:
             return False
         self.names += more
         self.held += held
-        known = dict(zip(self.places, self.start[self.carried :], strict=True))
-        self.places = [*self.names, *self.held]
+        known = dict(zip(self.positions, self.start[self.carried :], strict=True))
+        self.positions = [*self.names, *self.held]
         self.start[self.carried :] = [
             known[place] if place in known
             else self.before.contents[place][1] if isinstance(place, int)
             else self.before.values[place]
-            for place in self.places
+            for place in self.positions
         ]  # fmt: skip
         self.opened = {}
         return True
@@ -142,14 +144,14 @@ class _Loop:
     def finished(self, step: list[Any], trip_count: Any, condition: Any) -> list[Any]:
         """The values after the loop."""
         goes_on, following = step
-        places = list(self.opened)
-        variables = [self.opened[i] for i in places]
+        positions = list(self.opened)
+        variables = [self.opened[i] for i in positions]
         flag = Var("goes_on", TensorType((), "bool"))
         count = as_dtype(as_number(trip_count), "int64")
         if self.first:
             count = count - constant(self.first, "int64")
         next_values = [
-            as_dtype(as_tensor(following[i]), infer_dtype(self.opened[i])) for i in places
+            as_dtype(as_tensor(following[i]), infer_dtype(self.opened[i])) for i in positions
         ]
         is_next = _op.logical_and(flag, _op.less(self.index, count))
         following_ones = [self.index + constant(1, "int64"), as_flag(goes_on), *next_values]
@@ -160,9 +162,9 @@ class _Loop:
             lambda *_: is_next, [self.index, flag, *variables], lambda *_: following_ones
         )
         leaves, pattern = self._leaves()
-        start = [as_dtype(as_tensor(leaves[i]), infer_dtype(self.opened[i])) for i in places]
+        start = [as_dtype(as_tensor(leaves[i]), infer_dtype(self.opened[i])) for i in positions]
         result = with_bindings(bindings, loop(constant(0, "int64"), as_flag(condition), *start))
-        for position, i in enumerate(places):
+        for position, i in enumerate(positions):
             leaves[i] = TupleGetItem(result, position + 2)
         values = filled(pattern, leaves)
         assign(self.importer, self.before, self.names, self.held, values[self.carried :])
@@ -170,7 +172,7 @@ class _Loop:
 
 
 def _variable(place: int, shape: tuple[Any, ...], dtype: str) -> Var:
-    sizes = [OpenSize() if size is None else size for size in shape]
+    sizes = [AnyDim() if size is None else size for size in shape]
     return Var(f"carried{place}", TensorType(sizes, dtype))
 
 

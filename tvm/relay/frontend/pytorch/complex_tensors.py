@@ -30,7 +30,7 @@ from .registry import (
     torch_op,
     torch_ops,
 )
-from .structure import leaves, mapped
+from .tree import leaves, mapped
 
 # torch's numbers for complex element types, and the types of the parts
 COMPLEX_DTYPES = {9: "float32", 10: "float64"}
@@ -69,7 +69,7 @@ def from_pairs(x: RelayExpr) -> Complex:
 
 
 def pairs_of(z: Complex) -> Any:
-    """The tensor that `from_pairs` took apart."""
+    """The tensor that `from_pairs` split."""
     return z.real.args[0]  # type: ignore[attr-defined]
 
 

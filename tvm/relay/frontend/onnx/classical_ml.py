@@ -12,9 +12,9 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.linalg import inverse
-from tvm.relay.frontend.products import matmul
+from tvm.relay.frontend.matmul import matmul
 
-from .registry import OnnxNode, Texts, Value, onnx_op
+from .registry import OnnxNode, StringTensor, Value, onnx_op
 
 _DOMAIN = "ai.onnx.ml"
 Array = np.ndarray[Any, Any]
@@ -42,7 +42,7 @@ def _softmax_of_others(scores: RelayExpr) -> RelayExpr:
 
 
 def class_labels(node: OnnxNode, name: str) -> Array:
-    """The classes' numbers, or places if they have names."""
+    """The classes' numbers, or positions if they have names."""
     if names := node.attr("classlabels_strings"):
         return np.arange(len(names))
     return np.array(node.attr(name), "int64")
@@ -51,7 +51,7 @@ def class_labels(node: OnnxNode, name: str) -> Array:
 def named_classes(node: OnnxNode, results: list[RelayExpr]) -> list[Value]:
     """Labels and scores, the labels as strings if the node has those."""
     names = node.attr("classlabels_strings")
-    return [Texts(tuple(names), results[0]), *results[1:]] if names else list(results)
+    return [StringTensor(tuple(names), results[0]), *results[1:]] if names else list(results)
 
 
 def two_classes(
@@ -315,10 +315,10 @@ def _scaler(node: OnnxNode) -> RelayExpr:
 def _one_hot_encoder(node: OnnxNode) -> RelayExpr:
     if not node.attr("zeros", 1):
         raise node.unsupported("zeros = 0: values of no category are errors of the run")
-    if (given := node.texts(0)) is not None:
+    if (given := node.strings(0)) is not None:
         names = np.array(node.attr("cats_strings"), object)
         rows = np.array(given.table, object)[:, None] == names
-        return _op.take(constant(rows.astype("float32")), given.places, 0)
+        return _op.take(constant(rows.astype("float32")), given.positions, 0)
     categories = node.attr("cats_int64s")
     x = _op.expand_dims(_op.cast(node[0], "int64"), -1)
     return _op.cast(_op.equal(x, constant(categories, "int64")), "float32")
@@ -330,7 +330,7 @@ def _label_encoder(node: OnnxNode) -> Value:
     if node.opset < 2:
         names = np.array(node.attr("classes_strings"), object)
         numbers = np.arange(len(names))
-        return _looked_up(node, *((names, numbers) if node.texts(0) else (numbers, names)))
+        return _looked_up(node, *((names, numbers) if node.strings(0) else (numbers, names)))
     return _looked_up(node, _mapping(node, "keys"), _mapping(node, "values"))
 
 
@@ -338,24 +338,24 @@ def _label_encoder(node: OnnxNode) -> Value:
 def _category_mapper(node: OnnxNode) -> Value:
     """Strings by numbers, or numbers by strings."""
     names, numbers = np.array(node.attr("cats_strings"), object), np.array(node.attr("cats_int64s"))
-    return _looked_up(node, *((names, numbers) if node.texts(0) else (numbers, names)))
+    return _looked_up(node, *((names, numbers) if node.strings(0) else (numbers, names)))
 
 
 def _looked_up(node: OnnxNode, keys: Array, values: Array) -> Value:
     """The values of the keys, those of the table where keys are strings."""
     default = _default(node, values.dtype)
     if values.dtype.kind == "O":
-        table, places = np.unique([*values.astype(str), str(default)], return_inverse=True)
-        found = _looked_up_numbers(node, keys, places[:-1], places[-1])
-        return Texts(tuple(table.tolist()), found)
+        table, positions = np.unique([*values.astype(str), str(default)], return_inverse=True)
+        found = _looked_up_numbers(node, keys, positions[:-1], positions[-1])
+        return StringTensor(tuple(table.tolist()), found)
     return _looked_up_numbers(node, keys, values, default)
 
 
 def _looked_up_numbers(node: OnnxNode, keys: Array, values: Array, default: Any) -> RelayExpr:
-    if (given := node.texts(0)) is not None:
+    if (given := node.strings(0)) is not None:
         by_key = dict(zip(keys.astype(str).tolist(), values, strict=True))
         numbers = np.array([by_key.get(text, default) for text in given.table], values.dtype)
-        return _op.take(constant(numbers), given.places, 0)
+        return _op.take(constant(numbers), given.positions, 0)
     # sorted to be searched
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], values[order]

@@ -1,4 +1,4 @@
-"""ONNX operators that sample images at other places."""
+"""ONNX operators that sample images at other positions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_value, scalar_like
 from tvm.relay.frontend.deformable import Window, deformable_conv2d
-from tvm.relay.frontend.extents import element
-from tvm.relay.frontend.open_resize import COORDINATES, resize_by_open_factor
+from tvm.relay.frontend.dynamic_extents import element
+from tvm.relay.frontend.dynamic_resize import COORDINATES, resize_by_dynamic_factor
 from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis, resize_images
 
 from .registry import OnnxNode, ValueRequired, onnx_op
@@ -22,12 +22,12 @@ from .registry import OnnxNode, ValueRequired, onnx_op
 def _resize(node: OnnxNode) -> RelayExpr:
     """Whole images by one operator where it does exactly the same, else axis by axis."""
     shape = node.shape(0)
-    if (scales := _scales_of_run(node)) is not None:
-        return _resized_at_run(node, scales)
+    if (scales := _dynamic_scales(node)) is not None:
+        return _dynamic_scale_resize(node, scales)
     if not all(isinstance(dim, int) for dim in shape) or (
-        node.is_late and node.has(3) and node.value(3) is None
+        node.allow_dynamic and node.has(3) and node.value(3) is None
     ):
-        return _open_resize(node)
+        return _dynamic_resize(node)
     given = _factors(node, shape)
     size = _resized(node, shape, given)
     factors = given or _sized_factors(node, shape, size)
@@ -48,16 +48,16 @@ def _place_of_scales(node: OnnxNode) -> int:
     return 1 if node.op_type == "Upsample" or node.opset < 11 else 2
 
 
-def _scales_of_run(node: OnnxNode) -> RelayExpr | None:
-    """The factors, if they come with the run."""
+def _dynamic_scales(node: OnnxNode) -> RelayExpr | None:
+    """The scales, if they are known only at run time."""
     index = _place_of_scales(node)
-    if not node.is_late or not node.has(index) or node.shape(index) == (0,):
+    if not node.allow_dynamic or not node.has(index) or node.shape(index) == (0,):
         return None
     return node[index] if node.value(index) is None else None
 
 
-def _resized_at_run(node: OnnxNode, scales: RelayExpr) -> RelayExpr:
-    """Axis by axis by factors that, as the extents, may come with the run."""
+def _dynamic_scale_resize(node: OnnxNode, scales: RelayExpr) -> RelayExpr:
+    """Axis by axis, by dynamic scales and extents."""
     how, rank = _resizing(node), len(node.shape(0))
     is_nearest, factors = how.method == "nearest_neighbor", infer_value(scales, node.values)
     if how.coordinates not in COORDINATES or how.antialias or how.method == "cubic":
@@ -69,12 +69,12 @@ def _resized_at_run(node: OnnxNode, scales: RelayExpr) -> RelayExpr:
     for place, axis in enumerate(_axes(node, rank)):
         is_mixed = is_nearest or axis >= 2 or rank < 3  # never images and channels
         if is_mixed and (factors is None or factors[place] != 1):
-            x = resize_by_open_factor(x, axis, _op.cast(element(scales, place), "float32"), how)
+            x = resize_by_dynamic_factor(x, axis, _op.cast(element(scales, place), "float32"), how)
     return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
 
 
-def _open_resize(node: OnnxNode) -> RelayExpr:
-    """Images of a number or of a size that only the run knows."""
+def _dynamic_resize(node: OnnxNode) -> RelayExpr:
+    """Images of dynamic batch or size."""
     how, shape = _resizing(node), node.shape(0)
     factors = _factors(node, shape)
     is_whole = factors is None or all(
@@ -83,14 +83,14 @@ def _open_resize(node: OnnxNode) -> RelayExpr:
     )
     if factors is not None and (len(shape) != 4 or not is_whole):
         axes = _axes(node, len(shape))
-        return _resized_at_run(node, constant([factors[axis] for axis in axes], "float32"))
+        return _dynamic_scale_resize(node, constant([factors[axis] for axis in axes], "float32"))
     is_plain = how.coordinates in _COORDINATES and not (how.antialias or how.exclude_outside)
     if len(shape) != 4 or not is_plain or not node.dtype(0).startswith("float"):
         node.static_shape(0)
-    return resize_images(node[0], _open_size(node, how), how)
+    return resize_images(node[0], _dynamic_size(node, how), how)
 
 
-def _open_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int]:
+def _dynamic_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int]:
     """Height and width of the result, as numbers if they are known."""
     shape, factors = node.shape(0), _factors(node, node.shape(0))
     known = node.output_dims[0] if node.output_dims else None
@@ -213,7 +213,7 @@ def _grid_sample(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("AffineGrid")
 def _affine_grid(node: OnnxNode) -> RelayExpr:
-    """The places of an image's pixels after a map of each image: maps times (x, y, 1)."""
+    """The positions of an image's pixels after a map of each image: maps times (x, y, 1)."""
     size, dtype = node.value_or_expr(1, "size"), node.dtype(0)
     rank = len(size) - 2 if isinstance(size, np.ndarray) else node.shape(0)[1]
     is_aligned = bool(node.attr("align_corners", 0))
@@ -225,12 +225,12 @@ def _affine_grid(node: OnnxNode) -> RelayExpr:
         axis = rank - i
         place = axis + 1
         count = int(size[place]) if isinstance(size, np.ndarray) else element(size, place)
-        places = _op.reshape(_pixel_places(count, is_aligned, dtype), _along(axis, rank + 2))
-        result = result + column * places
+        positions = _op.reshape(_pixel_positions(count, is_aligned, dtype), _along(axis, rank + 2))
+        result = result + column * positions
     return result
 
 
-def _pixel_places(count: Any, is_aligned: bool, dtype: str) -> RelayExpr:
+def _pixel_positions(count: Any, is_aligned: bool, dtype: str) -> RelayExpr:
     """Where pixels are between -1 and 1; aligned ones at the corners lie on these."""
     if isinstance(count, int):
         each, last = np.arange(count, dtype="float64"), max(count - 1, 1)

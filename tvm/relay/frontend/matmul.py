@@ -1,4 +1,4 @@
-"""Matrix products of numpy's kind: leading axes broadcast, batches may be known to the run alone."""
+"""Matrix products of numpy's kind: leading axes broadcast, batches may be dynamic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
-from tvm.relay.frontend.extents import extent, refined, reshaped, stretched
+from tvm.relay.frontend.dynamic_extents import broadcast, extent, reshaped, with_static_extents
 
 
 def matmul(a: RelayExpr, b: RelayExpr, transposed: bool = False) -> RelayExpr:
@@ -31,7 +31,7 @@ def matmul(a: RelayExpr, b: RelayExpr, transposed: bool = False) -> RelayExpr:
         product = _op.nn.dense(flat, _op.transpose(b, (1, 0)))
         return _unmerged(product, a, len(a_shape) - 1) if len(a_shape) > 2 else product
     if not all(isinstance(dim, int) for dim in (*a_shape[:-2], *b_shape[:-2])):
-        return _open_matmul(a, b)
+        return _dynamic_matmul(a, b)
     batch = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
     left, right = [_flat_batches(x, batch) for x in (a, b)]
     right = swap_last(right) if transposed else right
@@ -54,8 +54,8 @@ def _unmerged(x: RelayExpr, like: RelayExpr, count: int) -> RelayExpr:
     return _op.reshape_like(x, like, 0, 1, 0, count) if count > 1 else x
 
 
-def _open_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    """The product of batches of which only the run knows how many there are."""
+def _dynamic_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
+    """The product of dynamic batches."""
     shapes = [infer_shape(x)[:-2] for x in (a, b)]
     count = max(len(shape) for shape in shapes)
     pairs = zip(*[[1] * (count - len(shape)) + list(shape) for shape in shapes], strict=True)
@@ -85,14 +85,14 @@ def _with_batch(x: RelayExpr, batch: RelayExpr) -> RelayExpr:
     rank, last = len(infer_shape(x)), infer_shape(x)[-2:]
     ends = _op.strided_slice(_op.shape_of(x, "int64"), [rank - 2], [rank])
     result = _op.broadcast_to(x, _op.concatenate([batch, ends], 0))
-    return refined(result, [*[None] * infer_shape(batch)[0], *last])
+    return with_static_extents(result, [*[None] * infer_shape(batch)[0], *last])
 
 
 def _flat_batches(x: RelayExpr, batch: tuple[int, ...]) -> RelayExpr:
     """Three dimensions: all of ``batch`` in one, unless they are one to be broadcast."""
     own = infer_shape(x)[:-2]
     if math.prod(own) != 1 and own != batch:
-        x, own = stretched(x, [*batch, extent(x, -2), extent(x, -1)]), batch
+        x, own = broadcast(x, [*batch, extent(x, -2), extent(x, -1)]), batch
     if len(own) == 1:
         return x
     return reshaped(x, [math.prod(own), extent(x, -2), extent(x, -1)])

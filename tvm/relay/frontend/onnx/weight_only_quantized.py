@@ -9,7 +9,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape
-from tvm.relay.frontend.products import matmul
+from tvm.relay.frontend.matmul import matmul
 
 from .quantized import along
 from .registry import OnnxNode, onnx_op
@@ -95,7 +95,7 @@ def _matmul_bnb4(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("com.microsoft.GatherBlockQuantized")
 def _gather_block_quantized(node: OnnxNode) -> RelayExpr:
-    """Slices of a table of few bits, in floating point; places outside give zeros.
+    """Slices of a table of few bits, in floating point; positions outside give zeros.
 
     The table stays packed: what is gathered is unpacked.
     """
@@ -104,13 +104,13 @@ def _gather_block_quantized(node: OnnxNode) -> RelayExpr:
     axis, block = node.attr("gather_axis", 0) % rank, node.attr("block_size", 128)
     along_blocks = node.attr("quantize_axis", 1) % rank
     extent = infer_shape(node[0])[axis]
-    places = _op.where(
+    positions = _op.where(
         _op.less(node[1], constant(0, node.dtype(1))),
         node[1] + constant(extent, node.dtype(1)), node[1],
     )  # fmt: skip
 
     def gathered(x: RelayExpr) -> RelayExpr:
-        return _op.take(x, places, axis, mode="clip")
+        return _op.take(x, positions, axis, mode="clip")
 
     def codes(x: RelayExpr) -> RelayExpr:
         found = gathered(x)
@@ -129,15 +129,15 @@ def _gather_block_quantized(node: OnnxNode) -> RelayExpr:
     scale = gathered(node[2])
     result = data * _op.cast(along(scale, shape, moved, block or shape[moved]), "float32")
     is_there = _op.logical_and(
-        _op.greater_equal(places, constant(0, node.dtype(1))),
-        _op.less(places, constant(extent, node.dtype(1))),
+        _op.greater_equal(positions, constant(0, node.dtype(1))),
+        _op.less(positions, constant(extent, node.dtype(1))),
     )
     is_there = _op.expand_dims(is_there, axis + len(node.shape(1)), rank - 1 - axis)
     return _op.cast(_op.where(is_there, result, constant(0.0, "float32")), node.dtype(2))
 
 
 def _unpacked_last(packed: RelayExpr, bits: int) -> RelayExpr:
-    """`low_bits` of a tensor that the run computes."""
+    """`low_bits` of a tensor computed at run time."""
     shifts = constant(np.arange(0, 8, bits), "uint8")
     parts = _op.right_shift(_op.expand_dims(packed, -1), shifts)
     codes = _op.bitwise_and(parts, constant(2**bits - 1, "uint8"))

@@ -9,13 +9,13 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay.frontend.common import ExprFolder, infer_type
 
-from .complexes import Complex
+from .complex_tensors import Complex
 from .quantized import Quantized
 from .registry import is_tensor
-from .structure import mapped
+from .tree import mapped
 
 
-def settled(result: Any, folder: ExprFolder) -> Any:
+def folded(result: Any, folder: ExprFolder) -> Any:
     """Results folded together, so that what they share stays shared; tuples become lists."""
     tensors: list[RelayExpr] = []
 

@@ -9,8 +9,8 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.relay.frontend.common import ExprFolder
 
-from .growing import item
-from .nested import copied, is_growing, refill
+from .dynamic_lists import item
+from .nested import copied, is_dynamic_list, refill
 from .registry import is_tensor
 from .views import Stale, View, put_same, views_of
 
@@ -40,7 +40,7 @@ class SharedMemory(ABC):
         """The result of a node's operator."""
 
     @abstractmethod
-    def settle(self, result: Any, count: int) -> list[Any]:
+    def fold_results(self, result: Any, count: int) -> list[Any]:
         """A result as a list, constants folded."""
 
     def write(self, name: str, value: RelayExpr) -> None:
@@ -75,9 +75,9 @@ class SharedMemory(ABC):
             elif view.put is put_same or isinstance(source, Stale):
                 self.values[derived] = source
             else:
-                (found,) = self.settle(self.apply(node, inputs), 1)
+                (found,) = self.fold_results(self.apply(node, inputs), 1)
                 if view.piece is not None:
-                    found = item(found, view.piece) if is_growing(found) else found[view.piece]
+                    found = item(found, view.piece) if is_dynamic_list(found) else found[view.piece]
                 self.values[derived] = found
             self._refresh(derived, written)
 
