@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from tvm.ir.attrs import DictAttrs, as_dict_attrs
-from tvm.ir.expr import BaseExpr, RelayExpr
+from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
 from tvm.ir.function import BaseFunc
+from tvm.ir.module import IRModule
 from tvm.ir.node import binder, child, leaf
 from tvm.ir.span import Span
 from tvm.ir.type import FuncType, Type, TypeVar
@@ -61,9 +62,24 @@ def is_primitive(func: BaseExpr) -> TypeGuard[Function]:
     return isinstance(func, Function) and bool(func.attrs.get("Primitive", 0))
 
 
+def is_external_function(expr: BaseExpr) -> TypeGuard[Function]:
+    """Whether `expr` is a function that an external compiler takes."""
+    return isinstance(expr, Function) and bool(expr.attrs.get("Compiler"))
+
+
+def is_opaque(expr: BaseExpr) -> TypeGuard[Function]:
+    """Whether `expr` is one kernel, or external: a function whose body is not code of the program."""
+    return is_primitive(expr) or is_external_function(expr)
+
+
 def is_closed(expr: BaseExpr) -> bool:
     """Whether `expr` is a function that is one kernel, or what an external compiler takes as it is."""
     return isinstance(expr, Function) and not _CLOSED.isdisjoint(expr.attrs)
+
+
+def relay_functions(mod: IRModule) -> dict[GlobalVar, Function]:
+    """The functions of a module that are relay's; loop programs are left out."""
+    return {gvar: f for gvar, f in mod.functions.items() if isinstance(f, Function)}
 
 
 # the attribute of kernels in which casts of the program to a narrow float round
@@ -88,6 +104,9 @@ __all__ = [
     "Function",
     "FunctionWithFields",
     "is_closed",
+    "is_external_function",
+    "is_opaque",
     "is_primitive",
     "output_names",
+    "relay_functions",
 ]

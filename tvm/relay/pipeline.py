@@ -8,7 +8,7 @@ from __future__ import annotations
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, Sequential
 from tvm.relay.expr import RefCreate, RefRead, RefWrite
-from tvm.relay.function import Function
+from tvm.relay.function import relay_functions
 from tvm.relay.qnn import transform as qnn
 from tvm.relay.transform import (
     AlterOpLayout,
@@ -113,8 +113,7 @@ def has_references(mod: IRModule) -> bool:
     """Whether a function of the module makes, reads or writes a reference."""
     return any(
         isinstance(node, (RefCreate, RefRead, RefWrite))
-        for func in mod.functions.values()
-        if isinstance(func, Function)
+        for func in relay_functions(mod).values()
         for node in post_order(func)
     )
 

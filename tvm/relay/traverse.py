@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
+from tvm.ir.visitor import ContextVisitor
 from tvm.relay.adt import Match, Pattern
 from tvm.relay.expr import (
     Call,
@@ -62,6 +63,15 @@ def regrouped(call: Call, tensors: Sequence[RelayExpr]) -> list[RelayExpr]:
     ]
 
 
+def split_lets(block: RelayExpr) -> tuple[list[Let], RelayExpr]:
+    """The lets that a block begins with, outer ones first, and the value behind them."""
+    lets: list[Let] = []
+    while type(block) is Let:
+        lets.append(block)
+        block = block.body
+    return lets, block
+
+
 def use_counts(root: RelayExpr) -> dict[int, int]:
     """How many operands of other nodes each node is, by identity."""
     counts: dict[int, int] = {}
@@ -106,9 +116,32 @@ def on_calls(
     """A rewrite of calls as one of all nodes, which leaves the others alone."""
 
     def rewrite_any(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        return rewrite(old, new) if isinstance(old, Call) and isinstance(new, Call) else new
+        return rewrite(old, new) if type(old) is Call and type(new) is Call else new
 
     return rewrite_any
+
+
+class PostOrderRewriter(ContextVisitor):
+    """`rewrite_post_order` with a method for each kind of node that it changes.
+
+        class LetRemover(PostOrderRewriter):
+            def visit_let(self, new: Let, old: Let) -> RelayExpr:
+                return new.body if self.is_unused(old.var) else new
+
+    Both nodes are of the same kind: `new` is `old` over operands that are rewritten already.
+    """
+
+    def visit_relay_expr(self, new: RelayExpr, old: RelayExpr) -> RelayExpr:
+        return new
+
+    def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+        """One step of `rewrite_post_order`."""
+        result: RelayExpr = self.visit(new, old)
+        return result
+
+    def run(self, func: Function) -> Function:
+        """The function rewritten."""
+        return rewrite_function(func, self.rewrite)
 
 
 def post_order(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
-from tvm.relay.function import Function
+from tvm.relay.function import relay_functions
 from tvm.relay.traverse import operands, post_order
 
 
@@ -14,13 +14,14 @@ class CallGraph:
     def __init__(self, module: IRModule) -> None:
         self._module = module
         self._calls: dict[str, dict[str, int]] = {}
-        for gvar, func in module.functions.items():
-            counts: dict[str, int] = {}
-            for node in post_order(func) if isinstance(func, Function) else ():
+        for gvar in module.functions:
+            self._calls[gvar.name_hint] = {}
+        for gvar, func in relay_functions(module).items():
+            counts = self._calls[gvar.name_hint]
+            for node in post_order(func):
                 for used in operands(node):
-                    if isinstance(used, GlobalVar):
+                    if type(used) is GlobalVar:
                         counts[used.name_hint] = counts.get(used.name_hint, 0) + 1
-            self._calls[gvar.name_hint] = counts
 
     @property
     def module(self) -> IRModule:

@@ -23,7 +23,7 @@ from tvm.ir.type import (
 )
 from tvm.relay.analysis.infer import known_type
 from tvm.relay.expr import Call, Constant, InferredTypes, Let, Tuple, Var
-from tvm.relay.function import Function
+from tvm.relay.function import Function, relay_functions
 from tvm.relay.traverse import post_order, pre_order
 
 
@@ -154,8 +154,8 @@ def all_dtypes(expr: RelayExpr) -> set[str]:
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
     """How many calls of each operator a module has."""
     counts: dict[str, int] = {}
-    for func in mod.functions.values():
-        for node in post_order(func) if isinstance(func, Function) else ():
+    for func in relay_functions(mod).values():
+        for node in post_order(func):
             if isinstance(node, Call) and isinstance(node.op, Op):
                 counts[node.op.name] = counts.get(node.op.name, 0) + 1
     return counts

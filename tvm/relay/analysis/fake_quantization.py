@@ -9,7 +9,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
-from tvm.relay.function import Function
+from tvm.relay.function import relay_functions
 from tvm.relay.traverse import operands, post_order
 
 BEGIN, END = "qnn.dequantize", "qnn.quantize"
@@ -71,8 +71,8 @@ def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
         A module with quantize and dequantize as an importer leaves them.
     """
     inside: dict[int, str] = {}
-    for func in mod.functions.values():
-        for node in post_order(func) if isinstance(func, Function) else ():
+    for func in relay_functions(mod).values():
+        for node in post_order(func):
             for part in (quantized_region(node) or ()) if is_call_of(node, END) else ():
                 if isinstance(part, Call) and part.operator.name not in (BEGIN, END):
                     inside[id(part)] = part.operator.name

@@ -21,7 +21,7 @@ from tvm.relay.expr import (
     TupleGetItem,
     Var,
 )
-from tvm.relay.function import Function
+from tvm.relay.function import Function, relay_functions
 from tvm.relay.traverse import operands, post_order
 
 
@@ -71,8 +71,8 @@ def detect_feature(a: RelayExpr | IRModule, b: IRModule | None = None) -> set[Fe
     mod = a if isinstance(a, IRModule) else b
     if not isinstance(a, IRModule) and a is not None:
         return _features(a)
-    functions = mod.functions.values() if mod is not None else ()
-    return {f for func in functions if isinstance(func, Function) for f in _features(func)}
+    functions = relay_functions(mod).values() if mod is not None else ()
+    return {f for func in functions for f in _features(func)}
 
 
 def _features(root: RelayExpr) -> set[Feature]:

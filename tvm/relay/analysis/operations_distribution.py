@@ -6,7 +6,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relay.expr import Call
 from tvm.relay.expr_functor import ExprVisitor
-from tvm.relay.function import Function
+from tvm.relay.function import Function, relay_functions
 
 
 class AnalyzeOperationsDistribution(ExprVisitor):
@@ -54,8 +54,7 @@ def analyze_operations_distribution(mod: IRModule) -> dict[int, list[str]]:
     Operators that no external compiler takes belong to `generic`.
     """
     visitor = AnalyzeOperationsDistribution()
-    for func in mod.functions.values():
-        if isinstance(func, Function):
-            visitor.compiler_name = str(func.attrs.get("Compiler", "generic"))
-            visitor.visit(func)
+    for func in relay_functions(mod).values():
+        visitor.compiler_name = str(func.attrs.get("Compiler", "generic"))
+        visitor.visit(func)
     return visitor.unique_op_ids

@@ -7,15 +7,16 @@ it is evaluated once, and only if it is needed.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
-from tvm.relay.adt import Match
+from tvm.relay.adt import Clause, Match
 from tvm.relay.expr import Constant, If, Let, Var
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.traverse import operands
+from tvm.relay.traverse import operands, with_operands
 
 
 @dataclass(eq=False)
@@ -90,6 +91,27 @@ def inner_blocks(node: RelayExpr) -> list[RelayExpr]:
     if isinstance(node, Function) and not is_primitive(node):
         return [node.body]
     return []
+
+
+def with_parts(
+    node: RelayExpr, strict: Sequence[RelayExpr], blocks: Sequence[RelayExpr]
+) -> RelayExpr:
+    """The node over other `strict_operands`, and other `inner_blocks`."""
+    if type(node) is If:
+        (cond,), (then, other) = strict, blocks
+        return node.replace(cond=cond, true_branch=then, false_branch=other)
+    if type(node) is Match:
+        clauses = [Clause(c.lhs, block) for c, block in zip(node.clauses, blocks, strict=True)]
+        return node.replace(data=strict[0], clauses=tuple(clauses))
+    if type(node) is Function:
+        return node.replace(body=blocks[0]) if blocks else node
+    return with_operands(node, list(strict)) if strict else node
+
+
+def map_inner_blocks(node: RelayExpr, rewrite: Callable[[RelayExpr], RelayExpr]) -> RelayExpr:
+    """The node with what branches, clauses and functions evaluate rewritten."""
+    blocks = [rewrite(block) for block in inner_blocks(node)]
+    return with_parts(node, strict_operands(node), blocks) if blocks else node
 
 
 def strict_operands(node: RelayExpr) -> tuple[RelayExpr, ...]:

@@ -16,7 +16,7 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.relay.backend.target_hooks import compile_hooked, given_target, hooked_kind
 from tvm.relay.expr import Call, Constant
-from tvm.relay.function import Function
+from tvm.relay.function import Function, is_external_function, relay_functions
 from tvm.relay.transform.compiler_functions import (
     OutlineCompilerFunctionsWithExistingGlobalSymbols,
 )
@@ -29,9 +29,7 @@ from tvm.target import Target
 def external_functions(mod: IRModule) -> dict[str, Function]:
     """The functions of a module that our own compiler must leave alone, by name."""
     return {
-        gvar.name_hint: func
-        for gvar, func in mod.functions.items()
-        if isinstance(func, Function) and func.attrs.get("Compiler")
+        gvar.name_hint: func for gvar, func in mod.functions.items() if is_external_function(func)
     }
 
 
@@ -39,12 +37,9 @@ def outline_external(mod: IRModule) -> IRModule:
     """The module with its local functions for other compilers as global ones."""
     calls = [
         node.op
-        for func in mod.functions.values()
-        if isinstance(func, Function)
+        for func in relay_functions(mod).values()
         for node in post_order(func)
-        if isinstance(node, Call)
-        and isinstance(node.op, Function)
-        and node.op.attrs.get("Compiler")
+        if type(node) is Call and is_external_function(node.op)
     ]
     if not calls:
         return mod

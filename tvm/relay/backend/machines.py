@@ -21,10 +21,11 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.backend.kernels import PLACE
 from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.expr import Call, Constant, ConstantWithFields, Tuple, TupleGetItem, Var
-from tvm.relay.function import Function, FunctionWithFields, is_primitive
+from tvm.relay.function import Function, FunctionWithFields, is_primitive, relay_functions
 from tvm.relay.op.hints import on_device
 from tvm.relay.op.registry import ops
 from tvm.relay.transform import PlanDevices
+from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.device_domains import DeviceDomains, is_same_place, is_whole
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.operators import calls
@@ -78,11 +79,7 @@ class Machines:
         if is_hosted:
             mod = self._hosted(mod)
         planned = PlanDevices(self.config)(mod)
-        functions = {
-            gvar: _without_hints(func) if isinstance(func, Function) else func
-            for gvar, func in planned.functions.items()
-        }
-        mod = infer_types(planned.with_functions(functions))
+        mod = infer_types(map_relay_functions(planned, _without_hints))
         self._check(mod)
         return mod
 
@@ -96,11 +93,7 @@ class Machines:
         _restore_ends(mod, before)
         mod = infer_types(mod)
         assigner = _Assigner(DeviceDomains(mod, self.config), is_hosted)
-        functions = {
-            gvar: assigner.run(func) if isinstance(func, Function) else func
-            for gvar, func in mod.functions.items()
-        }
-        return infer_types(mod.with_functions(functions))
+        return infer_types(map_relay_functions(mod, assigner.run))
 
     def _hosted(self, mod: IRModule) -> IRModule:
         main = mod["main"]
@@ -115,8 +108,8 @@ class Machines:
     def _check(self, mod: IRModule) -> None:
         """Refuse places for which there is no target."""
         domains = DeviceDomains(mod, self.config)
-        for func in mod.functions.values():
-            for node in post_order(func) if isinstance(func, Function) else ():
+        for func in relay_functions(mod).values():
+            for node in post_order(func):
                 if isinstance(node, Constant) or is_whole(node):
                     continue
                 place = domains.device_of(node)
@@ -169,8 +162,7 @@ def _own_targets(given: list[Target], target_host: Any) -> list[Target]:
 def _has_hints(mod: IRModule) -> bool:
     return any(
         calls(node, ops.on_device, ops.device_copy)
-        for func in mod.functions.values()
-        if isinstance(func, Function)
+        for func in relay_functions(mod).values()
         for node in post_order(func)
     )
 

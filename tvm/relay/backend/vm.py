@@ -29,7 +29,7 @@ from tvm.relay.backend.shape_function import ShapeFunctions
 from tvm.relay.backend.summary import report
 from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
-from tvm.relay.function import Function
+from tvm.relay.function import Function, is_external_function, relay_functions
 from tvm.relay.pipeline import memory_passes, vm_optimization
 from tvm.relay.program import Params, as_module
 from tvm.runtime.module import Module
@@ -137,8 +137,8 @@ class _Lowered:
         self.shape_functions = ShapeFunctions(self.host)
         functions = {
             gvar.name_hint: func
-            for gvar, func in mod.functions.items()
-            if isinstance(func, Function) and not func.attrs.get("Compiler")
+            for gvar, func in relay_functions(mod).items()
+            if not is_external_function(func)
         }
         numbers = {name: i for i, name in enumerate(functions)}
         place = target.get_target_device_type(), 0

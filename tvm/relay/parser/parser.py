@@ -16,7 +16,7 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.ir.type import GlobalTypeVar, Type, TypeKind
 from tvm.relay.analysis.typed_module import infer_types
 from tvm.relay.expr import Call
-from tvm.relay.function import Function
+from tvm.relay.function import Function, relay_functions
 from tvm.relay.traverse import post_order
 from tvm.support import deep
 
@@ -192,8 +192,8 @@ def fromtext(source: str, source_name: str = "from_string") -> IRModule:
 
 
 def _check_spans(mod: IRModule, _: PassContext) -> IRModule:
-    for gvar, func in mod.functions.items():
-        for node in post_order(func) if isinstance(func, Function) else ():
+    for gvar, func in relay_functions(mod).items():
+        for node in post_order(func):
             if isinstance(node, Call) and node.span is None:
                 raise TVMError(f"SpanCheck found a call without span in @{gvar.name_hint}", at=node)
     return mod

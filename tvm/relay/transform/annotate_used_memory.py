@@ -19,14 +19,14 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import FuncType, Type
-from tvm.relay.adt import Match
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Call, If, Let, Var
+from tvm.relay.analysis.scopes import inner_blocks
+from tvm.relay.expr import Call, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.memory.memory import flatten_tuple_type
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.manifest_lifetimes import variables_of
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_post_order, split_lets
 
 Alive = dict[int, Var]  # by identity
 
@@ -40,11 +40,8 @@ class _UsedMemory:
 
     def measure(self, block: RelayExpr, alive: Alive) -> None:
         """Visit the calls of a block behind which the given variables are read."""
-        bindings: list[tuple[Var | None, RelayExpr]] = []
-        while isinstance(block, Let):
-            bindings.append((block.var, block.value))
-            block = block.body
-        bindings.append((None, block))
+        lets, result = split_lets(block)
+        bindings = [*[(let.var, let.value) for let in lets], (None, result)]
         after: list[Alive] = []
         for variable, value in reversed(bindings):
             after.append(alive)
@@ -55,32 +52,23 @@ class _UsedMemory:
 
     def _visit(self, variable: Var | None, value: RelayExpr, after: Alive) -> None:
         left = {key: v for key, v in after.items() if v is not variable}
-        if isinstance(value, Function):
-            if variable is not None and is_primitive(value):
-                self._kernels[id(variable)] = value
-            elif not is_primitive(value):
-                self.measure(value.body, {})
-        elif isinstance(value, If):
-            self.measure(value.true_branch, left)
-            self.measure(value.false_branch, left)
-        elif isinstance(value, Match):
-            for clause in value.clauses:
-                self.measure(clause.rhs, left)
-        elif isinstance(value, Call) and (kernel := self._kernel(value.op)) is not None:
+        if variable is not None and is_primitive(value):
+            self._kernels[id(variable)] = value
+        for block in inner_blocks(value):
+            self.measure(block, {} if type(value) is Function else left)
+        if type(value) is Call and (kernel := self._kernel(value.op)) is not None:
             read = {id(v): v for v in variables_of(value)}
             others = {**left, **read}.values()
             used = sum([_bytes(infer_type_of(v)) for v in others]) + _bytes(infer_type_of(value))
             self.at_calls.setdefault(id(kernel), []).append(used)
 
     def _kernel(self, callee: RelayExpr) -> Function | None:
-        if isinstance(callee, Function):
-            return callee if is_primitive(callee) else None
-        return self._kernels.get(id(callee))
+        return callee if is_primitive(callee) else self._kernels.get(id(callee))
 
 
 def _bytes(ty: Type) -> int:
     """The size of a value; functions have none."""
-    if isinstance(ty, FuncType):
+    if type(ty) is FuncType:
         return 0
     total = 0
     for tensor in flatten_tuple_type(ty):
@@ -99,9 +87,9 @@ def _annotated(func: Function, _: IRModule, __: PassContext) -> Function:
 
     def with_sizes(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         sizes = used.at_calls.get(id(old))
-        if sizes is None or not isinstance(new, Function):
-            return new
-        return new.with_attr("used_memory", tuple(sizes))
+        return (
+            new.with_attr("used_memory", tuple(sizes)) if sizes and type(new) is Function else new
+        )
 
     body = rewrite_post_order(func.body, with_sizes)
     return func.replace(body=body).with_attr("io_used_memory", io_bytes)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections import deque
 
-from tvm.ir.adt import Constructor
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relay.adt import Clause, Match
-from tvm.relay.analysis.scopes import Scope, ScopeTree, shared_values
+from tvm.relay.adt import Match
+from tvm.relay.analysis.scopes import Scope, ScopeTree, shared_values, strict_operands, with_parts
 from tvm.relay.expr import Call, If, Let, RefCreate, RefRead, RefWrite
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.let_list import LetList
-from tvm.relay.traverse import operands, with_operands
+from tvm.relay.transform.operators import is_leaf_call
+from tvm.relay.traverse import split_lets
 
 
 @relay_pass("ToBasicBlockNormalForm", opt_level=1)
@@ -64,11 +63,7 @@ class _Blocks:
 
     def _tails(self, scope: Scope) -> list[bool]:
         """Of each let of a block, whether the block's value is its body, through other lets."""
-        chain: set[int] = set()
-        body = scope.body
-        while isinstance(body, Let):
-            chain.add(id(body))
-            body = body.body
+        chain = {id(let) for let in split_lets(scope.body)[0]}
         return [id(let) in chain for _, let in scope.lets]
 
     def _bind(self, let: Let, lets: LetList) -> None:
@@ -82,26 +77,16 @@ class _Blocks:
         return lets.push(value, None, f"x{self.count - 1}")
 
     def _rebuilt(self, node: RelayExpr) -> RelayExpr:
-        if isinstance(node, Let):
+        if type(node) is Let:
             return self.new[id(node.body)]
         blocks = [self._block(inner) for inner in self.tree.inner.get(id(node), ())]
-        if isinstance(node, Function):
-            return node.replace(body=blocks[0]) if blocks else node
-        if isinstance(node, If):
-            return node.replace(
-                cond=self.new[id(node.cond)], true_branch=blocks[0], false_branch=blocks[1]
-            )
-        if isinstance(node, Match):
-            clauses = [Clause(c.lhs, b) for c, b in zip(node.clauses, blocks, strict=True)]
-            return node.replace(data=self.new[id(node.data)], clauses=tuple(clauses))
-        below = operands(node)
-        return with_operands(node, [self.new.get(id(o), o) for o in below]) if below else node
+        return with_parts(node, [self.new.get(id(o), o) for o in strict_operands(node)], blocks)
 
 
 def _has_order(node: RelayExpr) -> bool:
     """Whether it matters when the node is evaluated: it may have effects, or see those of others."""
-    if isinstance(node, Call):
-        return not isinstance(node.op, (Op, Constructor)) and not is_primitive(node.op)
+    if type(node) is Call:
+        return not is_leaf_call(node)
     return isinstance(node, (If, Match, RefCreate, RefRead, RefWrite))
 
 

@@ -23,10 +23,11 @@ from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.expr import Call, Tuple, TupleGetItem, Var
-from tvm.relay.function import Function
+from tvm.relay.function import Function, is_external_function
 from tvm.relay.transform.collage_candidates import Part, PartFinder, ordered
 from tvm.relay.transform.collage_costs import CostEstimator
 from tvm.relay.transform.collage_search import cheapest_cover, united, worthwhile
+from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.traverse import keep_span, nodes_outside_functions, operands, with_operands
 from tvm.runtime.name_transforms import sanitize_name
@@ -60,12 +61,8 @@ def CollagePartition(
     def run(mod: IRModule, context: PassContext) -> IRModule:
         mod = infer_types(mod)
         chooser = _Chooser(mod, config, estimator, context)
-        functions = {}
-        for gvar, func in mod.functions.items():
-            if isinstance(func, Function) and not func.attrs.get("Compiler"):
-                func = chooser.run(func)
-            functions[gvar] = func
-        return infer_types(mod.with_functions({**functions, **chooser.made}))
+        new = map_relay_functions(mod, lambda f: f if is_external_function(f) else chooser.run(f))
+        return infer_types(mod.with_functions({**new.functions, **chooser.made}))
 
     return ModulePass(run, PassInfo(0, "CollagePartition"))
 

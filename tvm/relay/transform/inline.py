@@ -16,7 +16,7 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.analysis.call_graph import CallGraph
 from tvm.relay.analysis.specialize import specialized
 from tvm.relay.expr import Call
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import Function, is_external_function, is_opaque, relay_functions
 from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.traverse import (
@@ -32,9 +32,8 @@ def inline_marked(mod: IRModule, is_inlined: Callable[[Function], bool]) -> IRMo
     graph = CallGraph(mod)
     marked = {
         gvar.name_hint: func
-        for gvar, func in mod.functions.items()
-        if isinstance(func, Function)
-        and func.attrs.get("Inline")
+        for gvar, func in relay_functions(mod).items()
+        if func.attrs.get("Inline")
         and is_inlined(func)
         and gvar.name_hint not in _below(graph, gvar)
     }
@@ -42,12 +41,10 @@ def inline_marked(mod: IRModule, is_inlined: Callable[[Function], bool]) -> IRMo
         return mod
 
     def inline(old: Call, new: Call) -> RelayExpr:
-        if not isinstance(new.op, GlobalVar):
-            return new
-        callee = marked.get(new.op.name_hint)
+        callee = marked.get(new.op.name_hint) if type(new.op) is GlobalVar else None
         if callee is None:
             return new
-        if is_primitive(callee) or callee.attrs.get("Compiler"):
+        if is_opaque(callee):
             return new.replace(op=callee)  # one kernel, or what another compiler takes
         body = rewrite_post_order(callee.body, on_calls(inline))
         return applied(specialized(callee.replace(body=body), old), new.args)
@@ -75,7 +72,7 @@ def InlineOwnFunctions() -> Pass:
     """The pass that leaves functions for other compilers, which are compiled under their names."""
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        return inline_marked(mod, lambda func: not func.attrs.get("Compiler"))
+        return inline_marked(mod, lambda func: not is_external_function(func))
 
     return ModulePass(run, PassInfo(0, "InlineGlobals"))
 

@@ -18,9 +18,9 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.ir.type import Type
 from tvm.relay.analysis.contents import free_type_vars
 from tvm.relay.expr import Call, Let, Var
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import Function, is_opaque, is_primitive, relay_functions
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import free_vars, rewrite_function, rewrite_post_order, substitute
+from tvm.relay.traverse import free_vars, post_order, rewrite_function, substitute
 from tvm.support import UniqueNames
 
 CLOSURE = "Closure"
@@ -32,8 +32,8 @@ def lambda_lift(mod: IRModule) -> IRModule:
     for gvar in mod.functions:
         names.reserve(gvar.name_hint)
     functions = dict(mod.functions)
-    for gvar, func in mod.functions.items():
-        if isinstance(func, Function) and not _is_kept(func):
+    for gvar, func in relay_functions(mod).items():
+        if not is_opaque(func):
             lifter = _Lifter(gvar.name_hint, names)
             functions[gvar] = lifter.lift_inside(func)
             functions.update(lifter.lifted)
@@ -50,10 +50,6 @@ def _without_opened_closures(mod: IRModule) -> IRModule:
         if func.attrs.get(CLOSURE) and not isinstance(getattr(func, "body", None), Function)
     }
     return mod.with_functions({**mod.functions, **opened}) if opened else mod
-
-
-def _is_kept(func: Function) -> bool:
-    return is_primitive(func) or bool(func.attrs.get("Compiler"))
 
 
 class _Lifter:
@@ -78,8 +74,8 @@ class _Lifter:
                 return new
             return self._lift(new, old.checked_type, self.own_name.get(id(old)))
 
-        for node in _lets(func):
-            if isinstance(node.value, Function):
+        for node in post_order(func):
+            if type(node) is Let and type(node.value) is Function:
                 self.own_name[id(node.value)] = node.var
         return rewrite_function(func, lift)
 
@@ -98,18 +94,6 @@ class _Lifter:
         made = Function(params, inner, ty, (), {CLOSURE: 1})
         self.lifted[gvar] = made.replace(type_params=tuple(free_type_vars(made)))
         return value
-
-
-def _lets(func: Function) -> list[Let]:
-    from_order: list[Let] = []
-
-    def note(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if isinstance(old, Let):
-            from_order.append(old)
-        return new
-
-    rewrite_post_order(func, note)
-    return from_order
 
 
 def LambdaLift() -> Pass:

@@ -22,14 +22,15 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TensorType
+from tvm.relay.analysis.scopes import map_inner_blocks
 from tvm.relay.analysis.symbolic import (
     DimensionPool,
     is_dynamic_kernel,
     reads_values,
     symbolic_kernel,
 )
-from tvm.relay.expr import Call, Constant, ConstantWithFields, Let, Tuple, Var, const
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.expr import Call, Constant, ConstantWithFields, Tuple, Var, const
+from tvm.relay.function import Function, is_external_function, is_primitive
 from tvm.relay.op.memory.memory import (
     alloc_storage,
     alloc_tensor,
@@ -41,7 +42,8 @@ from tvm.relay.op.registry import ops
 from tvm.relay.op.vm.vm import invoke_tvm_op, reshape_tensor, shape_func, shape_of
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.device_domains import is_same_place
-from tvm.relay.transform.let_list import LetList, with_inner_blocks
+from tvm.relay.transform.let_list import LetList
+from tvm.relay.traverse import split_lets
 from tvm.relay.ty import is_dynamic
 from tvm.runtime.device import cpu, device
 from tvm.target import Target
@@ -72,32 +74,29 @@ class _Manifester:
 
     def block(self, body: RelayExpr) -> RelayExpr:
         out = LetList()
-        while isinstance(body, Let):
-            out.bindings.append((body.var, self._value(body.value, out)))
-            body = body.body
-        return out.get(self._value(body, out))
+        lets, result = split_lets(body)
+        for let in lets:
+            out.bind(let.var, self._value(let.value, out))
+        return out.get(self._value(result, out))
 
     def _value(self, value: RelayExpr, out: LetList) -> RelayExpr:
-        if isinstance(value, Call) and (is_primitive(value.op) or self._is_external(value.op)):
+        if type(value) is Call and (is_primitive(value.op) or self._is_external(value.op)):
             return self._kernel_call(value, out)
-        return with_inner_blocks(value, self.block)
+        return map_inner_blocks(value, self.block)
 
     def _is_external(self, callee: RelayExpr) -> bool:
-        if not isinstance(callee, GlobalVar):
-            return False
-        func = self.mod[callee]
-        return isinstance(func, Function) and bool(func.attrs.get("Compiler"))
+        return type(callee) is GlobalVar and is_external_function(self.mod[callee])
 
     def _kernel_call(self, call: Call, out: LetList) -> RelayExpr:
         inputs = [tensor for arg in call.args for tensor in from_tuple_type(arg.checked_type, arg)]
         inputs = [
             t if isinstance(t, (Var, Constant)) else out.push(t, name="field") for t in inputs
         ]
+        kernel = call.op if type(call.op) is Function else None
         # what a kernel gives may be known better than what it is declared to give
-        made = call.op.body if isinstance(call.op, Function) else call
-        types = flatten_tuple_type(made.checked_type)
-        is_view = isinstance(call.op, Function) and bool(call.op.attrs.get("relay.reshape_only"))
-        func = call.op if isinstance(call.op, Function) else self.mod[call.op]
+        types = flatten_tuple_type((call if kernel is None else kernel.body).checked_type)
+        is_view = kernel is not None and bool(kernel.attrs.get("relay.reshape_only"))
+        func = self.mod[call.op] if kernel is None else kernel
         if is_dynamic_kernel(func):
             return self._dynamic_call(call, func, inputs, types, is_view, out)
         if is_view:
@@ -110,8 +109,7 @@ class _Manifester:
 
     def _place(self, call: Call) -> VirtualDevice:
         """Where a kernel runs."""
-        func = call.op
-        own = func.attrs.get("place") if isinstance(func, Function) else None
+        own = call.op.attrs.get("place") if type(call.op) is Function else None
         return self.main if own is None else own
 
     def _static_tensor(self, ty: TensorType, place: VirtualDevice, out: LetList) -> RelayExpr:

@@ -14,13 +14,12 @@ from __future__ import annotations
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
-from tvm.relay.adt import Match
-from tvm.relay.expr import If, Let, Var
+from tvm.relay.analysis.scopes import inner_blocks, map_inner_blocks, strict_operands
+from tvm.relay.expr import Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.memory.memory import kill
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.let_list import with_inner_blocks
-from tvm.relay.traverse import free_vars, operands
+from tvm.relay.traverse import free_vars, operands, split_lets
 
 
 def _with_kills(func: Function) -> Function:
@@ -30,43 +29,34 @@ def _with_kills(func: Function) -> Function:
 
 def _block(body: RelayExpr, after: frozenset[int]) -> RelayExpr:
     """A block in which each variable is killed behind its last use, unless it is read `after`."""
-    bindings: list[tuple[Var, RelayExpr]] = []
-    while isinstance(body, Let):
-        bindings.append((body.var, body.value))
-        body = body.body
-    alive = {*after, *map(id, variables_of(body))}
-    result = _with_inner_kills(body, after)
-    for variable, value in reversed(bindings):
-        inside, reads = _reads(value)
+    lets, value = split_lets(body)
+    alive = {*after, *map(id, variables_of(value))}
+    result = _with_inner_kills(value, after)
+    for let in reversed(lets):
+        inside, reads = _reads(let.value)
         for last in reads:
             if id(last) not in alive and id(last) not in inside:
                 result = Let(Var("killed"), kill(last), result)
-        result = Let(variable, _with_inner_kills(value, frozenset(alive)), result)
+        result = Let(let.var, _with_inner_kills(let.value, frozenset(alive)), result)
         alive |= inside | {id(last) for last in reads}
     return result
 
 
 def _reads(value: RelayExpr) -> tuple[set[int], list[Var]]:
     """What the blocks in a value read, which kill it themselves; what it reads otherwise."""
-    if isinstance(value, Function):
+    if type(value) is Function:
         return set(), free_vars(value)
-    if isinstance(value, If):
-        return _read_in([value.true_branch, value.false_branch]), variables_of(value.cond)
-    if isinstance(value, Match):
-        return _read_in([c.rhs for c in value.clauses]), variables_of(value.data)
-    return set(), variables_of(value)
-
-
-def _read_in(blocks: list[RelayExpr]) -> set[int]:
-    return {id(v) for block in blocks for v in variables_of(block)}
+    blocks = inner_blocks(value)
+    if not blocks:
+        return set(), variables_of(value)
+    inside = {id(v) for block in blocks for v in variables_of(block)}
+    return inside, [v for operand in strict_operands(value) for v in variables_of(operand)]
 
 
 def _with_inner_kills(value: RelayExpr, after: frozenset[int]) -> RelayExpr:
-    if isinstance(value, Function):
+    if type(value) is Function:
         return value if is_primitive(value) else _with_kills(value)
-    if not isinstance(value, (If, Match)):
-        return value
-    return with_inner_blocks(value, lambda block: _block(block, after))
+    return map_inner_blocks(value, lambda block: _block(block, after))
 
 
 def variables_of(value: RelayExpr) -> list[Var]:
@@ -79,7 +69,7 @@ def variables_of(value: RelayExpr) -> list[Var]:
         if id(node) in seen or is_primitive(node):
             continue
         seen.add(id(node))
-        if isinstance(node, Var):
+        if type(node) is Var:
             found[id(node)] = node
         stack.extend(operands(node))
     return list(found.values())

@@ -19,13 +19,14 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
-from tvm.relay.expr import Call, Constant, Let, Var, const
+from tvm.relay.analysis.scopes import map_inner_blocks
+from tvm.relay.expr import Call, Constant, Var, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.memory.memory import ALLOC_STORAGE, ALLOC_TENSOR, KILL
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.let_list import LetList, with_inner_blocks
+from tvm.relay.transform.let_list import LetList
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import rewrite_post_order
+from tvm.relay.traverse import rewrite_post_order, split_lets
 
 Binding = tuple[Var, RelayExpr]
 
@@ -43,11 +44,8 @@ def iterative_let(
     kont: Callable[[list[Binding], RelayExpr], RelayExpr],
 ) -> RelayExpr:
     """`kont` of a block's rewritten bindings and its value."""
-    bindings: list[Binding] = []
-    while isinstance(let, Let):
-        bindings.append(each_binding(let.var, let.value))
-        let = let.body
-    return kont(bindings, let)
+    lets, value = split_lets(let)
+    return kont([each_binding(each.var, each.value) for each in lets], value)
 
 
 class Region:
@@ -86,8 +84,7 @@ class StorageCoalesce:
         dropped: set[int] = set()  # what ended the lives of these
 
         def each(variable: Var, value: RelayExpr) -> Binding:
-            if (sizes := _known_sizes(value)) is not None:
-                assert isinstance(value, Call)
+            if calls(value, ALLOC_STORAGE) and (sizes := _known_sizes(value)) is not None:
                 key = (value.attrs.dtype, repr(value.attrs.virtual_device))
                 if key not in regions:
                     regions[key] = Region(value, self.count)
@@ -98,23 +95,22 @@ class StorageCoalesce:
                 dropped.add(id(variable))
             if calls(value, ALLOC_TENSOR) and id(value.args[0]) in places:
                 return variable, _placed(value, *places[id(value.args[0])])
-            return variable, with_inner_blocks(value, self.block)
+            return variable, map_inner_blocks(value, self.block)
 
         def around(bindings: list[Binding], result: RelayExpr) -> RelayExpr:
             kept = [b for b in bindings if id(b[0]) not in places and id(b[0]) not in dropped]
             heads = [(region.var, region.to_expr()) for region in regions.values()]
-            return mk_let([*heads, *kept], with_inner_blocks(result, self.block))
+            return mk_let([*heads, *kept], map_inner_blocks(result, self.block))
 
         return iterative_let(body, each, around)
 
 
-def _known_sizes(value: RelayExpr) -> tuple[int, int] | None:
+def _known_sizes(storage: Call) -> tuple[int, int] | None:
     """Bytes and alignment of an allocation, if they are known."""
-    if not calls(value, ALLOC_STORAGE):
+    size, _, alignment = storage.args
+    if type(size) is not Constant or type(alignment) is not Constant:
         return None
-    size, _, alignment = value.args
-    found = [int(a.data.numpy()) for a in (size, alignment) if isinstance(a, Constant)]
-    return (found[0], found[1]) if len(found) == 2 else None
+    return int(size.data.numpy()), int(alignment.data.numpy())
 
 
 def _placed(tensor: Call, region: Region, start: int) -> Call:
@@ -149,7 +145,7 @@ def _with_named_constants(func: Function) -> Function:
     def name(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if calls(old, ALLOC_STORAGE, ALLOC_TENSOR):
             return old  # sizes are parts of instructions
-        if not isinstance(old, Constant):
+        if type(old) is not Constant:
             return new
         if id(old) not in names:
             names[id(old)] = lets.push(old, name=f"const{len(names)}")

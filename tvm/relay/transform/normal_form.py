@@ -13,9 +13,8 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.relay.adt import Clause, Match
-from tvm.relay.analysis.scopes import Scope, ScopeTree
-from tvm.relay.expr import Constant, If, Let, Var
+from tvm.relay.analysis.scopes import Scope, ScopeTree, strict_operands, with_parts
+from tvm.relay.expr import Constant, Let, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.traverse import operands, with_operands
@@ -32,12 +31,12 @@ def to_graph_normal_form(func: Function, mod: IRModule, context: PassContext) ->
 def inline_lets(func: Function) -> Function:
     """The values of lets in place of their variables, a value before its variable and its body."""
     done: dict[int, RelayExpr] = {}
-    stack: list[tuple[RelayExpr, int]] = [(func, 0)]
+    stack: list[tuple[RelayExpr, int]] = [(func.body, 0)]
     while stack:
         node, stage = stack.pop()
         if id(node) in done:
             continue
-        if isinstance(node, Let) and not isinstance(node.value, Function):
+        if type(node) is Let and type(node.value) is not Function:
             if stage == 0:
                 stack += [(node, 1), (node.value, 0)]
             elif stage == 1:
@@ -52,9 +51,8 @@ def inline_lets(func: Function) -> Function:
             stack.extend([(n, 0) for n in reversed(below) if id(n) not in done])
             continue
         done[id(node)] = with_operands(node, [done[id(n)] for n in below]) if below else node
-    result = done[id(func)]
-    assert isinstance(result, Function)
-    return result
+    body = done[id(func.body)]
+    return func if body is func.body else func.replace(body=body)
 
 
 class _Binder:
@@ -73,9 +71,8 @@ class _Binder:
         return self._block(self.tree.root)
 
     def _block(self, scope: Scope) -> RelayExpr:
-        lets = [node for node in scope.nodes if isinstance(node, Let)]
-        for let in lets:
-            if isinstance(let.value, Function) and not is_primitive(let.value):
+        for let in [node for node in scope.nodes if type(node) is Let]:
+            if type(let.value) is Function and not is_primitive(let.value):
                 self.kept_names.setdefault(id(let.value), let.var)
             self.bound[id(let.var)] = let.value
         bindings: list[tuple[Var, RelayExpr]] = []
@@ -97,32 +94,24 @@ class _Binder:
 
     def _atom(self, node: RelayExpr) -> RelayExpr:
         """The variable or constant that an expression's value goes by."""
-        while isinstance(node, Let) or id(node) in self.bound:
-            if id(node) in self.bound:
-                value = self.bound[id(node)]
+        while True:
+            if (value := self.bound.get(id(node))) is not None:
                 if id(value) in self.kept_names:
                     return self.kept_names[id(value)]
                 node = value
+            elif type(node) is Let:
+                node = node.body
             else:
-                node = node.body  # type: ignore[attr-defined]
-        return self.atoms.get(id(node), node)
+                return self.atoms.get(id(node), node)
 
     def _rebuilt(self, node: RelayExpr) -> RelayExpr:
         blocks = [self._block(inner) for inner in self.tree.inner.get(id(node), ())]
-        if isinstance(node, Function):
-            return node.replace(body=blocks[0])
-        if isinstance(node, If):
-            then, other = blocks
-            return If(self._atom(node.cond), then, other)
-        if isinstance(node, Match):
-            clauses = [Clause(c.lhs, b) for c, b in zip(node.clauses, blocks, strict=True)]
-            return node.replace(data=self._atom(node.data), clauses=tuple(clauses))
-        return with_operands(node, [self._atom(n) for n in operands(node)])
+        return with_parts(node, [self._atom(n) for n in strict_operands(node)], blocks)
 
 
 def name_results(expr: RelayExpr, atoms: tuple[type, ...] = (*_ATOMS, Constant)) -> RelayExpr:
     """An expression, or a function's body, with a let for every value that is no atom."""
-    if isinstance(expr, Function):
+    if type(expr) is Function:
         return expr.replace(body=_Binder(expr.body, atoms).run())
     return _Binder(expr, atoms).run()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
+from tvm.ir.adt import Constructor
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.relay.expr import Call
+from tvm.relay.function import is_primitive
 from tvm.relay.op.registry import ops
 
 CONVOLUTIONS = (ops.nn.conv1d, ops.nn.conv2d, ops.nn.conv3d)
@@ -33,6 +35,11 @@ SHAPE_ONLY = (ops.shape_of, ops.ndarray_size)
 def is_operator_call(expr: RelayExpr) -> TypeGuard[Call]:
     """Whether `expr` is a call of an operator, which its property `operator` gives."""
     return isinstance(expr, Call) and isinstance(expr.op, Op)
+
+
+def is_leaf_call(call: Call) -> bool:
+    """Whether what is called is an operator, a constructor or a kernel, which call nothing themselves."""
+    return isinstance(call.op, (Op, Constructor)) or is_primitive(call.op)
 
 
 def calls(expr: RelayExpr, *operators: Op) -> TypeGuard[Call]:

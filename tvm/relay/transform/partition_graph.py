@@ -15,7 +15,7 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.name_transforms import sanitize
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
-from tvm.relay.function import Function
+from tvm.relay.function import Function, is_external_function
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.regions import Regions, is_free, is_mark, read_regions, unmarked
 from tvm.relay.traverse import operands, with_operands
@@ -161,14 +161,14 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pa
         mod = infer_types(mod)
         functions: dict[GlobalVar, BaseFunc] = {}
         for gvar, func in mod.functions.items():
-            is_ours = not func.attrs.get("Compiler")
-            if isinstance(func, Function) and is_ours and _has_marks(regions := read_regions(func)):
+            functions[gvar] = func
+            if type(func) is not Function or is_external_function(func):
+                continue
+            if _has_marks(regions := read_regions(func)):
                 name = sanitize(gvar.name_hint)
                 made = _Partitioner(regions, f"tvmgen_{sanitize(mod_name)}", name, bind_constants)
                 functions[gvar] = made.run()
                 functions.update(made.made)
-            else:
-                functions[gvar] = func
         return infer_types(mod.with_functions(functions))
 
     return ModulePass(run, PassInfo(0, "PartitionGraph"))

@@ -17,8 +17,9 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Let, Tuple, Var
-from tvm.relay.function import Function
+from tvm.relay.function import Function, relay_functions
 from tvm.relay.op.registry import ops
+from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import post_order, rewrite_function
 
@@ -27,20 +28,16 @@ _RESHAPE_ONLY = "relay.reshape_only"  # the attribute of functions that fusion m
 
 def _run(mod: IRModule, _: PassContext) -> IRModule:
     gone: set[str] = set()
-    functions = {
-        gvar: _without_reshapes(func, gone) if isinstance(func, Function) else func
-        for gvar, func in mod.functions.items()
-    }
+    new = map_relay_functions(mod, lambda func: _without_reshapes(func, gone))
     used = {
         node.name_hint
-        for func in functions.values()
-        if isinstance(func, Function)
+        for func in relay_functions(new).values()
         for node in post_order(func)
-        if isinstance(node, GlobalVar)
+        if type(node) is GlobalVar
     }
     kept = {
         gvar: func
-        for gvar, func in functions.items()
+        for gvar, func in new.functions.items()
         if gvar.name_hint in used or gvar.name_hint not in gone
     }
     return mod.with_functions(kept) if gone else mod
