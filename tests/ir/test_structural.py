@@ -187,3 +187,14 @@ def test_free_variables_of_other_names_have_other_hashes() -> None:
     a, b = relay.Var("a"), relay.Var("b")
     assert structural_hash(a) != structural_hash(b)
     assert structural_hash(a, True) == structural_hash(b, True)
+
+
+def test_empty_tuples_are_equal_however_often_one_is_used() -> None:
+    unit = relay.Tuple([])
+    twice = relay.Tuple([unit, unit])
+    apart = relay.Tuple([relay.Tuple([]), relay.Tuple([])])
+    assert structural_equal(twice, apart)
+    assert structural_hash(twice) == structural_hash(apart)
+    call = relay.exp(relay.const(1.0))
+    other = relay.exp(relay.const(1.0))
+    assert not structural_equal(relay.Tuple([call, call]), relay.Tuple([call, other]))

@@ -151,9 +151,7 @@ class _Comparison:
             return self.variables(a, b)
         if not self.fields(a, b):
             return False
-        if getattr(cls, "graph_node", False):
-            return self.bind(a, b)
-        return True
+        return self.bind(a, b) if _is_shared_or_copied(a) else True
 
     def fields(self, a: Any, b: Any) -> bool:
         for name, binds in type(a).compared:
@@ -272,6 +270,14 @@ class _Comparison:
         return True
 
 
+def _is_shared_or_copied(node: Any) -> bool:
+    """Whether one node used in two places is another program than two equal ones.
+
+    Expressions of graphs are, but for those without operands: constants and `()`.
+    """
+    return getattr(type(node), "graph_node", False) and bool(type(node).children(node))
+
+
 def _number(value: Any) -> Any:
     """A number for a literal: attributes have one or the other."""
     if not is_node(value) or value.type_key not in _LITERALS:
@@ -311,6 +317,7 @@ class _Hasher:
         self.map_free = map_free_vars
         self.known: dict[int, tuple[Any, int]] = {}
         self.bound = 0
+        self.graph_nodes = 0  # met so far: their numbers tell one used twice from two equal ones
 
     def value(self, value: Any) -> int:
         if is_node(value):
@@ -336,8 +343,10 @@ class _Hasher:
             for name, binds in type(node).compared
         ]
         result = hash((key, *parts))
-        self.known[id(node)] = (node, result)
-        return result
+        if _is_shared_or_copied(node):
+            self.graph_nodes += 1
+            result = hash((result, self.graph_nodes))
+        return self.remember(node, result)
 
     def definition(self, value: Any) -> int:
         if isinstance(value, (tuple, list)):

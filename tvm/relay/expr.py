@@ -116,8 +116,6 @@ class ExprWithOp(RelayExpr):
 class Constant(ExprWithOp, key="relay.Constant"):
     """A tensor known at compile time."""
 
-    graph_node: ClassVar[bool] = False  # two equal constants are as good as one used twice
-
     data: NDArray = leaf()
 
     if TYPE_CHECKING:
