@@ -33,7 +33,11 @@ def _from_expr(expr: RelayExpr | TupleWrapper, functions: Any, type_defs: Any) -
 
 
 def _has_relay(mod: IRModule) -> bool:
-    return any(isinstance(f, Function) for f in mod.functions.values())
+    """Functions of the graph level, or nothing but types."""
+    functions = mod.functions.values()
+    if not functions:
+        return bool(mod.type_definitions)
+    return any(isinstance(f, Function) for f in functions)
 
 
 def _module_text(mod: IRModule, show_meta_data: bool, annotate: Annotate | None) -> str:

@@ -146,3 +146,9 @@ def test_value_of_a_block_that_is_used_outside_of_it() -> None:
     inner = relay.Let(f, relay.log(shared), f + f)
     check(relay.Function([c, x], relay.Let(y, inner, relay.If(c, inner, y))))
     check(relay.Function([x], relay.Let(y, shared, y + shared)))
+
+
+def test_module_of_types_alone() -> None:
+    mod = relay.parse('#[version = "0.0.5"]\ntype Tree[A] { Leaf, Node(A, Tree[A]) }')
+    assert mod.astext().startswith('#[version = "0.0.5"]')
+    assert_round_trip(mod)
