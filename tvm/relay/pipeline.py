@@ -60,7 +60,7 @@ def graph_passes() -> list[Pass]:
         DynamicToStatic(),
         IntegerProducts(),  # quantised tensors meet in integers
         UnsignedData(),
-        qnn.Legalize(),
+        qnn.LegalizeForKernels(),
         qnn.CanonicalizeOps(),
         WideAccumulation(),  # before normalisations are opened up
         SimplifyInference(),  # before folding: it opens up batch normalisation

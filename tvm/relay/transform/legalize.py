@@ -6,6 +6,8 @@ the types is that of the result.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -24,16 +26,21 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
     return rewriting_pass(legalize_map_attr_name, "Legalize", 1)
 
 
-def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
+def rewriting_pass(
+    attr_name: str,
+    name: str,
+    opt_level: int,
+    others: Mapping[str, Callable[..., RelayExpr | None]] | None = None,
+) -> Pass:
     """A pass of that name that applies the rewrites of one attribute.
 
-    Calls that give no elements stay: there is nothing to do for them.
+    `others` has rewrites, by name, for operators without that attribute. Calls that give no elements stay: there is nothing to do for them.
     """
 
     def legalized(old: Call, new: Call) -> RelayExpr:
         if not isinstance(old.op, Op):
             return new
-        legalize = old.op.get_attr(attr_name)
+        legalize = old.op.get_attr(attr_name) or (others or {}).get(old.op.name)
         asked = users_rewrite(LEGALIZATIONS, old.op.name) if attr_name == "FTVMLegalize" else None
         if legalize is None and asked is None:
             return new
@@ -43,7 +50,7 @@ def rewriting_pass(attr_name: str, name: str, opt_level: int) -> Pass:
         types = [*[infer_type_of(a) for a in old.args], out_type]
         for rewrite in (asked, legalize):
             if rewrite is not None:
-                legal: RelayExpr = rewrite(new.attrs, list(new.args), types)
+                legal: RelayExpr | None = rewrite(new.attrs, list(new.args), types)
                 if legal is not None:
                     return legal
         return new

@@ -5,12 +5,11 @@ qnn.conv2d(%int8, %int8, z, w, ..)    ->    qnn.conv2d(%int8 + 128, %int8, z + 1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tvm import topi
 from tvm.error import OpAttributeInvalid
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
@@ -21,8 +20,12 @@ from tvm.relay.op.nn.conv import conv2d
 from tvm.relay.op.nn.conv_transpose import conv2d_transpose
 from tvm.relay.op.nn.dense import dense
 from tvm.relay.op.registry import ops
+from tvm.target import Target
+from tvm.target.codegen import target_has_features
+from tvm.target.generic_func import generic_func
 
 from . import convolutions, products
+from .aligned_channels import aligned_conv2d, aligned_dense
 from .common import along_axis, scalar_value
 from .lookup import hardswish_of_arrays, legalize_with
 from .op import register_qnn_legalize
@@ -63,7 +66,20 @@ def helper_align_up(value: int, aligner: int) -> int:
 
 def is_fast_int8_on_intel() -> bool:
     """Whether the current target multiplies uint8 by int8 numbers in groups."""
-    return topi.x86.conv2d.dot_group("uint8", "int8") > 1
+    return _promises("sse4.2")
+
+
+def is_fast_int8_on_arm() -> bool:
+    """Whether the current target multiplies int8 numbers in groups of four."""
+    return _promises("dotprod")
+
+
+def _promises(feature: str) -> bool:
+    """Whether the current target's own options say that its processor has a feature."""
+    target = Target.current()
+    if target is None or not (target.attrs.get("mcpu") or target.attrs.get("mattr")):
+        return False
+    return target_has_features(feature, target)
 
 
 def helper_no_fast_int8_hw_legalization(
@@ -135,7 +151,7 @@ def _output_axis(attrs: Attrs) -> int:
     return int(layout.index("O")) if layout else 0
 
 
-def _legalizer(
+def _on_cpu(
     quantized: Callable[..., Any], plain: Callable[..., Any]
 ) -> Callable[[Attrs, Sequence[RelayExpr], Sequence[Type]], RelayExpr | None]:
     def legalize(
@@ -149,8 +165,61 @@ def _legalizer(
     return legalize
 
 
-qnn_conv2d_legalize = legalize_qnn_conv2d = _legalizer(convolutions.conv2d, conv2d)
-qnn_conv2d_transpose_legalize = legalize_qnn_conv2d_transpose = _legalizer(
-    convolutions.conv2d_transpose, conv2d_transpose
+def _on_arm(
+    quantized: Callable[..., Any], plain: Callable[..., Any]
+) -> Callable[[Attrs, Sequence[RelayExpr], Sequence[Type]], RelayExpr | None]:
+    def legalize(
+        attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    ) -> RelayExpr | None:
+        """The product of factors of one dtype, whose widening products every ARM processor has."""
+        is_depthwise = getattr(attrs, "groups", 1) != 1
+        is_int8 = getattr(attrs, "data_layout", "") == "NHWC" and not is_depthwise
+        if is_int8 or is_fast_int8_on_arm():
+            return helper_change_dtypes_to_be_same(attrs, inputs, types, quantized)
+        return helper_no_fast_int8_hw_legalization(attrs, inputs, types, plain)
+
+    return legalize
+
+
+def _on_gpu(
+    quantized: Callable[..., Any],
+) -> Callable[[Attrs, Sequence[RelayExpr], Sequence[Type]], RelayExpr | None]:
+    def legalize(
+        attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
+    ) -> RelayExpr | None:
+        """The product of two int8 tensors, which GPUs sum in groups of four."""
+        return helper_change_dtypes_to_int8(attrs, inputs, types, quantized)
+
+    return legalize
+
+
+def _by_target(name: str, quantized: Callable[..., Any], plain: Callable[..., Any]) -> Any:
+    """How a product is rewritten, by the keys of the target; users may register more."""
+
+    def legalize(attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]) -> None:
+        """From attributes, arguments and types (the result's last) to a product or None."""
+
+    legalize.__name__ = legalize.__qualname__ = name
+    generic = generic_func(legalize)
+    generic.register("cpu")(_on_cpu(quantized, plain))
+    generic.register("arm_cpu")(_on_arm(quantized, plain))
+    generic.register(["cuda", "gpu"])(_on_gpu(quantized))
+    return generic
+
+
+qnn_conv2d_legalize = legalize_qnn_conv2d = _by_target(
+    "qnn_conv2d_legalize", convolutions.conv2d, conv2d
 )
-qnn_dense_legalize = legalize_qnn_dense = _legalizer(products.dense, dense)
+qnn_conv2d_transpose_legalize = legalize_qnn_conv2d_transpose = _by_target(
+    "qnn_conv2d_transpose_legalize", convolutions.conv2d_transpose, conv2d_transpose
+)
+qnn_dense_legalize = legalize_qnn_dense = _by_target("qnn_dense_legalize", products.dense, dense)
+qnn_conv2d_legalize.register("hexagon")(aligned_conv2d)
+qnn_dense_legalize.register("hexagon")(aligned_dense)
+
+# what the public pass does to products; a build keeps them, its kernels choose their instructions
+PRODUCT_LEGALIZATIONS: Mapping[str, Callable[..., RelayExpr | None]] = {
+    "qnn.conv2d": qnn_conv2d_legalize,
+    "qnn.conv2d_transpose": qnn_conv2d_transpose_legalize,
+    "qnn.dense": qnn_dense_legalize,
+}
