@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from . import _ffi_api, base, container, diagnostics, expr, global_functions, instrument, transform
+from . import (
+    _ffi_api,
+    analysis,
+    base,
+    container,
+    diagnostics,
+    expr,
+    global_functions,
+    instrument,
+    transform,
+)
 from .adt import Constructor, TypeData
 from .affine_type import AffineType, TensorAffineType, TupleAffineType
 from .attrs import Attrs, DictAttrs, make_node

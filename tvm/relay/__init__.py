@@ -65,7 +65,7 @@ from .loops import while_loop
 from .op import *
 from .op import contrib as _op_contrib
 from .param_dict import load_param_dict, save_param_dict
-from .parser import fromtext, parse, parse_expr
+from .parser import SpanCheck, fromtext, parse, parse_expr
 from .prelude import Prelude
 from .program import bind_params_by_name
 from .scope_builder import ScopeBuilder
