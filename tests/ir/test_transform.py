@@ -79,6 +79,9 @@ def test_class_passes_keep_their_arguments() -> None:
     made = Adder(7)
     assert made.info.name == "Adder"
     assert made(_module()).attrs["sum"] == 7
+    assert made.amount == 7
+    with pytest.raises(AttributeError, match="ammount"):
+        made.ammount
 
 
 def test_unknown_config_key_is_refused_with_a_suggestion() -> None:

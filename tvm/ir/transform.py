@@ -64,6 +64,12 @@ class Pass:
         """What the pass does."""
         raise NotImplementedError
 
+    def __getattr__(self, name: str) -> Any:
+        """What the object has that a user's class of passes made."""
+        if "instance" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.instance, name)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.info.name!r}, opt_level={self.info.opt_level})"
 
