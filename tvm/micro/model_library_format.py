@@ -34,7 +34,7 @@ from tvm.relay.backend.executor_factory import (
 )
 from tvm.relay.backend.function_info import MAIN, FunctionInfo
 from tvm.relay.backend.graph import bytes_of_elements
-from tvm.relay.backend.name_transforms import mangle_module_name, sanitize, to_c_variable_style
+from tvm.relay.backend.name_transforms import mangle_module_name, sanitize
 from tvm.runtime.export import collect_modules
 from tvm.runtime.module import Module
 from tvm.runtime.params import save_param_dict
@@ -120,7 +120,7 @@ def _write_tree(modules: Sequence[ExecutorFactoryModule], folder: Path) -> None:
             _write(folder / "executor-config" / "graph" / f"{name}.graph", module.graph_json)
         if _has_c_interface(module):
             assert isinstance(module, AOTExecutorFactoryModule)
-            header = f"{to_c_variable_style(sanitize(mangle_module_name(name)))}.h"
+            header = f"{sanitize(mangle_module_name(name)).lower()}.h"
             text = header_text(module.executor_codegen_metadata.interface)
             _write(folder / "codegen" / "host" / "include" / header, text)
     if modules[0].runtime.name == "crt":

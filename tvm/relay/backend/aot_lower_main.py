@@ -25,7 +25,7 @@ from tvm.relay.backend.aot_function import MAIN, copy_statement
 from tvm.relay.backend.graph import COPY, NOP, Graph, GraphNode, TensorRef
 from tvm.relay.backend.graph_codegen import GraphCodegen, LoweredGraph
 from tvm.relay.backend.lowered_kernel import LoweredKernel
-from tvm.relay.backend.name_transforms import sanitize, to_c_function_style
+from tvm.relay.backend.name_transforms import camel_case, sanitize
 from tvm.relay.backend.utils import CallType
 from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.relay.op.registry import ops
@@ -225,6 +225,6 @@ class _MainWriter:
         return tir.stmt.seq([self._hook(device, "Open"), step, self._hook(device, "Close")])
 
     def _hook(self, device: str, event: str) -> tir.Stmt:
-        name = f"TVMDevice{to_c_function_style(sanitize(device))}{event}"
+        name = f"TVMDevice{camel_case(sanitize(device))}{event}"
         call = call_extern("int32", name, self.devices[device])
         return tir.Evaluate(tvm_check_return(0, -1, call))

@@ -14,12 +14,7 @@ from tvm.codegen.c.names import identifier
 from tvm.codegen.model_metadata import TensorInfo
 from tvm.relay.backend.aot_function import main_name
 from tvm.relay.backend.graph import bytes_of_elements
-from tvm.relay.backend.name_transforms import (
-    mangle_module_name,
-    sanitize,
-    to_c_constant_style,
-    to_c_variable_style,
-)
+from tvm.relay.backend.name_transforms import mangle_module_name, sanitize
 from tvm.support import UniqueNames
 
 _BYTES_IN_LINE = 24
@@ -63,7 +58,7 @@ class ModelInterface:
     @property
     def prefix(self) -> str:
         """Of all names: `tvmgen_default`."""
-        return to_c_variable_style(sanitize(mangle_module_name(self.mod_name)))
+        return sanitize(mangle_module_name(self.mod_name)).lower()
 
     @property
     def run(self) -> str:
@@ -78,7 +73,7 @@ class ModelInterface:
 
 def header_text(model: ModelInterface) -> str:
     """The header."""
-    guard = to_c_constant_style(f"{model.prefix}_h_")
+    guard = f"{model.prefix}_h_".upper()
     pools = model.given_pools
     structs = [
         _struct(model, "inputs", "Input tensor pointers", c_names(model.inputs)),
@@ -235,15 +230,15 @@ def _sizes(model: ModelInterface) -> list[str]:
     lines: list[str] = []
     for kind, tensors in (("Input", model.inputs), ("Output", model.outputs)):
         for name, tensor in zip(c_names(tensors), tensors, strict=True):
-            macro = to_c_constant_style(f"{model.prefix}_{name}_size")
+            macro = f"{model.prefix}_{name}_size".upper()
             brief = f"{kind} tensor {name} size (in bytes) for TVM module {_quoted(model)}"
             lines += [f"/*! \\brief {brief} */", f"#define {macro} {byte_size(tensor)}"]
     brief = f"Workspace size (in bytes) for TVM module {_quoted(model)}"
-    macro = to_c_constant_style(f"{model.prefix}_workspace_size")
+    macro = f"{model.prefix}_workspace_size".upper()
     lines += [f"/*! \\brief {brief} */", f"#define {macro} {model.workspace_size}"]
     for pool in model.given_pools:
         kind = "CONSTANT" if pool.is_constant else "WORKSPACE"
-        macro = f"{to_c_constant_style(f'{model.prefix}_{identifier(pool.name)}')}_{kind}_POOL"
+        macro = f"{model.prefix}_{identifier(pool.name)}".upper() + f"_{kind}_POOL"
         lines += [f"/*! \\brief {pool.name} size */", f"#define {macro}_SIZE {pool.size}"]
         if pool.data is not None:
             lines += [f"/*! \\brief {pool.name} contents */", f"#define {macro}_DATA \\"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.error import RuntimeValueError
+
 PREFIX = "tvmgen"
 
 
@@ -32,20 +34,22 @@ def prefix_generated_name(names: str | Sequence[str]) -> str:
 
 def to_c_function_style(original_name: str) -> str:
     """`TVMGen_default_run` gives `TVMGenDefaultRun`."""
-    _check_not_empty(original_name)
-    return "".join([part[:1].upper() + part[1:] for part in original_name.split("_")])
+    return camel_case(_prefixed(original_name, "Function"))
 
 
 def to_c_variable_style(original_name: str) -> str:
     """`TVMGen_Default_run` gives `tvmgen_default_run`."""
-    _check_not_empty(original_name)
-    return original_name.lower()
+    return _prefixed(original_name, "Variable").lower()
 
 
 def to_c_constant_style(original_name: str) -> str:
     """`TVMGen_default_run` gives `TVMGEN_DEFAULT_RUN`."""
-    _check_not_empty(original_name)
-    return original_name.upper()
+    return _prefixed(original_name, "Constant").upper()
+
+
+def camel_case(name: str) -> str:
+    """`some_name` gives `SomeName`."""
+    return "".join([part[:1].upper() + part[1:] for part in name.split("_")])
 
 
 def sanitize(name: str) -> str:
@@ -55,11 +59,17 @@ def sanitize(name: str) -> str:
 
 def _names(names: str | Sequence[str]) -> list[str]:
     found = [names] if isinstance(names, str) else list(names)
-    if not found or not any(found):
-        raise ValueError("a name is required, got none")
+    if not any(found):
+        raise RuntimeValueError(f"Name segments empty: a name is required, got {names!r}")
     return [sanitize(n) for n in found]
 
 
-def _check_not_empty(name: str) -> None:
+def _prefixed(name: str, kind: str) -> str:
+    """The name, which must be one of this package's."""
     if not name:
-        raise ValueError("a name is required, got none")
+        raise RuntimeValueError(f"{kind} name is empty: one that begins with TVM is required")
+    if not name.startswith("TVM"):
+        raise RuntimeValueError(
+            f"{kind} not TVM prefixed: got {name!r}", hint="prefix_name(name) has it"
+        )
+    return name
