@@ -1,15 +1,58 @@
-"""Recurrent cells unrolled over a sequence, for importers: gates are split from one dense layer."""
+"""Recurrent cells: the step of each, and cells unrolled over a sequence for importers of users."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from tvm.ir.expr import RelayExpr
+from tvm.ir.type import TensorType
 from tvm.relay import op as _op
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import const
 
 Activation = Callable[[RelayExpr], RelayExpr]
 Steps = Sequence[RelayExpr]
+
+
+def lstm_step(
+    gates: Sequence[RelayExpr],
+    cell: RelayExpr,
+    functions: Sequence[Activation] = (_op.sigmoid, _op.tanh, _op.tanh),
+    peepholes: Sequence[RelayExpr | None] = (None, None, None),
+    bounded: Activation = lambda x: x,
+    is_coupled: bool = False,
+) -> tuple[RelayExpr, RelayExpr]:
+    """The hidden and the cell state behind a step of long short-term memory.
+
+    Parameters
+    ----------
+    gates : input, forget, cell and output gate, before their activations.
+    functions : activations of gates, of the new cell, and of the cell state.
+    peepholes : weights by which the gates input, forget and output see the cell.
+    bounded : what is done to gates before their activations.
+    is_coupled : whether the forget gate is one less the input gate.
+    """
+    activate, activate_new, activate_cell = functions
+
+    def opened(gate: RelayExpr, seen: RelayExpr, peephole: RelayExpr | None) -> RelayExpr:
+        return activate(bounded(gate if peephole is None else gate + peephole * seen))
+
+    i, f, g, o = gates
+    taken = opened(i, cell, peepholes[0])
+    kept = _one_less(taken) if is_coupled else opened(f, cell, peepholes[1])
+    cell = kept * cell + taken * activate_new(bounded(g))
+    return opened(o, cell, peepholes[2]) * activate_cell(cell), cell
+
+
+def gru_state(update: RelayExpr, new: RelayExpr, hidden: RelayExpr) -> RelayExpr:
+    """The hidden state of a gated recurrent unit: as much of the old one as the update gate says."""
+    return _one_less(update) * new + update * hidden
+
+
+def _one_less(x: RelayExpr) -> RelayExpr:
+    ty = infer_type_of(x)
+    assert isinstance(ty, TensorType)
+    return const(1.0, str(ty.dtype)) - x
 
 
 def _gates(x: RelayExpr, weight: RelayExpr, bias: RelayExpr | None) -> RelayExpr:
@@ -120,11 +163,8 @@ def lstm_cell(
     for x in _in_order(input_seqs, backwards):
         gates = _gates(x, w_inp, b_inp) + _gates(hidden_state, w_hid, b_hid)
         i, f, g, o = _op.split(gates, 4, -1)
-        i = f_act(i if p_i is None else i + p_i * cell_state)
-        f = f_act(f if p_f is None else f + p_f * cell_state)
-        cell_state = f * cell_state + i * g_act(g)
-        o = f_act(o if p_o is None else o + p_o * cell_state)
-        hidden_state = o * h_act(cell_state)
+        functions, peepholes = (f_act, g_act, h_act), (p_i, p_f, p_o)
+        hidden_state, cell_state = lstm_step((i, f, g, o), cell_state, functions, peepholes)
         if proj is not None:
             hidden_state = _op.nn.dense(hidden_state, proj)
         outputs.append(hidden_state)

@@ -15,6 +15,8 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.dynamic_extents import as_vector, extent, iota
 from tvm.relay.frontend.resize import Resizing
 
+from .indexing import along_axis
+
 COORDINATES = (
     "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
 )  # fmt: skip
@@ -51,8 +53,8 @@ def _resampled(x: RelayExpr, axis: int, at: RelayExpr, how: Resizing) -> RelayEx
         return element(_ROUNDING[how.rounding](at))
     at = _op.maximum(_op.minimum(at, last), zero) if how.method == "linear" else at
     low = _op.floor(at)
-    along = [-1 if i == axis else 1 for i in range(len(infer_shape(x)))]
-    share = _op.cast(_op.reshape(at - low, along), infer_dtype(x))
+    share = _op.reshape(at - low, along_axis(axis, len(infer_shape(x))))
+    share = _op.cast(share, infer_dtype(x))
     if how.method == "linear":
         rest = _op.ones_like(share) - share
         return element(low) * rest + element(low + _number(1.0)) * share

@@ -14,6 +14,13 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 
 Array = np.ndarray[Any, Any]
 
+SLICE_END = 2**31 - 1  # the end of a slice that goes on to the last element; torch's are larger
+
+
+def along_axis(axis: int, rank: int) -> list[int]:
+    """The shape of a vector along one axis of several, to broadcast."""
+    return [-1 if i == axis % rank else 1 for i in range(rank)]
+
 
 def from_front(indices: RelayExpr, extent: Any) -> RelayExpr:
     """Indices, of which negative ones count from the end of an extent (a number or an expression)."""

@@ -15,6 +15,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
+from .indexing import along_axis
+
 Array = np.ndarray
 
 _ROUNDING: dict[str, Callable[[Array], Array]] = {
@@ -84,10 +86,8 @@ def resize_axis(
     outside = (at < 0) | (at > have - 1)
     if how.coordinates != "tf_crop_and_resize" or not outside.any():
         return result
-    along = [-1 if i == axis else 1 for i in range(len(infer_shape(x)))]
-    return _op.where(
-        constant(outside.reshape(along)), constant(how.extrapolation, infer_dtype(x)), result
-    )
+    is_outside = constant(outside.reshape(along_axis(axis, len(infer_shape(x)))))
+    return _op.where(is_outside, constant(how.extrapolation, infer_dtype(x)), result)
 
 
 def source_positions(
@@ -128,9 +128,7 @@ def _interpolated(x: RelayExpr, axis: int, at: Array, factor: float, how: Resizi
     total = None
     for place, weight in zip(taps.T, weights.T, strict=True):
         picked = _op.take(x, _indices(place, shape[axis]), axis)
-        along = [1] * len(shape)
-        along[axis] = len(at)
-        part = picked * constant(weight.reshape(along), infer_dtype(x))
+        part = picked * constant(weight.reshape(along_axis(axis, len(shape))), infer_dtype(x))
         total = part if total is None else total + part
     assert total is not None
     return total

@@ -17,7 +17,6 @@ _POOLS: dict[str, Sequence[Callable[..., RelayExpr]]] = {
     "max": (_op.nn.max_pool1d, _op.nn.max_pool2d, _op.nn.max_pool3d),
     "avg": (_op.nn.avg_pool1d, _op.nn.avg_pool2d, _op.nn.avg_pool3d),
 }
-TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
 
 
 def convolution(

@@ -70,9 +70,24 @@ class Scores:
         return _op.strided_slice(weights, [0], [-1], axes=[3])
 
 
-def _attend(
+def split_qkv(node: OnnxNode, x: RelayExpr) -> list[RelayExpr]:
+    """Queries, keys and values, which stand beside each other in the last axis."""
+    sizes = node.attr("qkv_hidden_sizes") or [infer_shape(x)[-1] // 3] * 3
+    parts = _op.split(x, tuple(np.cumsum(sizes[:2]).tolist()), len(infer_shape(x)) - 1)
+    return [parts[i] for i in range(3)]
+
+
+def with_biases(parts: list[RelayExpr], bias: RelayExpr) -> list[RelayExpr]:
+    """Queries, keys and values with their parts of a bias."""
+    ends = np.cumsum([infer_shape(part)[-1] for part in parts[:2]]).tolist()
+    biases = _op.split(bias, tuple(ends), 0)
+    return [part + biases[i] for i, part in enumerate(parts)]
+
+
+def attend(
     node: OnnxNode, q: RelayExpr, k: RelayExpr, v: RelayExpr, masks: Sequence[RelayExpr | None]
 ) -> RelayExpr:
+    """The values by the weights of their keys, heads joined."""
     return join_heads(matmul(_scores(node, q, masks).weights(q, k), v))
 
 
@@ -81,18 +96,20 @@ def _scores(node: OnnxNode, q: RelayExpr, masks: Sequence[RelayExpr | None]) -> 
     return Scores(scale, [mask for mask in masks if mask is not None])
 
 
-def _where_kept(kept: RelayExpr, like: RelayExpr, low: float) -> RelayExpr:
+def mask_of(kept: RelayExpr, like: RelayExpr, low: float) -> RelayExpr:
+    """What is added to scores: zero where they are kept, ``low`` elsewhere."""
     return _op.where(kept, scalar_like(0.0, like), scalar_like(low, like))
 
 
-def _lowest(like: RelayExpr) -> float:
+def lowest(like: RelayExpr) -> float:
+    """The least finite number of an element type."""
     return float(np.finfo(infer_dtype(like)).min)
 
 
 def _causal(rows: Any, columns: Any, like: RelayExpr) -> RelayExpr:
     """Positions of the future, far below all scores; the last row sees all columns."""
     last = _op.expand_dims(iota(rows) + as_vector(difference_of(columns, rows)), 1)
-    return _where_kept(_op.less_equal(iota(columns), last), like, _lowest(like))
+    return mask_of(_op.less_equal(iota(columns), last), like, lowest(like))
 
 
 def _key_mask(node: OnnxNode, index: int, rows: Any, columns: Any, like: RelayExpr) -> Any:
@@ -106,7 +123,7 @@ def _key_mask(node: OnnxNode, index: int, rows: Any, columns: Any, like: RelayEx
         kept = _op.cast(_op.nn.pad(_op.cast(kept, "uint8"), rest), "bool")
     if rank < 4:
         kept = _op.expand_dims(kept, 1, 4 - rank)
-    return _where_kept(kept, like, node.attr("mask_filter_value", -10000.0))
+    return mask_of(kept, like, node.attr("mask_filter_value", -10000.0))
 
 
 def _kept_keys(node: OnnxNode, index: int, rows: Any, columns: Any, batch: Any) -> RelayExpr:
@@ -157,7 +174,7 @@ class Buffer:
             last = _op.zeros_like(last) + as_vector(difference_of(self.new, 1))
         ends = _op.cast(self.held, "int64") + _op.expand_dims(last, 1)
         kept = _op.less_equal(_op.expand_dims(iota(room), 0), ends)
-        return _where_kept(kept, like, _lowest(like))
+        return mask_of(kept, like, lowest(like))
 
 
 def _buffer(node: OnnxNode, length: int, new: Any) -> Buffer | None:
@@ -190,17 +207,14 @@ def _self_attention(
     node: OnnxNode, x: RelayExpr, past: int, mask: int, bias: int, held: int
 ) -> list[RelayExpr]:
     """Attention within ``x``, queries beside keys beside values; the others are inputs' indices."""
-    hidden = infer_shape(x)[-1]
-    sizes = node.attr("qkv_hidden_sizes") or [hidden // 3] * 3
-    parts = _op.split(x, tuple(np.cumsum(sizes[:2]).tolist()), 2)
-    q, k, v = [split_heads(part, node.attr("num_heads")) for part in parts]
+    q, k, v = [split_heads(part, node.attr("num_heads")) for part in split_qkv(node, x)]
     buffer = _buffer(node, held, extent(q, 2))
     if node.has(past):
         old = [_op.squeeze(part, [0]) for part in _op.split(node[past], 2, 0)]
         extend = buffer.filled if buffer else _appended
         k, v = extend(old[0], k), extend(old[1], v)
     masks = _masks(node, mask, bias, q, k, buffer)
-    result = [_attend(node, q, k, v, masks)]
+    result = [attend(node, q, k, v, masks)]
     return [*result, _op.stack([k, v], 0)] if node.output_count > 1 else result
 
 
@@ -268,8 +282,7 @@ def _decoder_attention(node: OnnxNode) -> list[RelayExpr]:
 def _decoder_self_attention(node: OnnxNode) -> list[RelayExpr]:
     """The same from one product for queries, keys and values; keys and values in one cache."""
     x = matmul(node[0], node[1]) + node[2]
-    hidden = infer_shape(x)[-1]
-    q, k, v = _op.split(x, (hidden // 3, 2 * (hidden // 3)), 2)
+    q, k, v = split_qkv(node, x)
     old = [_op.squeeze(part, [0]) for part in _op.split(node[4], 2, 0)]
     rest = [node[i] if node.has(i) else None for i in (3, 5)]
     tail = [node[i] if node.has(i) else None for i in (6, 8)]
@@ -419,7 +432,7 @@ def _known_start(starts: RelayExpr) -> int | None:
 def _group_scores(node: OnnxNode, q: RelayExpr, starts: RelayExpr, total: Any) -> Scores:
     _, heads, _, size = infer_shape(q)
     kept = _visible_keys(node, starts, extent(q, 2), total)
-    masks = [_where_kept(_op.expand_dims(kept, 1), q, _lowest(q))]
+    masks = [mask_of(_op.expand_dims(kept, 1), q, lowest(q))]
     if node.has(10):
         masks.insert(0, node[10])
     sink = node[11] if node.has(11) else None

@@ -20,19 +20,14 @@ from tvm.relay.frontend.normalization import rms_norm
 from .attention import split_heads
 from .nn import conv_transpose_of
 from .random import dropout
+from .reduction import over_axes_from
 from .registry import OnnxNode, onnx_op
 from .signals import fourier, half, mirrored, parts_of
 
 
 @onnx_op("com.microsoft.BiasSoftmax")
 def _bias_softmax(node: OnnxNode) -> RelayExpr:
-    """Shares among all elements from an axis on."""
-    x = node[0] + node[1]
-    shape, axis = infer_shape(x), node.attr("axis", -1) % len(node.shape(0))
-    if axis == len(shape) - 1:
-        return _op.nn.softmax(x, axis=-1)
-    flat = _op.reshape(x, (*[0] * axis, -1))
-    return _op.reshape_like(_op.nn.softmax(flat, axis=-1), x)
+    return over_axes_from(node[0] + node[1], node.attr("axis", -1), _op.nn.softmax)
 
 
 @onnx_op("com.microsoft.BiasDropout")

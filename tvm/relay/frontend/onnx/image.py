@@ -13,6 +13,7 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_value, scalar
 from tvm.relay.frontend.deformable import Window, deformable_conv2d
 from tvm.relay.frontend.dynamic_extents import element
 from tvm.relay.frontend.dynamic_resize import COORDINATES, resize_by_dynamic_factor
+from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis, resize_images
 
 from .registry import OnnxNode, ValueRequired, onnx_op
@@ -225,7 +226,9 @@ def _affine_grid(node: OnnxNode) -> RelayExpr:
         axis = rank - i
         place = axis + 1
         count = int(size[place]) if isinstance(size, np.ndarray) else element(size, place)
-        positions = _op.reshape(_pixel_positions(count, is_aligned, dtype), _along(axis, rank + 2))
+        positions = _op.reshape(
+            _pixel_positions(count, is_aligned, dtype), along_axis(axis, rank + 2)
+        )
         result = result + column * positions
     return result
 
@@ -243,10 +246,6 @@ def _pixel_positions(count: Any, is_aligned: bool, dtype: str) -> RelayExpr:
         return (two * first + one) / extent - one
     start = _op.cast(_op.greater(extent, one), dtype)
     return two * first / _op.maximum(extent - one, one) - start
-
-
-def _along(axis: int, rank: int) -> list[int]:
-    return [-1 if a == axis else 1 for a in range(rank)]
 
 
 @onnx_op("RoiAlign")

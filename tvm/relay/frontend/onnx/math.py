@@ -16,6 +16,7 @@ from tvm.relay.frontend import composites
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.frontend.einsum import einsum
+from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.matmul import matmul, swap_last
 
 from .narrow_floats import narrow_name, narrowed
@@ -227,7 +228,7 @@ def _prelu(node: OnnxNode) -> RelayExpr:
     is_of_last = have and (not isinstance(have[0], int) or have[0] in (1, shape[-1]))
     if len(have) == 1 and len(shape) > 2 and not is_of_last:
         # old exporters give a slope for each channel
-        slope = _op.reshape(slope, [-1 if axis == 1 else 1 for axis in range(len(shape))])
+        slope = _op.reshape(slope, along_axis(1, len(shape)))
     return composites.prelu(node[0], slope)
 
 
@@ -332,10 +333,17 @@ def _einsum(node: OnnxNode) -> RelayExpr:
         return _op.einsum(node.given(), node.attr("equation"))
 
 
+def gemm_operands(node: OnnxNode, first: int, second: int) -> tuple[RelayExpr, RelayExpr]:
+    """Two inputs as rows (M, K) and a weight (N, K)."""
+    a, b = node[first], node[second]
+    a = _op.transpose(a, (1, 0)) if node.attr("transA", 0) else a
+    return a, b if node.attr("transB", 0) else _op.transpose(b, (1, 0))
+
+
 @onnx_op("Gemm")
-def _gemm(node: OnnxNode) -> RelayExpr:
-    a = _op.transpose(node[0], (1, 0)) if node.attr("transA", 0) else node[0]
-    b = node[1] if node.attr("transB", 0) else _op.transpose(node[1], (1, 0))
+def gemm(node: OnnxNode) -> RelayExpr:
+    """``alpha * A @ B + beta * C``."""
+    a, b = gemm_operands(node, 0, 1)
     alpha, beta = node.attr("alpha", 1.0), node.attr("beta", 1.0)
     if alpha != 1.0:
         b = b * const(alpha, infer_dtype(b))

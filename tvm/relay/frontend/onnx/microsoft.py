@@ -12,24 +12,21 @@ from tvm.relay.frontend.composites import gelu, hard_sigmoid, swish
 from tvm.relay.frontend.dynamic_extents import broadcast, extent, iota
 from tvm.relay.frontend.matmul import matmul
 
-from .math import fused_matmul
-from .nn import convolve, with_bias
+from .math import fused_matmul, gemm
+from .nn import biased_conv, channels_last
 from .pooling import pool_of
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops
 
-
-@onnx_op("com.microsoft.FusedGemm")
-def _fused_gemm(node: OnnxNode) -> RelayExpr:
-    a = _op.transpose(node[0], (1, 0)) if node.attr("transA", 0) else node[0]
-    b = node[1] if node.attr("transB", 0) else _op.transpose(node[1], (1, 0))
-    result = _op.nn.dense(a, b) * scalar_like(node.attr("alpha", 1.0), a)
-    if node.has(2):
-        result = result + node[2] * scalar_like(node.attr("beta", 1.0), a)
-    return _activated(node, result)
-
-
 _FUSED: Rows = {
+    "com.microsoft.FusedGemm": lambda node: _activated(node, gemm(node)),
     "com.microsoft.FusedMatMulActivation": lambda node: _activated(node, fused_matmul(node)),
+    "com.microsoft.FusedConv": lambda node: _activated(node, _added(node, biased_conv(node))),
+    "com.microsoft.NhwcFusedConv com.microsoft.NhwcConv": lambda node: _activated(
+        node, _added(node, channels_last(node, biased_conv))
+    ),
+    "com.microsoft.NhwcMaxPool": lambda node: channels_last(
+        replace(node, op_type="MaxPool"), pool_of
+    ),
     "com.microsoft.BiasAdd": lambda node: node[0] + node[1] + node[2],
     "com.microsoft.GatedAdd": lambda node: node[0] + node[1] * node[2],
     "com.microsoft.ExpandDims": lambda node: _op.expand_dims(
@@ -39,11 +36,9 @@ _FUSED: Rows = {
 onnx_ops(_FUSED)
 
 
-@onnx_op("com.microsoft.FusedConv")
-def _fused_conv(node: OnnxNode) -> RelayExpr:
-    """A convolution, its bias, something added and an activation."""
-    result = with_bias(node, convolve(node, node[0], node[1]))
-    return _activated(node, result + node[3] if node.has(3) else result)
+def _added(node: OnnxNode, x: RelayExpr) -> RelayExpr:
+    """A convolution and what may be added to it."""
+    return x + node[3] if node.has(3) else x
 
 
 def _activated(node: OnnxNode, x: RelayExpr) -> RelayExpr:
@@ -64,18 +59,45 @@ def _activated(node: OnnxNode, x: RelayExpr) -> RelayExpr:
     raise node.unsupported(f"the activation {name!r}")
 
 
+def _embedded(
+    node: OnnxNode, positions: RelayExpr, rows: Callable[[int, RelayExpr], RelayExpr]
+) -> RelayExpr:
+    """The sum of word, position and segment embeddings, which are the rows of inputs 2 to 4."""
+    total = rows(2, node[0]) + rows(3, positions)
+    return total + rows(4, node[1]) if node.has(1) and node.has(4) else total
+
+
 @onnx_op("com.microsoft.EmbedLayerNormalization")
 def _embed_layer_norm(node: OnnxNode) -> list[RelayExpr]:
     """Word, position and segment embeddings, summed and normalised."""
-    total = _op.take(node[2], node[0], 0)
-    positions = node[8] if node.has(8) else _op.expand_dims(iota(extent(node[0], 1)), 0)
-    total = total + _op.take(node[3], positions, 0)
-    if node.has(1) and node.has(4):
-        total = total + _op.take(node[4], node[1], 0)
-    result = _op.nn.layer_norm(
-        total, node[5], node[6], axis=-1, epsilon=node.attr("epsilon", 1e-12)
-    )
+    positions = node[8] if node.has(8) else _positions(node)
+    total = _embedded(node, positions, lambda i, indices: _op.take(node[i], indices, 0))
+    epsilon = node.attr("epsilon", 1e-12)
+    result = _op.nn.layer_norm(total, node[5], node[6], axis=-1, epsilon=epsilon)
     return [result, _word_counts(node, 7), total][: node.output_count]
+
+
+@onnx_op("com.microsoft.QEmbedLayerNormalization")
+def _quantized_embed_layer_norm(node: OnnxNode) -> list[RelayExpr]:
+    """The same with tables, weight and bias in eight bits: their scales are six inputs behind
+    them, their zero points eleven."""
+
+    def real(x: RelayExpr, index: int) -> RelayExpr:
+        moved = _op.cast(x, "int32") - _op.cast(node[index + 11], "int32")
+        return _op.cast(moved, node.dtype(index + 6)) * node[index + 6]
+
+    total = _embedded(
+        node, _positions(node), lambda i, indices: real(_op.take(node[i], indices, 0), i)
+    )
+    epsilon = node.attr("epsilon", 1e-12)
+    weight, bias = real(node[5], 5), real(node[6], 6)
+    result = _op.nn.layer_norm(total, weight, bias, axis=-1, epsilon=epsilon)
+    return [result, _word_counts(node, 7)][: node.output_count]
+
+
+def _positions(node: OnnxNode) -> RelayExpr:
+    """The positions of the words of input 0, (1, length)."""
+    return _op.expand_dims(iota(extent(node[0], 1)), 0)
 
 
 def _word_counts(node: OnnxNode, mask: int) -> RelayExpr:
@@ -83,25 +105,6 @@ def _word_counts(node: OnnxNode, mask: int) -> RelayExpr:
     if node.has(mask):
         return _op.sum(node[mask].astype("int32"), [1])
     return broadcast(constant([0], "int32"), [extent(node[0], 0)])
-
-
-@onnx_op("com.microsoft.QEmbedLayerNormalization")
-def _quantized_embed_layer_norm(node: OnnxNode) -> list[RelayExpr]:
-    """The same with tables, weight and bias in eight bits: scales from input 8 on, zero points
-    from 13 on."""
-    ids, segments = node[0], node[1] if node.has(1) else None
-
-    def real(x: RelayExpr, place: int) -> RelayExpr:
-        moved = _op.cast(x, "int32") - _op.cast(node[13 + place], "int32")
-        return _op.cast(moved, node.dtype(8 + place)) * node[8 + place]
-
-    positions = _op.expand_dims(iota(extent(node[0], 1)), 0)
-    total = real(_op.take(node[2], ids, 0), 0) + real(_op.take(node[3], positions, 0), 1)
-    if segments is not None:
-        total = total + real(_op.take(node[4], segments, 0), 2)
-    epsilon = node.attr("epsilon", 1e-12)
-    result = _op.nn.layer_norm(total, real(node[5], 3), real(node[6], 4), axis=-1, epsilon=epsilon)
-    return [result, _word_counts(node, 7)][: node.output_count]
 
 
 @onnx_op("com.microsoft.SkipSimplifiedLayerNormalization")
@@ -167,19 +170,3 @@ def _is_all_finite(node: OnnxNode) -> RelayExpr:
     for item in wrong[1:]:
         found = _op.logical_or(found, item)
     return _op.logical_not(found)
-
-
-@onnx_op("com.microsoft.NhwcFusedConv", "com.microsoft.NhwcConv")
-def _nhwc_conv(node: OnnxNode) -> RelayExpr:
-    """A convolution whose channels are last; the weight's are not."""
-    first = _op.transpose(node[0], (0, 3, 1, 2))
-    view = replace(node, inputs=[first, *node.inputs[1:]])
-    moved = _op.transpose(with_bias(node, convolve(view, first, node[1])), (0, 2, 3, 1))
-    return _activated(node, moved + node[3] if node.has(3) else moved)
-
-
-@onnx_op("com.microsoft.NhwcMaxPool")
-def _nhwc_max_pool(node: OnnxNode) -> RelayExpr:
-    first = _op.transpose(node[0], (0, 3, 1, 2))
-    view = replace(node, op_type="MaxPool", inputs=[first])
-    return _op.transpose(pool_of(view), (0, 2, 3, 1))

@@ -12,7 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import as_vector, element, extent, with_static_extents
-from tvm.relay.frontend.indexing import from_front, padded
+from tvm.relay.frontend.indexing import SLICE_END, from_front, padded
 
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops, static_ints
 from .shape_inference import reshape_by
@@ -190,20 +190,19 @@ def _slice(node: OnnxNode) -> RelayExpr:
     return _sliced_backwards(node[0], shape, begin, end, stride)
 
 
-_FAR = 2**31 - 1
-
-
 def _slice_dynamic_axes(
     node: OnnxNode, starts: list[int], ends: list[int], axes: list[int], steps: list[int]
 ) -> RelayExpr:
     """A slice of dynamic dimensions by constant bounds."""
     x, parts = node[0], list(zip(starts, ends, axes, steps, strict=True))
-    is_turned = [step == -1 and (a == -1 or a >= _FAR) and b < -_FAR for a, b, _, step in parts]
+    is_turned = [
+        step == -1 and (a == -1 or a >= SLICE_END) and b < -SLICE_END for a, b, _, step in parts
+    ]
     is_plain = [step > 0 and (start >= 0 or not node.has(1)) for start, _, _, step in parts]
     if not all(turned or plain for turned, plain in zip(is_turned, is_plain, strict=True)):
         return _dynamic_slice_bounds(node)
     for (start, end, axis, step), turned in zip(parts, is_turned, strict=True):
-        bounds = [max(-_FAR, min(_FAR, bound)) for bound in (start, end)]
+        bounds = [max(-SLICE_END, min(SLICE_END, bound)) for bound in (start, end)]
         x = (
             _op.reverse(x, axis) if turned
             else _op.strided_slice(x, bounds[:1], bounds[1:], [step], axes=[axis])

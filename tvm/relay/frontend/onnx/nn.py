@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tvm.error import OpAttributeInvalid
@@ -10,7 +10,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, same_padding, scalar_like
 from tvm.relay.frontend.dynamic_extents import with_static_extents
-from tvm.relay.frontend.windows import TO_THE_END, conv_transpose, convolution
+from tvm.relay.frontend.indexing import SLICE_END
+from tvm.relay.frontend.windows import conv_transpose, convolution
 
 from .registry import OnnxNode, Rows, onnx_op, onnx_ops
 
@@ -75,8 +76,21 @@ def with_bias(node: OnnxNode, result: RelayExpr) -> RelayExpr:
     return _op.nn.bias_add(result, node[2]) if node.has(2) else result
 
 
+def biased_conv(node: OnnxNode) -> RelayExpr:
+    """A convolution of the first input by the second, with a bias."""
+    return with_bias(node, convolve(node, node[0], node[1]))
+
+
+def channels_last(node: OnnxNode, convert: Callable[[OnnxNode], RelayExpr]) -> RelayExpr:
+    """What a converter of data (batch, channels, ...) gives for data whose channels are last."""
+    rank = len(node.shape(0))
+    data = _op.transpose(node[0], (0, rank - 1, *range(1, rank - 1)))
+    result = convert(replace(node, inputs=[data, *node.inputs[1:]]))
+    return _op.transpose(result, (0, *range(2, rank), 1))
+
+
 _NN: Rows = {
-    "Conv": lambda node: with_bias(node, convolve(node, node[0], node[1])),
+    "Conv": lambda node: biased_conv(node),
     "GlobalMaxPool": lambda node: _op.max(node[0], list(range(2, len(node.shape(0)))), True),
 }
 onnx_ops(_NN)
@@ -154,7 +168,7 @@ def _lrn(node: OnnxNode) -> RelayExpr:
     total = None
     for offset in range(size):
         end = offset + 1 - size  # counted from the last channel
-        part = _op.strided_slice(squares, [offset], [end if end else TO_THE_END], axes=[1])
+        part = _op.strided_slice(squares, [offset], [end if end else SLICE_END], axes=[1])
         total = part if total is None else total + part
     scale = scalar_like(node.attr("alpha", 1e-4) / size, x)
     base = scalar_like(node.attr("bias", 1.0), x) + total * scale

@@ -6,16 +6,21 @@ padding behind them.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.matmul import matmul
 
-from .attention import Scores, join_heads, split_heads
+from .attention import (
+    attend,
+    lowest,
+    mask_of,
+    split_heads,
+    split_qkv,
+    with_biases,
+)
 from .registry import OnnxNode, onnx_op
 
 
@@ -68,10 +73,7 @@ def _remove_padding(node: OnnxNode) -> list[RelayExpr]:
 def _packed_attention(node: OnnxNode) -> RelayExpr:
     """Self-attention from one product, of packed rows."""
     x = matmul(node[0], node[1]) + node[2]
-    hidden = infer_shape(x)[-1]
-    sizes = node.attr("qkv_hidden_sizes") or [hidden // 3] * 3
-    parts = list(_op.split(x, tuple(np.cumsum(sizes[:2]).tolist()), 1))
-    return _attend(node, parts, 3, node[5] if node.has(5) else None)
+    return _attend_packed(node, split_qkv(node, x), 3, node[5] if node.has(5) else None)
 
 
 @onnx_op("com.microsoft.PackedMultiHeadAttention")
@@ -83,13 +85,11 @@ def _packed_multi_head_attention(node: OnnxNode) -> RelayExpr:
         rows = node.shape(0)[0]
         parts = [_op.reshape(part, (rows, -1)) for part in _op.split(node[0], 3, 2)]
     if node.has(3):
-        ends = np.cumsum([infer_shape(part)[1] for part in parts[:2]]).tolist()
-        biases = _op.split(node[3], tuple(ends), 0)
-        parts = [part + bias for part, bias in zip(parts, biases, strict=True)]
-    return _attend(node, parts, 4, node[6] if node.has(6) else None)
+        parts = with_biases(parts, node[3])
+    return _attend_packed(node, parts, 4, node[6] if node.has(6) else None)
 
 
-def _attend(
+def _attend_packed(
     node: OnnxNode, parts: list[RelayExpr], offsets: int, bias: RelayExpr | None
 ) -> RelayExpr:
     """``offsets`` is the input's index, that of the sums of the lengths follows it."""
@@ -104,9 +104,6 @@ def _attend(
     kept = _op.less(
         constant(np.arange(length)[None], infer_dtype(sums)), _op.expand_dims(lengths, 1)
     )
-    low = scalar_like(float(np.finfo(infer_dtype(q)).min), q)
-    mask = _op.where(_op.expand_dims(kept, 1, 2), scalar_like(0.0, q), low)
-    scale = node.attr("scale", 0.0) or 1 / math.sqrt(infer_shape(q)[-1])
-    scores = Scores(scale, [mask] if bias is None else [bias, mask])
-    result = join_heads(matmul(scores.weights(q, k), v))
+    mask = mask_of(_op.expand_dims(kept, 1, 2), q, lowest(q))
+    result = attend(node, q, k, v, [bias, mask])
     return without_padding(result, node[offsets], count)

@@ -21,8 +21,9 @@ from tvm.relay.frontend.dynamic_extents import (
     product_of,
     reshaped,
 )
+from tvm.relay.frontend.indexing import SLICE_END, along_axis
 from tvm.relay.frontend.normalization import p_norm
-from tvm.relay.frontend.windows import TO_THE_END, pool, within_data
+from tvm.relay.frontend.windows import pool, within_data
 
 from .nn import window_of, with_borders
 from .registry import OnnxNode, onnx_op
@@ -63,7 +64,7 @@ class Windows:
             behind = [
                 (k - 1) * d - b for k, d, b in zip(self.kernel, self.dilations, begin, strict=True)
             ]
-            end = [-left if left else TO_THE_END for left in behind]
+            end = [-left if left else SLICE_END for left in behind]
             found.append(_op.strided_slice(padded, begin, end, list(self.strides), axes=axes))
         return found
 
@@ -119,7 +120,7 @@ def _max_indices(node: OnnxNode) -> RelayExpr:
         starts = iota(extent(winner, 2 + i)) * constant(windows.strides[i], "int64")
         starts = starts - constant(windows.padding[i], "int64")
         at = place * constant(windows.dilations[i], "int64")
-        at = at + _op.reshape(starts, [-1 if axis == 2 + i else 1 for axis in range(2 + rank)])
+        at = at + _op.reshape(starts, along_axis(2 + i, 2 + rank))
         within = extents[2 : 2 + i] if node.attr("storage_order", 0) else extents[3 + i :]
         total = total + at * as_vector(product_of(within))
     return total
@@ -190,12 +191,8 @@ def _col2im(node: OnnxNode) -> RelayExpr:
     positions = np.zeros([1] * 2 * rank, "int64")
     for i in range(rank):
         count = (padded[i] - (block[i] - 1) * dilations[i] - 1) // strides[i] + 1
-        inside = (np.arange(block[i]) * dilations[i]).reshape(
-            [-1 if axis == i else 1 for axis in range(2 * rank)]
-        )
-        starts = (np.arange(count) * strides[i]).reshape(
-            [-1 if axis == rank + i else 1 for axis in range(2 * rank)]
-        )
+        inside = (np.arange(block[i]) * dilations[i]).reshape(along_axis(i, 2 * rank))
+        starts = (np.arange(count) * strides[i]).reshape(along_axis(rank + i, 2 * rank))
         positions = positions + (inside + starts) * math.prod(padded[i + 1 :])
     whole = [extent(node[0], 0), channels]
     indices = broadcast(

@@ -8,16 +8,17 @@ from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import as_exprs, constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import extent, reshaped
+from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.matmul import matmul
 from tvm.relay.qnn import op as _qnn
 
-from .math import saturated
+from .math import gemm_operands, saturated
 from .narrow_floats import narrow_name, narrowed
-from .nn import convolve, window_of, with_borders
+from .nn import channels_last, convolve, window_of, with_borders
 from .pooling import pool_of
-from .registry import OnnxNode, Rows, onnx_op, onnx_ops
+from .registry import CONVERTERS, Converter, OnnxNode, Rows, onnx_op, onnx_ops
 from .tensors import tensor_dtype
 
 # what the quantised operators take
@@ -36,7 +37,7 @@ def along(values: RelayExpr, shape: tuple[Any, ...], axis: int, block: int = 0) 
     if not have or (have == (1,) and not block):
         return _op.reshape(values, ()) if have else values
     if len(have) == 1 and not block:
-        return _op.reshape(values, [-1 if i == axis else 1 for i in range(len(shape))])
+        return _op.reshape(values, along_axis(axis, len(shape)))
     repeated = _op.repeat(values, block, axis)
     if infer_shape(repeated)[axis] == shape[axis]:
         return repeated
@@ -246,42 +247,54 @@ def _real(node: OnnxNode, index: int) -> RelayExpr:
     return _op.cast(x, "float32") * node[index + 1]
 
 
-def _quantized(node: OnnxNode, x: RelayExpr, index: int) -> RelayExpr:
+def _quantized(node: OnnxNode, x: RelayExpr, index: int, dtype: str) -> RelayExpr:
     """``x`` by the scale and zero point that are inputs ``index`` and ``index + 1``."""
     zero = node[index + 1] if node.has(index + 1) else None
-    return quantize(x / node[index], zero, node.dtype(0))
+    return quantize(x / node[index], zero, dtype)
 
 
-@onnx_op("com.microsoft.QLinearAdd", "com.microsoft.QLinearMul")
-def _qlinear_binary(node: OnnxNode) -> RelayExpr:
-    combine = _op.add if node.op_type == "QLinearAdd" else _op.multiply
-    return _quantized(node, combine(_real(node, 0), _real(node, 3)), 6)
+# the operator of float32, which inputs are its data, each followed by its scale and zero point, and
+# which input is the scale of the result
+_QLINEAR: dict[str, tuple[str, tuple[int, ...], int]] = {
+    "com.microsoft.QLinearAdd": ("Add", (0, 3), 6),
+    "com.microsoft.QLinearMul": ("Mul", (0, 3), 6),
+    "com.microsoft.QLinearWhere": ("Where", (1, 4), 7),
+    "com.microsoft.QLinearSigmoid": ("Sigmoid", (0,), 3),
+    "com.microsoft.QLinearLeakyRelu": ("LeakyRelu", (0,), 3),
+    "com.microsoft.QLinearSoftmax": ("Softmax", (0,), 3),
+    "com.microsoft.QLinearReduceMean": ("ReduceMean", (0,), 3),
+}
 
 
-@onnx_op("com.microsoft.QLinearSigmoid", "com.microsoft.QLinearLeakyRelu")
-def _qlinear_unary(node: OnnxNode) -> RelayExpr:
-    x = _real(node, 0)
-    if node.op_type == "QLinearSigmoid":
-        return _quantized(node, _op.sigmoid(x), 3)
-    return _quantized(node, _op.nn.leaky_relu(x, float(node.attr("alpha", 0.01))), 3)
+def _qlinear(name: str, data: tuple[int, ...], scale: int) -> Converter:
+    """The operator on dequantised inputs, its result quantised."""
+
+    def convert(node: OnnxNode) -> RelayExpr:
+        inputs = [*node.inputs[: data[0]], *[_real(node, i) for i in data]]
+        # Softmax says the opset whose axes it has
+        view = replace(node, op_type=name, inputs=inputs, opset=node.attr("opset", 13))
+        (result,) = as_exprs(CONVERTERS[name](view))
+        return _quantized(node, result, scale, node.dtype(data[0]))
+
+    return convert
 
 
-@onnx_op("com.microsoft.QLinearSoftmax")
-def _qlinear_softmax(node: OnnxNode) -> RelayExpr:
-    """Before opset 13 of the operator it stands for, among all elements from the axis on."""
-    x, shape = _real(node, 0), node.shape(0)
-    if node.attr("opset", 13) >= 13:
-        return _quantized(node, _op.nn.softmax(x, axis=node.attr("axis", -1)), 3)
-    axis = node.attr("axis", 1) % len(shape)
-    flat = _op.nn.softmax(_op.reshape(x, (*shape[:axis], -1)), axis=-1)
-    return _quantized(node, _op.reshape(flat, shape), 3)
+onnx_ops({name: _qlinear(*row) for name, row in _QLINEAR.items()})
 
 
 @onnx_op("com.microsoft.QLinearGlobalAveragePool")
 def _qlinear_global_average_pool(node: OnnxNode) -> RelayExpr:
     rank = len(node.shape(0))
     axes = list(range(1, rank - 1)) if node.attr("channels_last", 0) else list(range(2, rank))
-    return _quantized(node, _op.mean(_real(node, 0), axes, True), 3)
+    return _quantized(node, _op.mean(_real(node, 0), axes, True), 3, node.dtype(0))
+
+
+@onnx_op("com.microsoft.QLinearAveragePool")
+def _qlinear_average_pool(node: OnnxNode) -> RelayExpr:
+    view = replace(node, op_type="AveragePool", inputs=[_real(node, 0)])
+    is_last = node.attr("channels_last", 0)
+    pooled = channels_last(view, pool_of) if is_last else pool_of(view)
+    return _quantized(node, pooled, 3, node.dtype(0))
 
 
 @onnx_op("com.microsoft.QLinearConcat")
@@ -292,29 +305,6 @@ def _qlinear_concat(node: OnnxNode) -> RelayExpr:
     return quantize(joined / node[0], node[1], node.dtype(1))
 
 
-@onnx_op("com.microsoft.QLinearAveragePool")
-def _qlinear_average_pool(node: OnnxNode) -> RelayExpr:
-    rank = len(node.shape(0))
-    is_last, x = bool(node.attr("channels_last", 0)), _real(node, 0)
-    first = _op.transpose(x, (0, rank - 1, *range(1, rank - 1))) if is_last else x
-    view = replace(node, op_type="AveragePool", inputs=[first])
-    pooled = pool_of(view)
-    moved = _op.transpose(pooled, (0, *range(2, rank), 1)) if is_last else pooled
-    return _quantized(node, moved, 3)
-
-
-@onnx_op("com.microsoft.QLinearReduceMean")
-def _qlinear_reduce_mean(node: OnnxNode) -> RelayExpr:
-    mean = _op.mean(_real(node, 0), node.attr("axes"), bool(node.attr("keepdims", 1)))
-    return _quantized(node, mean, 3)
-
-
-@onnx_op("com.microsoft.QLinearWhere")
-def _qlinear_where(node: OnnxNode) -> RelayExpr:
-    chosen = _op.where(node[0], _real(node, 1), _real(node, 4))
-    return quantize(chosen / node[7], node[8], node.dtype(1))
-
-
 @onnx_op("com.microsoft.MulInteger")
 def _mul_integer(node: OnnxNode) -> RelayExpr:
     return _moved(node, 0, 1) * _moved(node, 2, 3)
@@ -323,18 +313,13 @@ def _mul_integer(node: OnnxNode) -> RelayExpr:
 @onnx_op("com.microsoft.QLinearConv")
 def _qlinear_conv_of_layouts(node: OnnxNode) -> RelayExpr:
     """`QLinearConv` whose channels may be last; the weight's are not."""
-    if not node.attr("channels_last", 0):
-        return _qlinear_conv(node)
-    rank = len(node.shape(0))
-    first = _op.transpose(node[0], (0, rank - 1, *range(1, rank - 1)))
-    view = replace(node, inputs=[first, *node.inputs[1:]])
-    return _op.transpose(_qlinear_conv(view), (0, *range(2, rank), 1))
+    is_last = node.attr("channels_last", 0)
+    return channels_last(node, _qlinear_conv) if is_last else _qlinear_conv(node)
 
 
 @onnx_op("com.microsoft.QGemm")
 def _qgemm(node: OnnxNode) -> RelayExpr:
-    a = _op.transpose(node[0], (1, 0)) if node.attr("transA", 0) else node[0]
-    b = node[3] if node.attr("transB", 0) else _op.transpose(node[3], (1, 0))
+    a, b = gemm_operands(node, 0, 3)
     total = integer_dense(a, b, _zero(node, 2), _zero(node, 5))
     total = total + node[6] if node.has(6) else total
     scale = node[1] * node[4] * constant(node.attr("alpha", 1.0), "float32")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Var
 from tvm.relay.frontend import composites
+from tvm.relay.frontend.cells import gru_state, lstm_step
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import extent, reshaped, with_static_extents
 
@@ -203,25 +205,18 @@ def _applied(function: Callable[..., RelayExpr], parameters: Sequence[float]) ->
 
 def _lstm_cell(node: OnnxNode, index: int, batch: Any) -> Cell:
     w, r, wb, rb = _weights(node, index, 4)
-    f, g, k = _functions(node, index, ["Sigmoid", "Tanh", "Tanh"])
+    functions = _functions(node, index, ["Sigmoid", "Tanh", "Tanh"])
     peepholes: list[RelayExpr | None] = [None] * 3
     if node.has(7):
-        peepholes = list(_op.split(_op.take(node[7], constant(index, "int64"), 0), 3, 0))
-
-    def seen(gate: RelayExpr, cell: RelayExpr, peephole: RelayExpr | None) -> RelayExpr:
-        """A gate that looks at the cell too."""
-        return _clipped(node, gate if peephole is None else gate + peephole * cell)
+        i, o, f = _op.split(_op.take(node[7], constant(index, "int64"), 0), 3, 0)
+        peepholes = [i, f, o]
 
     def step(x: RelayExpr, state: list[RelayExpr]) -> list[RelayExpr]:
         h, c = state
-        i, o, forget, cell = _op.split(x + _product(node, h, r, index, 10), 4, 1)
-        if node.attr("input_forget", 0):  # the gates sum up to one
-            opened = f(seen(i, c, peepholes[0]))
-            kept = scalar_like(1.0, opened) - opened
-        else:
-            opened, kept = f(seen(i, c, peepholes[0])), f(seen(forget, c, peepholes[2]))
-        c = kept * c + opened * g(_clipped(node, cell))
-        return [f(seen(o, c, peepholes[1])) * k(c), c]
+        i, o, f, g = _op.split(x + _product(node, h, r, index, 10), 4, 1)
+        is_coupled = bool(node.attr("input_forget", 0))
+        bounded = partial(_clipped, node)
+        return list(lstm_step((i, f, g, o), c, functions, peepholes, bounded, is_coupled))
 
     state = [_initial(node, 5, index, batch), _initial(node, 6, index, batch)]
     return (w, wb + rb), step, state
@@ -230,7 +225,6 @@ def _lstm_cell(node: OnnxNode, index: int, batch: Any) -> Cell:
 def _gru_cell(node: OnnxNode, index: int, batch: Any) -> Cell:
     w, r, wb, rb = _weights(node, index, 3)
     f, g = _functions(node, index, ["Sigmoid", "Tanh"])
-    one = scalar_like(1.0, node[0])
     rz, rr, rh = _op.split(r, 3, 0)
     rbz, rbr, rbh = _op.split(rb, 3, 0)
 
@@ -243,7 +237,7 @@ def _gru_cell(node: OnnxNode, index: int, batch: Any) -> Cell:
             candidate = xh + reset * (_op.nn.dense(h, rh) + rbh)
         else:
             candidate = xh + _op.nn.dense(reset * h, rh) + rbh
-        return [(one - z) * g(_clipped(node, candidate)) + z * h]
+        return [gru_state(z, g(_clipped(node, candidate)), h)]
 
     return (w, wb), step, [_initial(node, 5, index, batch)]
 

@@ -8,6 +8,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import extent, iota, reshaped
+from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.normalization import moments, p_norm, rms_norm, standardized, weighted
 
 from .registry import Converter, OnnxNode, onnx_op, onnx_ops
@@ -57,15 +58,19 @@ def _softmax(node: OnnxNode) -> RelayExpr:
     apply = functions[node.op_type]
     if node.opset >= 13:
         return apply(node[0], axis=node.attr("axis", -1))
-    shape = node.shape(0)
-    axis = node.attr("axis", 1) % max(len(shape), 1)
+    return over_axes_from(node[0], node.attr("axis", 1), apply)
+
+
+def over_axes_from(x: RelayExpr, axis: int, apply: Reduction) -> RelayExpr:
+    """A softmax over all elements from an axis on."""
+    shape = infer_shape(x)
+    axis %= max(len(shape), 1)
     if axis == len(shape) - 1:
-        return apply(node[0], axis=-1)
-    flat = _op.reshape(node[0], (*[0] * axis, -1))
-    found = apply(flat, axis=-1)
+        return apply(x, axis=-1)
+    found = apply(_op.reshape(x, (*[0] * axis, -1)), axis=-1)
     if all(isinstance(dim, int) for dim in shape):
         return _op.reshape(found, shape)
-    return _op.reshape_like(found, node[0])
+    return _op.reshape_like(found, x)
 
 
 def _hardmax(x: RelayExpr, axis: int) -> RelayExpr:
@@ -73,7 +78,7 @@ def _hardmax(x: RelayExpr, axis: int) -> RelayExpr:
     rank = len(infer_shape(x))
     axis %= max(rank, 1)
     first = _op.cast(_op.argmax(x, axis=axis, keepdims=True), "int64")
-    positions = _op.reshape(iota(extent(x, axis)), [-1 if i == axis else 1 for i in range(rank)])
+    positions = _op.reshape(iota(extent(x, axis)), along_axis(axis, rank))
     return _op.cast(_op.equal(first, positions), infer_dtype(x))
 
 

@@ -11,6 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
 from tvm.relay.frontend.dynamic_extents import as_vector, broadcast, extent, iota
+from tvm.relay.frontend.indexing import along_axis
 
 from .registry import OnnxNode, onnx_op
 from .tensors import tensor_dtype
@@ -133,8 +134,7 @@ def _tensor_scatter(node: OnnxNode) -> RelayExpr:
     """Each batch's update goes to its own position along an axis, as in caches of attention."""
     rank = len(node.shape(0))
     axis = node.attr("axis", -2) % rank
-    along = [-1 if i == axis else 1 for i in range(rank)]
-    steps = _op.reshape(iota(extent(node[1], axis)), along)
+    steps = _op.reshape(iota(extent(node[1], axis)), along_axis(axis, rank))
     if node.has(2):
         starts = _op.reshape(node[2].astype("int64"), (-1, *[1] * (rank - 1)))
         steps = steps + starts
