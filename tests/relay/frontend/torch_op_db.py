@@ -29,7 +29,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 
 from tvm import relay
-from tvm.relay.frontend.pytorch.torch_values import to_numpy
+from tvm.runtime.foreign.torch_call import to_numpy
 
 from .running import run
 

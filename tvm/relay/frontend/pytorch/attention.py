@@ -13,7 +13,7 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar
 from tvm.relay.frontend.composites import gelu
 
 from .dynamic_shapes import is_dynamic, reshaped, size_of, sizes_of
-from .nn import linear, matrix_product
+from .products import linear, matrix_product
 from .random import dropout
 from .registry import as_dtype, as_number, torch_op
 

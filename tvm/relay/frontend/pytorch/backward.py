@@ -13,7 +13,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .nn import matrix_product
+from .products import matrix_product
 from .registry import CONVERTERS, as_ints, as_number, spread, torch_op
 
 

@@ -45,11 +45,12 @@ _CREATION: Rows = {
     "Bool": _to_python(bool, "bool"),
     "prim::NumToTensor ScalarImplicit item _local_scalar_dense": as_number,
     "type_as to.other": lambda x, other, *_: as_dtype(x, infer_dtype(other)),
+    "prims::convert_element_type": lambda x, dtype: as_dtype(x, torch_dtype(dtype)),
     "_to_copy": lambda x, dtype=None, *_: as_dtype(x, dtype_or(dtype, x)),
     "prim::dtype": lambda x: dtype_number(infer_dtype(x)),
     "prim::device": lambda x: "cpu",
     (
-        "contiguous clone detach lift_fresh lift_fresh_copy lift requires_grad_ positive cpu alias "
+        "contiguous clone detach detach_copy lift_fresh lift_fresh_copy lift requires_grad_ positive cpu alias "
         "alias_copy resolve_conj resolve_neg"
     ): lambda x, *_: x,
     "zeros empty": lambda shape, dtype=None, *_: _filled(shape, 0, dtype),

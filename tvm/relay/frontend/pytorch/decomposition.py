@@ -12,9 +12,8 @@ from tvm.relay.frontend.common import ExprFolder, infer_dtype, infer_shape
 
 from .complex_tensors import Complex
 from .fx import FxRunner, as_constant, find_converter, writes
-from .registry import Converter, as_number, is_tensor, torch_dtype
+from .registry import Converter, as_number, is_tensor, kind_of, torch_dtype
 from .symbolic_sizes import SymbolicSizes, traced_for_sizes
-from .torch_values import kind_of
 from .tree import mapped
 
 

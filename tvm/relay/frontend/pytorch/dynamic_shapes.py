@@ -17,6 +17,7 @@ from tvm.ir.type import TensorType
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant, var
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type
+from tvm.relay.frontend.indexing import SLICE_END
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
 from tvm.tir import Any as AnyDim
@@ -261,7 +262,7 @@ def first_of(x: RelayExpr, axis: int, count: Any) -> RelayExpr:
     """The first slices of an axis."""
     if is_tensor(count):
         return cut(x, axis, 0, count, 1)
-    begin, end = [0] * (axis + 1), [_ALL] * axis + [count]
+    begin, end = [0] * (axis + 1), [SLICE_END] * axis + [count]
     return _op.strided_slice(x, begin, end, [1] * (axis + 1))
 
 
@@ -269,11 +270,12 @@ def slice_bounds(x: RelayExpr, axis: int, start: Any, end: Any) -> tuple[RelayEx
     """The bounds of a slice, from the front and in order."""
     extent = size_of(x, axis)
     first = _bounded(0 if start is None else start, extent)
-    last = extent if end is None or (not is_tensor(end) and end >= _ALL) else _bounded(end, extent)
+    last = (
+        extent
+        if end is None or (not is_tensor(end) and end >= SLICE_END)
+        else _bounded(end, extent)
+    )
     return first, _op.maximum(_expr(last), first)
-
-
-_ALL = 2**31 - 1  # torch's ends of slices that go on to the end are larger
 
 
 def _expr(size: Any) -> RelayExpr:

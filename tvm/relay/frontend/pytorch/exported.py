@@ -13,6 +13,7 @@ from tvm.relay.expr import Tuple, Var, var
 from tvm.relay.frontend.common import ExprFolder, constant
 from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.runtime import ndarray as nd
+from tvm.runtime.foreign.torch_call import to_numpy
 
 from .complex_tensors import Complex, as_pairs
 from .decomposition import Decomposer
@@ -20,7 +21,6 @@ from .dynamic_shapes import without_variables
 from .fx import FxRunner, as_constant, writes
 from .output_names import exported_names
 from .registry import CONVERTERS, adapted, is_tensor
-from .torch_values import to_numpy
 
 
 def from_exported_program(

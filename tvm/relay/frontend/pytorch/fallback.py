@@ -13,10 +13,9 @@ from tvm.relay.expr import const
 from tvm.relay.frontend.common import infer_dtype
 from tvm.relay.op.foreign import packed_call
 from tvm.runtime.foreign import TORCH, described
-from tvm.runtime.foreign.torch_call import plain_argument
+from tvm.runtime.foreign.torch_call import plain_argument, to_numpy
 
-from .registry import is_tensor
-from .torch_values import kind_of, to_numpy
+from .registry import is_tensor, kind_of
 
 
 def torch_call(

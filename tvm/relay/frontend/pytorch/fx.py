@@ -16,15 +16,15 @@ from tvm.relay.frontend.common import (
     unsupported_operators,
 )
 from tvm.relay.op.foreign import OPEN
+from tvm.runtime.foreign.torch_call import to_numpy
 
 from .complex_tensors import Complex, complex_constant
 from .fallback import torch_call
 from .folding import folded
 from .higher_order import higher_order, is_higher_order
 from .nodes import tensors_in
-from .registry import Converter, dtype_number, is_tensor
+from .registry import Converter, dtype_number, is_tensor, kind_of
 from .strided import in_memory_order
-from .torch_values import kind_of, to_numpy
 
 _HINT = (
     "pass custom_convert_map={name: function(inputs, types) -> expr}, or let PyTorch compute them "

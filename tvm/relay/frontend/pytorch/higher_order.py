@@ -20,8 +20,9 @@ from tvm.relay.expr import If, Tuple, TupleGetItem, Var
 from tvm.relay.frontend.common import constant, infer_shape, infer_type
 from tvm.relay.loops import while_loop
 
+from .control import as_flag
 from .nested import as_tensor
-from .registry import as_dtype, as_number, is_tensor
+from .registry import as_number, is_tensor
 
 # the outputs of a graph module for values as inputs
 Run = Callable[[Any, Sequence[Any]], list[Any]]
@@ -53,13 +54,8 @@ def _cond(run: Run, flag: Any, yes: Any, no: Any, operands: Sequence[Any] = ()) 
     if not is_tensor(flag):
         return run(yes if flag else no, operands)
     branches = [[as_tensor(v) for v in run(module, operands)] for module in (yes, no)]
-    chosen = If(_flag(flag), Tuple(branches[0]), Tuple(branches[1]))
+    chosen = If(as_flag(flag), Tuple(branches[0]), Tuple(branches[1]))
     return [TupleGetItem(chosen, i) for i in range(len(branches[0]))]
-
-
-def _flag(value: Any) -> RelayExpr:
-    found = as_dtype(as_tensor(value), "bool")
-    return found if infer_shape(found) == () else _op.reshape(found, ())
 
 
 def _while(
@@ -68,7 +64,7 @@ def _while(
     start = [as_tensor(value) for value in carried]
     variables = [Var(f"carried{i}", infer_type(value)) for i, value in enumerate(start)]
     loop = while_loop(
-        lambda *values: _flag(run(condition, [*values, *others])[0]),
+        lambda *values: as_flag(run(condition, [*values, *others])[0]),
         variables,
         lambda *values: [as_tensor(v) for v in run(step, [*values, *others])],
     )

@@ -25,9 +25,10 @@ from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.relay.op.foreign import OPEN
 from tvm.relay.prelude import Prelude
 from tvm.runtime import ndarray as nd
+from tvm.runtime.foreign.torch_call import to_numpy
 
 from .aliasing import SharedMemory
-from .complex_tensors import Complex, as_pairs, complex_constant
+from .complex_tensors import Complex, as_pairs
 from .control import dynamic_branch, names_within
 from .decomposition import Decomposer
 from .dynamic_lists import item, on_dynamic_list
@@ -35,6 +36,7 @@ from .dynamic_loops import dynamic_loop
 from .dynamic_shapes import without_variables
 from .fallback import torch_call
 from .folding import folded
+from .fx import as_constant
 from .graph_types import type_text, write_graph
 from .inputs import Input, bound_input, module_for_lists, needs_lists, script_defaults
 from .nested import Record, is_dynamic_list
@@ -56,7 +58,6 @@ from .quantized_layers import KEPT_WEIGHTS
 from .registry import CONVERTERS, Converter, adapted, as_number, is_tensor
 from .script_builtins import computed, has_list_first, is_plain, language_operator
 from .strided import in_memory_order
-from .torch_values import to_numpy
 from .views import Stale, as_written, put_same
 
 _STRUCTURE = {
@@ -589,8 +590,7 @@ def _is_module(value: Any) -> bool:
 def _tensor_constant(tensor: Any) -> Any:
     if tensor.is_quantized:
         return quantized_constant(tensor)
-    array = to_numpy(tensor)
-    return complex_constant(array) if array.dtype.kind == "c" else constant(array)
+    return as_constant(tensor)
 
 
 def _ivalue(value: Any) -> Any:

@@ -22,6 +22,7 @@ from tvm.relay.frontend.linalg import (
 )
 from tvm.relay.frontend.matmul import matmul, swap_last
 
+from .products import matrix_product
 from .registry import as_dtype, as_number, is_tensor, torch_op
 
 
@@ -197,6 +198,20 @@ def _qr(x: RelayExpr, mode: str = "reduced") -> list[RelayExpr]:
     if mode == "r":
         return [constant(np.empty(0), infer_dtype(x)), upper]
     return [_op.linalg.householder_product(found, factors, height), upper]
+
+
+@torch_op("linalg_matrix_exp", "matrix_exp")
+def _matrix_exp(x: RelayExpr) -> RelayExpr:
+    """Taylor's series of the matrix over 2^12 in float64, squared twelve times."""
+    size, squarings = infer_shape(x)[-1], 12
+    wide = _op.cast(x, "float64") * constant(2.0**-squarings, "float64")
+    result = term = constant(np.eye(size), "float64")
+    for k in range(1, 13):
+        term = matrix_product(term, wide) * constant(1.0 / k, "float64")
+        result = result + term
+    for _ in range(squarings):
+        result = matrix_product(result, result)
+    return _op.cast(_op.broadcast_to(result, infer_shape(x)), infer_dtype(x))
 
 
 # ---- eigenvalues and singular values

@@ -11,18 +11,15 @@ import numpy as np
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.expr import Constant
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
-from tvm.relay.frontend.indexing import from_front, padded
+from tvm.relay.frontend.common import constant, infer_shape
+from tvm.relay.frontend.indexing import SLICE_END, from_front, padded, windows_along
+from tvm.relay.frontend.matmul import swap_last
 
 from .dynamic_lists import slices
 from .dynamic_shapes import (
-    are_same,
     as_sizes,
     broadcast,
-    common_size,
     cut,
-    first_of,
     has_dynamic,
     index_from_front,
     is_dynamic,
@@ -32,6 +29,7 @@ from .dynamic_shapes import (
     stacked,
 )
 from .registry import (
+    CONVERTERS,
     Rows,
     as_dtype,
     as_ints,
@@ -42,7 +40,6 @@ from .registry import (
     torch_op,
     torch_ops,
 )
-from .views import put_at
 
 
 @torch_op("_shape_as_tensor")
@@ -193,9 +190,6 @@ def _unbind(x: RelayExpr, dim: int = 0) -> Any:
     return [_op.squeeze(part, [dim]) for part in parts]
 
 
-_ALL = 2**31 - 1  # the ends of slices that go on to the end are larger
-
-
 @torch_op("slice")
 def _slice(x: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Any:
     if isinstance(x, list):  # slice of a list has no axis
@@ -204,7 +198,7 @@ def _slice(x: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any =
     axis = as_number(dim) % len(shape)
     first, last = as_number(start), as_number(end)
     if not isinstance(shape[axis], int) or is_tensor(first) or is_tensor(last):
-        if (first in (None, 0) and not is_tensor(last) and (last is None or last >= _ALL)
+        if (first in (None, 0) and not is_tensor(last) and (last is None or last >= SLICE_END)
                 and as_number(step) == 1):  # fmt: skip
             return x
         return cut(x, axis, first, last, as_number(step))
@@ -241,150 +235,6 @@ def _select(x: RelayExpr, dim: Any, index: Any) -> RelayExpr:
     if not -extent <= position < extent:
         raise OpAttributeUnImplemented(f"select requires an index below {extent}, got {position}")
     return _op.take(x, constant(position % extent, "int64"), dim, mode="fast")
-
-
-@torch_op("gather")
-def _gather(x: RelayExpr, dim: int, index: RelayExpr, *_: Any) -> RelayExpr:
-    return _op.gather(x, dim, index)
-
-
-@torch_op("take_along_dim")
-def _take_along_dim(x: RelayExpr, index: RelayExpr, dim: int | None = None) -> RelayExpr:
-    """Torch's decomposition requires static shapes, as it broadcasts in C++."""
-    if dim is None:
-        return _op.take(_op.reshape(x, (-1,)), _op.reshape(index, (-1,)), 0)
-    axis = dim % len(infer_shape(x))
-    data, positions = sizes_of(x), sizes_of(index)
-    together = [common_size(a, b) for a, b in zip(data, positions, strict=True)]
-    data = [*together[:axis], data[axis], *together[axis + 1 :]]
-    positions = [*together[:axis], positions[axis], *together[axis + 1 :]]
-    return _op.gather(broadcast(x, data), axis, broadcast(index, positions))
-
-
-@torch_op("index")
-def index_by(x: RelayExpr, indices: list[Any]) -> RelayExpr:
-    """Advanced indexing: index tensors broadcast; axes without one are kept."""
-    indices = _integer_indices(indices)
-    shape = infer_shape(x)
-    chosen = [axis for axis, index in enumerate(indices) if index is not None]
-    given = [indices[axis] for axis in chosen]
-    if len(chosen) == 1:
-        return _op.take(x, from_front(given[0], size_of(x, chosen[0])), chosen[0])
-    kept = [axis for axis in range(len(shape)) if axis not in chosen]
-    positions = _places_together(
-        [from_front(i, size_of(x, axis)) for i, axis in zip(given, chosen, strict=True)]
-    )
-    picked = _op.gather_nd(_op.transpose(x, [*chosen, *kept]), positions)
-    if chosen != list(range(chosen[0], chosen[-1] + 1)) or chosen[0] == 0:
-        return picked
-    # adjacent index tensors stand in the place of the axes that they index
-    count, first = len(infer_shape(positions)) - 1, chosen[0]
-    axes = list(range(count + len(kept)))
-    front = axes[count : count + first]
-    return _op.transpose(picked, [*front, *axes[:count], *axes[count + first :]])
-
-
-@torch_op("index_put", "_index_put_impl")
-def put_by_index(
-    x: RelayExpr, indices: list[Any], value: RelayExpr, accumulate: bool = False, *_: Any
-) -> RelayExpr:
-    """``x`` with values at index tuples; a mask keeps the shape and needs no index."""
-    value = as_dtype(value, infer_dtype(x))
-    if len(indices) == 1 and infer_dtype(indices[0]) in ("bool", "uint8"):
-        return _put_masked(x, as_dtype(indices[0], "bool"), value, accumulate)
-    indices = _integer_indices(indices)
-    shape = infer_shape(x)
-    chosen = [axis for axis, index in enumerate(indices) if index is not None]
-    kept = [axis for axis in range(len(shape)) if axis not in chosen]
-    given = [from_front(indices[axis], shape[axis]) for axis in chosen]
-    together = np.broadcast_shapes(*[infer_shape(index) for index in given])
-    stacked = [_op.broadcast_to(index, together).astype("int64") for index in given]
-    # as many kept axes stand before those of adjacent indices as before the axes they index
-    before = chosen[0] if chosen == list(range(chosen[0], chosen[-1] + 1)) else 0
-    extents = [shape[axis] for axis in kept]
-    whole = _op.broadcast_to(value, (*extents[:before], *together, *extents[before:]))
-    middle = list(range(before, before + len(together)))
-    rest = [axis for axis in range(len(together) + len(kept)) if axis not in middle]
-    order = [*chosen, *kept]
-    written = _op.scatter_nd(
-        _op.transpose(x, order), _op.stack(stacked, 0), _op.transpose(whole, [*middle, *rest]),
-        "add" if accumulate else "update",
-    )  # fmt: skip
-    return _op.transpose(written, np.argsort(order).tolist())
-
-
-def _put_masked(x: RelayExpr, mask: RelayExpr, value: RelayExpr, accumulate: bool) -> RelayExpr:
-    """The k-th slice of the mask takes the k-th value, or all the same one."""
-    axes, rest = len(infer_shape(mask)), len(infer_shape(x)) - len(infer_shape(mask))
-    if len(infer_shape(value)) > rest and infer_shape(value)[0] != 1:
-        rank = _op.cumsum(_op.cast(_op.reshape(mask, (-1,)), "int64"), axis=0)
-        positions = _op.maximum(rank - constant(1, "int64"), constant(0, "int64"))
-        value = _op.take(value, _op.reshape(positions, infer_shape(mask)), 0, mode="clip")
-    elif len(infer_shape(value)) > rest:
-        value = _op.squeeze(value, [0])
-    chosen = _op.reshape(mask, (*infer_shape(mask), *[1] * rest)) if axes else mask
-    return _op.where(chosen, x + value if accumulate else value, x)
-
-
-@torch_op("scatter")
-def scatter(x: RelayExpr, dim: int, index: RelayExpr, source: Any, reduce: Any = None) -> RelayExpr:
-    """``x`` with a source at indices along an axis, combined with what is there."""
-    if any(are_same(extent, 0) for extent in infer_shape(index)):
-        return x  # torch takes no indices of any rank
-    ways = {None: "update", "add": "add", "multiply": "mul"}
-    source = as_dtype(source, infer_dtype(x))
-    if not infer_shape(source):
-        source = broadcast(source, sizes_of(index))
-    for axis, extent in enumerate(infer_shape(index)):
-        if not are_same(extent, infer_shape(source)[axis]):
-            source = first_of(source, axis, size_of(index, axis))
-    return _op.scatter_elements(x, index, source, dim % len(infer_shape(x)), ways[reduce])
-
-
-@torch_op("select_scatter")
-def _select_scatter(x: RelayExpr, source: RelayExpr, dim: int, index: Any) -> RelayExpr:
-    axis = dim % len(infer_shape(x))
-    position = as_number(index) % infer_shape(x)[axis]
-    return put_at(x, _op.expand_dims(source, axis), axis, range(position, position + 1))
-
-
-@torch_op("slice_scatter")
-def _slice_scatter(
-    x: RelayExpr, source: RelayExpr, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
-) -> RelayExpr:
-    axis = dim % len(infer_shape(x))
-    positions = slice(as_number(start), as_number(end), as_number(step))
-    return put_at(x, source, axis, range(infer_shape(x)[axis])[positions])
-
-
-def _integer_indices(indices: list[Any]) -> list[Any]:
-    """Masks as one index for each of their axes; others as they are."""
-    result: list[Any] = []
-    for index in indices:
-        is_mask = index is not None and infer_dtype(index) in ("bool", "uint8")
-        result.extend(mask_positions(index) if is_mask else [index])
-    return result
-
-
-def mask_positions(mask: RelayExpr) -> list[RelayExpr]:
-    """Where a mask holds: a row of indices for each axis; how many is known at run time."""
-    if isinstance(mask, Constant):
-        return [constant(positions, "int64") for positions in np.nonzero(mask.data.numpy())]
-    rows = _op.cast(_op.argwhere(mask), "int64")
-    return [_op.take(rows, constant(i, "int64"), 1) for i in range(len(infer_shape(mask)))]
-
-
-def _places_together(indices: list[RelayExpr]) -> RelayExpr:
-    """Indices broadcast to one shape and stacked."""
-    whole = [_op.cast(index, "int64") for index in indices]
-    if any(is_dynamic(index) for index in whole):
-        zero = constant(0, "int64")
-        total = whole[0] * zero
-        for index in whole[1:]:
-            total = total + index * zero
-        return _op.stack([index + total for index in whole], 0)
-    shape = np.broadcast_shapes(*[infer_shape(index) for index in whole])
-    return _op.stack([_op.broadcast_to(index, shape) for index in whole], 0)
 
 
 @torch_op("flip")
@@ -447,6 +297,65 @@ def _one_hot(indices: RelayExpr, count: int = -1) -> RelayExpr:
     return _op.one_hot(indices, on, off, count, -1, "int64")
 
 
+@torch_op("diagonal")
+def _diagonal(x: RelayExpr, offset: int = 0, first: int = 0, second: int = 1) -> RelayExpr:
+    """The two axes go to the front, and index pairs pick from them."""
+    shape = infer_shape(x)
+    rows, columns = first % len(shape), second % len(shape)
+    rest = [axis for axis in range(len(shape)) if axis not in (rows, columns)]
+    count = max(0, min(shape[rows] + min(offset, 0), shape[columns] - max(offset, 0)))
+    steps = np.arange(count)
+    pairs = np.stack([steps - min(offset, 0), steps + max(offset, 0)])
+    picked = _op.gather_nd(_op.transpose(x, [rows, columns, *rest]), constant(pairs, "int64"))
+    return _op.transpose(picked, [*range(1, len(rest) + 1), 0])
+
+
+@torch_op("unfold")
+def _unfold(x: RelayExpr, dim: int, size: int, step: int) -> RelayExpr:
+    """Windows along an axis, their elements along a new last one."""
+    if not infer_shape(x):
+        return _op.reshape(x, (size,))
+    return windows_along(x, dim % len(infer_shape(x)), size, step)
+
+
+@torch_op("pixel_unshuffle")
+def _pixel_unshuffle(x: RelayExpr, factor: int) -> RelayExpr:
+    *batch, c, h, w = infer_shape(x)
+    rank = len(batch)
+    split = _op.reshape(x, (*batch, c, h // factor, factor, w // factor, factor))
+    axes = [*range(rank), rank, rank + 2, rank + 4, rank + 1, rank + 3]
+    moved = _op.transpose(split, axes)
+    return _op.reshape(moved, (*batch, c * factor**2, h // factor, w // factor))
+
+
+@torch_op("channel_shuffle", "native_channel_shuffle")
+def _channel_shuffle(x: RelayExpr, groups: int) -> RelayExpr:
+    n, c, *spatial = infer_shape(x)
+    split = _op.reshape(x, (n, groups, c // groups, *spatial))
+    moved = _op.transpose(split, (0, 2, 1, *range(3, 3 + len(spatial))))
+    return _op.reshape(moved, (n, c, *spatial))
+
+
+@torch_op("vstack", "row_stack")
+def _vstack(tensors: list[RelayExpr]) -> RelayExpr:
+    if len(infer_shape(tensors[0])) == 1:
+        return stack(tensors, 0)
+    return _op.concatenate(promoted(*tensors), 0)
+
+
+@torch_op("broadcast_tensors")
+def _broadcast_tensors(tensors: list[RelayExpr]) -> list[RelayExpr]:
+    shape = np.broadcast_shapes(*[infer_shape(t) for t in tensors])
+    return [_op.broadcast_to(t, shape) for t in tensors]
+
+
+@torch_op("combinations")
+def _combinations(x: RelayExpr, count: int = 2, repeats: bool = False) -> RelayExpr:
+    pick = itertools.combinations_with_replacement if repeats else itertools.combinations
+    rows = list(pick(range(infer_shape(x)[0]), count))
+    return _op.take(x, constant(np.array(rows).reshape(len(rows), count), "int64"), 0)
+
+
 _MOVEMENTS: Rows = {
     "size sym_size": lambda x, dim=None: sizes_of(x) if dim is None else size_of(x, as_number(dim)),
     "dim": lambda x: len(infer_shape(x)),
@@ -456,13 +365,23 @@ _MOVEMENTS: Rows = {
     "len": lambda x: size_of(x, 0) if is_tensor(x) else len(x),
     "view_as reshape_as": lambda x, other: reshaped(x, sizes_of(other)),
     "t numpy_T": lambda x: _op.transpose(x) if len(infer_shape(x)) > 1 else x,
+    "hstack": lambda tensors: _op.concatenate(
+        promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1
+    ),
+    "mT mH adjoint": swap_last,
+    "trace": lambda x: _op.sum(_diagonal(x)),
     "unsqueeze": lambda x, dim: _op.expand_dims(x, dim % (len(infer_shape(x)) + 1)),
     "expand_as": lambda x, other: _expand(x, sizes_of(other)),
     "chunk unsafe_chunk": lambda x, count, dim=0: _split(
         x, max(1, -(-infer_shape(x)[dim] // count)), dim
     ),
-    "index_select": lambda x, dim, index: _op.take(x, index, dim),
-    "embedding": lambda weight, indices, *_: _op.take(weight, indices, 0),
-    "scatter_add": lambda x, dim, index, source: scatter(x, dim, index, source, "add"),
 }
 torch_ops(_MOVEMENTS)
+
+# copies of views share the converters of the views
+for _name in (
+    "diagonal", "expand", "permute", "split_with_sizes", "split", "squeeze", "t", "transpose",
+    "unbind", "unfold", "unsqueeze", "view", "slice", "select",
+):  # fmt: skip
+    CONVERTERS[f"aten::{_name}_copy"] = CONVERTERS[f"aten::{_name}"]
+CONVERTERS["aten::tensor_split.tensor_indices_or_sections"] = CONVERTERS["aten::tensor_split"]

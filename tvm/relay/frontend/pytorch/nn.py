@@ -6,91 +6,24 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import infer_shape, scalar_like
+from tvm.relay.frontend.common import infer_shape
 from tvm.relay.frontend.dynamic_resize import resize_to_dynamic_extents
-from tvm.relay.frontend.matmul import matmul
 from tvm.relay.frontend.resize import Resizing, is_exact, resize_axes, resize_images
 from tvm.relay.frontend.windows import conv_transpose, convolution
 
-from .dynamic_shapes import as_sizes, has_dynamic, is_dynamic, reshaped, size_of, sizes_of
+from .dynamic_shapes import as_sizes, has_dynamic, sizes_of
 from .registry import (
     Converter,
     Rows,
     as_ints,
     as_number,
     is_tensor,
-    promoted,
     spread,
     torch_op,
     torch_ops,
 )
-
-
-@torch_op("matmul", "mm", "bmm", "mv", "dot")
-def matrix_product(a: RelayExpr, b: RelayExpr, *_: Any) -> RelayExpr:
-    """The product of vectors, matrices or batches of them."""
-    if len(infer_shape(a)) == len(infer_shape(b)) == 1:
-        return _op.sum(a * b)
-    left, right = promoted(a, b)
-    if is_dynamic(left) or is_dynamic(right):
-        return _dynamic_matmul(left, right)
-    return matmul(left, right)
-
-
-def _dynamic_matmul(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    """A product of matrices; batches have to be the same, as broadcasting would depend on data."""
-    a_rank, b_rank = len(infer_shape(a)), len(infer_shape(b))
-    if min(a_rank, b_rank) == 1 or (b_rank > 2 and a_rank != b_rank):
-        raise OpAttributeUnImplemented(
-            f"products of tensors of ranks {a_rank} and {b_rank} require sizes known at import"
-        )
-    if b_rank == 2:
-        return linear(a, _op.transpose(b, (1, 0)))
-    if a_rank == 3:
-        return _op.nn.batch_matmul(a, b, transpose_b=False)
-    left, right = [reshaped(x, [-1, *sizes_of(x)[-2:]]) for x in (a, b)]
-    product = _op.nn.batch_matmul(left, right, transpose_b=False)
-    return reshaped(product, [*sizes_of(a)[:-1], size_of(b, -1)])
-
-
-@torch_op("linear")
-def linear(x: RelayExpr, weight: RelayExpr, bias: Any = None) -> RelayExpr:
-    """Rows times a weight (units, inputs), with a bias."""
-    if len(infer_shape(weight)) == 1:
-        product = matrix_product(x, weight)
-        return product if bias is None else product + bias
-    if bias is not None and len(infer_shape(bias)) != 1:
-        biased: RelayExpr = linear(x, weight) + bias
-        return biased
-    shape, units = infer_shape(x), infer_shape(weight)[0]
-    flat = x if len(shape) == 2 else _op.reshape(x, (-1, infer_shape(weight)[1]))
-    result = _op.nn.dense(flat, weight)
-    result = result if bias is None else _op.nn.bias_add(result, bias, axis=-1)
-    if is_dynamic(x) and len(shape) > 2:
-        return _op.reshape_like(result, x, 0, 1, 0, len(shape) - 1)
-    return result if len(shape) == 2 else _op.reshape(result, (*shape[:-1], units))
-
-
-@torch_op("addmm")
-def _addmm(bias: RelayExpr, a: RelayExpr, b: RelayExpr, beta: Any = 1, alpha: Any = 1) -> RelayExpr:
-    product = matrix_product(a, b)
-    if as_number(alpha) != 1:
-        product = product * scalar_like(as_number(alpha), product)
-    if as_number(beta) != 1:
-        bias = bias * scalar_like(as_number(beta), bias)
-    if infer_shape(bias) == infer_shape(product)[1:]:
-        return _op.nn.bias_add(product, bias)
-    return product + bias
-
-
-@torch_op("baddbmm")
-def _baddbmm(
-    bias: RelayExpr, a: RelayExpr, b: RelayExpr, beta: Any = 1, alpha: Any = 1
-) -> RelayExpr:
-    return _addmm(bias, a, b, beta, alpha)
 
 
 @torch_op("_convolution", "convolution")
@@ -208,6 +141,18 @@ def _ratio(have: int, want: int, align: bool, factor: float | None) -> float:
     if align:
         return (want - 1) / (have - 1) if min(have, want) > 1 else math.inf
     return factor or want / have
+
+
+@torch_op("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
+def _grid_sampler(x: RelayExpr, grid: RelayExpr, mode: int, padding: int, align: Any) -> RelayExpr:
+    rank = len(infer_shape(x)) - 2
+    axes = (0, rank + 1, *range(1, rank + 1))
+    return _op.image.grid_sample(
+        x, _op.transpose(grid, axes),
+        method=("bilinear", "nearest", "bicubic")[mode],
+        layout=("NCHW", "NCDHW")[rank - 2],
+        padding_mode=("zeros", "border", "reflection")[padding], align_corners=bool(align),
+    )  # fmt: skip
 
 
 _UPSAMPLING: Rows = {

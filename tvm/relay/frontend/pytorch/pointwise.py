@@ -272,7 +272,31 @@ _ACTIVATIONS: Rows = {
 torch_ops(_ACTIVATIONS)
 
 
+@torch_op("gcd", "prims::gcd")
+def _gcd(a: Any, b: Any) -> RelayExpr:
+    """Euclid's algorithm, in the most steps that numbers of the type take: one a bit and a half."""
+    left, right = [_op.abs(x) for x in promoted(a, b)]
+    zero = scalar_like(0, left)
+    bits = np.dtype(infer_dtype(left)).itemsize * 8
+    # Fibonacci's numbers take the most: about 1.44 steps for each bit
+    for _ in range(bits * 36 // 25 + 1):
+        is_done = _op.equal(right, zero)
+        rest = _op.mod(left, _op.where(is_done, scalar_like(1, left), right))
+        left, right = _op.where(is_done, left, right), _op.where(is_done, zero, rest)
+    return left
+
+
+@torch_op("lcm")
+def _lcm(a: Any, b: Any) -> RelayExpr:
+    left, right = promoted(a, b)
+    divisor = _gcd(left, right)
+    is_zero = _op.equal(divisor, scalar_like(0, divisor))
+    safe = _op.where(is_zero, scalar_like(1, divisor), divisor)
+    return _op.abs(_op.divide(left, safe) * right)
+
+
 _ARITHMETIC: Rows = {
+    "_add_relu": lambda a, b, alpha=1: _op.nn.relu(add(a, b, alpha)),
     "rsub": lambda a, b, alpha=1: _sub(b, a, alpha),
     "floor_divide floordiv __floordiv__": lambda a, b: _div(a, b, "floor"),
     "sign sgn": lambda x: x if infer_dtype(x) == "bool" else _op.sign(x),

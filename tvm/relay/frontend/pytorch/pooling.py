@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -32,7 +33,7 @@ def _window_rank(x: RelayExpr, kernel: Any) -> int:
     return count if isinstance(kernel, (list, tuple)) else len(infer_shape(x)) - 2 or count
 
 
-def batched(x: RelayExpr, rank: int, apply: Callable[[RelayExpr], T]) -> T:
+def _batched(x: RelayExpr, rank: int, apply: Callable[[RelayExpr], T]) -> T:
     """Images without a batch axis get one for the operator."""
     if len(infer_shape(x)) != rank + 1:
         return apply(x)
@@ -50,7 +51,7 @@ def _max_pool(
     size = spread(kernel, rank)
     steps, pads = spread(strides, rank, size), spread(padding, rank)
     gaps, up = spread(dilation, rank), bool(ceil_mode)
-    return batched(x, rank, lambda data: pool("max", data, size, steps, pads, gaps, ceil_mode=up))
+    return _batched(x, rank, lambda data: pool("max", data, size, steps, pads, gaps, ceil_mode=up))
 
 
 @torch_op("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -62,10 +63,10 @@ def _avg_pool(
     size = spread(kernel, rank)
     steps, pads = spread(strides, rank, size), spread(padding, rank)
     if divisor is not None:
-        return batched(x, rank, lambda data: _sums(data, size, steps, pads, ceil_mode) / scalar_like(
+        return _batched(x, rank, lambda data: _sums(data, size, steps, pads, ceil_mode) / scalar_like(
             float(as_number(divisor)), data))  # fmt: skip
     options: Any = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
-    return batched(x, rank, lambda data: pool("avg", data, size, steps, pads, **options))
+    return _batched(x, rank, lambda data: pool("avg", data, size, steps, pads, **options))
 
 
 def _sums(
@@ -164,7 +165,7 @@ def _max_pool_with_indices(
 def _adaptive_max_pool(x: RelayExpr, size: Any) -> list[RelayExpr]:
     wanted = _adaptive_size(x, size)
     apply = _ADAPTIVE_MAX[len(wanted) - 1]
-    maxima = batched(x, len(wanted), lambda data: apply(data, output_size=wanted))
+    maxima = _batched(x, len(wanted), lambda data: apply(data, output_size=wanted))
     return [maxima, _argmax_positions(x, _adaptive(x, wanted))]
 
 
@@ -175,9 +176,9 @@ def _adaptive_max_pool(x: RelayExpr, size: Any) -> list[RelayExpr]:
 def _adaptive_avg_pool(x: RelayExpr, size: Any) -> RelayExpr:
     wanted = _adaptive_size(x, size)
     if wanted == (1, 1):
-        return batched(x, 2, _op.nn.global_avg_pool2d)
+        return _batched(x, 2, _op.nn.global_avg_pool2d)
     apply = _ADAPTIVE_AVG[len(wanted) - 1]
-    return batched(x, len(wanted), lambda data: apply(data, output_size=wanted))
+    return _batched(x, len(wanted), lambda data: apply(data, output_size=wanted))
 
 
 def _adaptive_size(x: RelayExpr, size: Any) -> tuple[int, ...]:
@@ -187,3 +188,60 @@ def _adaptive_size(x: RelayExpr, size: Any) -> tuple[int, ...]:
     return tuple([
         dim if item is None else as_ints(item)[0] for dim, item in zip(spatial, items, strict=True)
     ])  # fmt: skip
+
+
+# ---- fractional pooling: windows whose starts a random number for each channel spreads
+
+
+@torch_op("fractional_max_pool2d", "fractional_max_pool3d")
+def _fractional_max_pool(
+    x: RelayExpr, kernel: Any, size: Any, samples: RelayExpr
+) -> list[RelayExpr]:
+    """The maxima of windows, and their positions in an image."""
+    # of two axes, the numbers are in the order of width and height
+    rank = int(infer_shape(samples)[-1])
+    order = [1, 0] if rank == 2 else [0, 1, 2]
+    windows, extents = spread(kernel, rank), spread(size, rank)
+    return _batched(x, rank, lambda data: _maxima(data, windows, extents, samples, order))
+
+
+def _maxima(
+    x: RelayExpr, windows: Sequence[int], extents: Sequence[int], samples: RelayExpr,
+    order: Sequence[int],
+) -> list[RelayExpr]:  # fmt: skip
+    rank = len(windows)
+    batch, channels, *image = infer_shape(x)
+    starts = []
+    for axis in range(rank):
+        sample = _op.take(samples, constant(order[axis], "int64"), 2)
+        found = _starts(sample, image[axis], extents[axis], windows[axis])
+        along = [extents[axis] if i == axis else 1 for i in range(rank)]
+        starts.append(_op.reshape(found, (batch, channels, *along)))
+    flat = _op.reshape(x, (batch, channels, -1))
+    best: Any = None
+    positions: Any = None
+    for offsets in itertools.product(*[range(window) for window in windows]):
+        at = constant(0, "int64")
+        for start, offset, extent in zip(starts, offsets, image, strict=True):
+            at = at * constant(extent, "int64") + start + constant(offset, "int64")
+        at = _op.reshape(at, (batch, channels, -1))
+        value = _op.gather(flat, 2, at)
+        if best is None:
+            best, positions = value, at
+            continue
+        is_more = _op.logical_or(_op.greater(value, best), _op.isnan(value))
+        best, positions = _op.where(is_more, value, best), _op.where(is_more, at, positions)
+    shape = (batch, channels, *extents)
+    return [_op.reshape(best, shape), _op.reshape(positions, shape)]
+
+
+def _starts(sample: RelayExpr, extent: int, count: int, window: int) -> RelayExpr:
+    """Where the windows of an axis begin; the last one ends with the image."""
+    last = constant(np.full((*infer_shape(sample), 1), extent - window), "int64")
+    if count == 1:
+        return last
+    sample = _op.expand_dims(sample, 2)
+    step = scalar_like((extent - window) / (count - 1), sample)
+    numbers = constant(np.arange(count - 1), infer_dtype(sample))
+    found = _op.cast((sample + numbers) * step, "int64") - _op.cast(sample * step, "int64")
+    return _op.concatenate([found, last], 2)

@@ -17,7 +17,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import const
 
 from .quantized import Quantized, quantized
-from .registry import CONVERTERS, Converter, as_number, torch_op
+from .registry import CONVERTERS, Converter, as_number, torch_op, torch_ops
 
 
 def _value(x: Any) -> Any:
@@ -102,13 +102,6 @@ def _product(relu: bool) -> Converter:
     return convert
 
 
-for _name, _function in (("add", _op.add), ("mul", _op.multiply)):
-    for _relu, _suffix in ((False, ""), (True, "_relu")):
-        _convert = _product(_relu) if _name == "mul" else _elementwise(_function, _relu)
-        CONVERTERS[f"quantized::{_name}{_suffix}"] = _convert
-        CONVERTERS[f"quantized::{_name}_scalar{_suffix}"] = _with_number(_function, _relu)
-
-
 def _joined(relu: bool) -> Converter:
     def convert(parts: Sequence[Quantized], dim: int, scale: Any, zero_point: Any) -> Quantized:
         like = parts[0]
@@ -118,10 +111,6 @@ def _joined(relu: bool) -> Converter:
         return quantized(_op.nn.relu(joined) if relu else joined, step, zero, like.dtype)
 
     return convert
-
-
-CONVERTERS["quantized::cat"] = _joined(relu=False)
-CONVERTERS["quantized::cat_relu"] = _joined(relu=True)
 
 
 def _plain(name: str, arguments: Sequence[Any]) -> RelayExpr:
@@ -142,12 +131,6 @@ def _finishing(name: str, steps_at: int = -2) -> Converter:
     return convert
 
 
-for _name in ("layer_norm", "group_norm", "hardswish", "sigmoid", "softmax", "matmul"):
-    CONVERTERS[f"quantized::{_name}"] = _finishing(_name)
-for _name in ("elu", "celu", "dropout"):
-    CONVERTERS[f"quantized::{_name}"] = _finishing(_name, 1)
-
-
 @torch_op("quantized::prelu")
 def _prelu(x: Quantized, weight: Any, scale: Any, zero_point: Any) -> Quantized:
     """What is positive is multiplied too: by the nearest to 1 among the steps of the weight."""
@@ -158,11 +141,6 @@ def _prelu(x: Quantized, weight: Any, scale: Any, zero_point: Any) -> Quantized:
         positive = _op.greater(real, const(0.0))
         real = _op.where(positive, real * one, real)
     return quantized(real, scale, zero_point, x.dtype)
-
-
-@torch_op("quantized::leaky_relu")
-def _leaky_relu(x: Quantized, slope: Any, inplace: bool, scale: Any, zero_point: Any) -> Quantized:
-    return quantized(_plain("leaky_relu", (x, slope)), scale, zero_point, x.dtype)
 
 
 @torch_op("quantized::instance_norm")
@@ -184,21 +162,11 @@ def _batch_norm(relu: bool) -> Converter:
     return convert
 
 
-for _axes in ("", "1d", "2d", "3d"):
-    CONVERTERS[f"quantized::batch_norm{_axes}"] = _batch_norm(relu=False)
-    CONVERTERS[f"quantized::batch_norm{_axes}_relu"] = _batch_norm(relu=True)
-
-
-def _in_same_steps(name: str) -> Converter:
+def _in_same_scale(name: str) -> Converter:
     def convert(x: Quantized, *args: Any) -> Quantized:
         return quantized(_plain(name, (x, *args)), x.scale, x.zero_point, x.dtype)
 
     return convert
-
-
-for _name in ("threshold", "clamp"):
-    CONVERTERS[f"quantized::{_name}"] = _in_same_steps(_name)
-CONVERTERS["quantized::relu6"] = lambda x, *_: _in_same_steps("relu6")(x)
 
 
 def _pooled(name: str) -> Converter:
@@ -209,5 +177,42 @@ def _pooled(name: str) -> Converter:
     return convert
 
 
-for _name in ("max_pool1d", "max_pool2d"):
-    CONVERTERS[f"quantized::{_name}"] = _pooled(_name)
+torch_ops(
+    {
+        "quantized::add": _elementwise(_op.add, relu=False),
+        "quantized::add_relu": _elementwise(_op.add, relu=True),
+        "quantized::add_scalar": _with_number(_op.add, relu=False),
+        "quantized::add_scalar_relu": _with_number(_op.add, relu=True),
+        "quantized::mul": _product(relu=False),
+        "quantized::mul_relu": _product(relu=True),
+        "quantized::mul_scalar": _with_number(_op.multiply, relu=False),
+        "quantized::mul_scalar_relu": _with_number(_op.multiply, relu=True),
+        "quantized::cat": _joined(relu=False),
+        "quantized::cat_relu": _joined(relu=True),
+        "quantized::layer_norm": _finishing("layer_norm"),
+        "quantized::group_norm": _finishing("group_norm"),
+        "quantized::hardswish": _finishing("hardswish"),
+        "quantized::sigmoid": _finishing("sigmoid"),
+        "quantized::softmax": _finishing("softmax"),
+        "quantized::matmul": _finishing("matmul"),
+        "quantized::elu": _finishing("elu", 1),
+        "quantized::celu": _finishing("celu", 1),
+        "quantized::dropout": _finishing("dropout", 1),
+        "quantized::leaky_relu": lambda x, slope, inplace, scale, zero_point: quantized(
+            _plain("leaky_relu", (x, slope)), scale, zero_point, x.dtype
+        ),
+        (
+            "quantized::batch_norm quantized::batch_norm1d quantized::batch_norm2d "
+            "quantized::batch_norm3d"
+        ): _batch_norm(relu=False),
+        (
+            "quantized::batch_norm_relu quantized::batch_norm1d_relu quantized::batch_norm2d_relu "
+            "quantized::batch_norm3d_relu"
+        ): _batch_norm(relu=True),
+        "quantized::threshold": _in_same_scale("threshold"),
+        "quantized::clamp": _in_same_scale("clamp"),
+        "quantized::relu6": lambda x, *_: _in_same_scale("relu6")(x),
+        "quantized::max_pool1d": _pooled("max_pool1d"),
+        "quantized::max_pool2d": _pooled("max_pool2d"),
+    }
+)

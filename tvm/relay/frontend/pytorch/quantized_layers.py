@@ -21,9 +21,9 @@ from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_shape
 from tvm.support.scope import Scoped
 
-from .nn import linear
+from .products import linear
 from .quantized import Quantized, quantized
-from .registry import CONVERTERS, Converter, as_number
+from .registry import Converter, as_number, torch_ops
 from .requantization import Engine, engine_of_convolution, engine_of_dense, in_steps
 
 # the least step of data that is quantised at run time, as torch has it
@@ -265,15 +265,26 @@ def _embedding(packed: Any, indices: RelayExpr, *_: Any) -> RelayExpr:
     return (rows - zeros) * scales
 
 
-for _relu, _suffix in ((False, ""), (True, "_relu")):
-    for _axes in "123":
-        CONVERTERS[f"quantized::conv{_axes}d{_suffix}"] = _conv(_relu)
-    CONVERTERS[f"quantized::conv2d_add{_suffix}"] = _conv_add(_relu)
-    CONVERTERS[f"quantized::linear{_suffix}"] = _dense(_relu)
-    CONVERTERS[f"quantized::linear{_suffix}_dynamic"] = _dense_dynamic(_relu)
-    CONVERTERS[f"quantized::linear{_suffix}_dynamic_fp16"] = _dense_float16(_relu)
-for _axes in "123":
-    CONVERTERS[f"quantized::conv_transpose{_axes}d"] = _conv(relu=False)
-    CONVERTERS[f"quantized::conv{_axes}d_dynamic"] = _conv_dynamic
-    CONVERTERS[f"quantized::conv_transpose{_axes}d_dynamic"] = _conv_dynamic
-CONVERTERS["quantized::embedding_byte"] = _embedding
+torch_ops(
+    {
+        (
+            "quantized::conv1d quantized::conv2d quantized::conv3d quantized::conv_transpose1d "
+            "quantized::conv_transpose2d quantized::conv_transpose3d"
+        ): _conv(relu=False),
+        "quantized::conv1d_relu quantized::conv2d_relu quantized::conv3d_relu": _conv(relu=True),
+        "quantized::conv2d_add": _conv_add(relu=False),
+        "quantized::conv2d_add_relu": _conv_add(relu=True),
+        (
+            "quantized::conv1d_dynamic quantized::conv2d_dynamic quantized::conv3d_dynamic "
+            "quantized::conv_transpose1d_dynamic quantized::conv_transpose2d_dynamic "
+            "quantized::conv_transpose3d_dynamic"
+        ): _conv_dynamic,
+        "quantized::linear": _dense(relu=False),
+        "quantized::linear_relu": _dense(relu=True),
+        "quantized::linear_dynamic": _dense_dynamic(relu=False),
+        "quantized::linear_relu_dynamic": _dense_dynamic(relu=True),
+        "quantized::linear_dynamic_fp16": _dense_float16(relu=False),
+        "quantized::linear_relu_dynamic_fp16": _dense_float16(relu=True),
+        "quantized::embedding_byte": _embedding,
+    }
+)

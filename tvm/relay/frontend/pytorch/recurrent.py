@@ -8,9 +8,10 @@ from typing import Any
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.cells import gru_state, lstm_step
+from tvm.relay.frontend.common import constant, infer_shape
 
-from .nn import linear
+from .products import linear
 from .quantized_layers import dynamic_dense, packed_cell
 from .registry import Converter, Rows, torch_ops
 
@@ -32,8 +33,7 @@ def _lstm_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
     h, c = state
     gates = projected + _projected(h, weights[1], weights[3])
     i, f, g, o = _op.split(gates, 4, 1)
-    c = _op.sigmoid(f) * c + _op.sigmoid(i) * _op.tanh(g)
-    h = _op.sigmoid(o) * _op.tanh(c)
+    h, c = lstm_step((i, f, g, o), c)
     return [h if weights[4] is None else linear(h, weights[4]), c]
 
 
@@ -44,7 +44,7 @@ def _gru_cell(projected: RelayExpr, state: State, weights: Weights) -> State:
     hr, hz, hn = _op.split(_projected(h, weights[1], weights[3]), 3, 1)
     update = _op.sigmoid(xz + hz)
     new = _op.tanh(xn + _op.sigmoid(xr + hr) * hn)
-    return [(scalar_like(1.0, update) - update) * new + update * h]
+    return [gru_state(update, new, h)]
 
 
 def _rnn_cell(activation: Callable[[RelayExpr], RelayExpr]) -> Cell:

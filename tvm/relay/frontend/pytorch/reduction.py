@@ -7,12 +7,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.normalization import moments, p_norm, rms_norm, standardized, weighted
 
-from .dynamic_shapes import reshaped, size_of, sizes_of
+from .dynamic_shapes import is_dynamic, reshaped, size_of, sizes_of
+from .products import matrix_product
 from .registry import (
     CONVERTERS,
     Converter,
@@ -260,6 +263,48 @@ def _equal(a: RelayExpr, b: RelayExpr) -> Any:
     if infer_shape(a) != infer_shape(b):
         return False
     return _op.all(_op.equal(*promoted(a, b)))
+
+
+@torch_op("cov")
+def _cov(x: RelayExpr, correction: int = 1, counts: Any = None, weights: Any = None) -> RelayExpr:
+    """The covariance of the rows; the columns may be counted and weighed."""
+    x = as_float(x)
+    rows = _op.reshape(x, (1, -1)) if len(infer_shape(x)) < 2 else x
+    columns, dtype = infer_shape(rows)[1], infer_dtype(x)
+    frequency = as_dtype(counts, dtype) if counts is not None else (
+        _op.ones_like(_op.take(rows, constant(0, "int64"), 0)) if is_dynamic(rows)
+        else constant(np.ones(columns), dtype)
+    )  # fmt: skip
+    weight = frequency if weights is None else frequency * as_dtype(weights, dtype)
+    total = _op.sum(weight)
+    mean = _op.sum(rows * weight, axis=[1], keepdims=True) / total
+    centred = rows - mean
+    lost: RelayExpr = scalar_like(float(correction), x)
+    if weights is not None:
+        lost = lost * _op.sum(weight * as_dtype(weights, dtype)) / total
+    free = _op.maximum(total - lost, scalar_like(0.0, x))
+    product = matrix_product(centred * weight, _op.transpose(centred)) / free
+    return _op.reshape(product, ()) if infer_shape(product) == (1, 1) else product
+
+
+@torch_op("corrcoef")
+def _corrcoef(x: RelayExpr) -> RelayExpr:
+    covariance = _cov(x)
+    size = len(infer_shape(covariance))
+    if not size:
+        return covariance / covariance
+    spread = _op.sqrt(_op.gather_nd(covariance, _diagonal_positions(covariance)))
+    result = covariance / _op.expand_dims(spread, 1) / _op.expand_dims(spread, 0)
+    return _op.clip(result, -1.0, 1.0)
+
+
+def _diagonal_positions(matrix: RelayExpr) -> RelayExpr:
+    """The indices of a square matrix's diagonal."""
+    if not is_dynamic(matrix):
+        return constant(np.arange(infer_shape(matrix)[0])[None].repeat(2, 0), "int64")
+    ones = _op.ones_like(_op.cast(_op.take(matrix, constant(0, "int64"), 0), "int64"))
+    positions = _op.cumsum(ones, axis=0) - constant(1, "int64")
+    return _op.stack([positions, positions], 0)
 
 
 _REDUCTIONS: Rows = {

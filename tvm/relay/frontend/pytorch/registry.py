@@ -66,6 +66,11 @@ def _type_name(value: Any) -> str:
     return _TYPE_NAMES.get(type(value), type(value).__name__)
 
 
+def kind_of(overload: Any) -> str:
+    """The name of an operator without its overload: ``aten::add``."""
+    return str(overload._schema.name)
+
+
 def is_tensor(value: Any) -> bool:
     """Whether an argument is a tensor rather than a Python value."""
     return isinstance(value, RelayExpr)

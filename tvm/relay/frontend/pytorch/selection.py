@@ -11,8 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .movement import index_by, mask_positions, put_by_index
-from .rare import scatter_reduce
+from .indexing import index_by, mask_positions, scatter_reduce
 from .registry import CONVERTERS, as_dtype, as_number, torch_op
 
 
@@ -192,17 +191,3 @@ def _embedding_renorm(weight: RelayExpr, indices: RelayExpr, limit: Any, p: Any)
     rows = constant(np.arange(infer_shape(weight)[0])[:, None], infer_dtype(indices))
     named = _op.any(_op.equal(rows, _op.expand_dims(flat, 0)), axis=[1], keepdims=True)
     return _op.where(_op.logical_and(named, _op.greater(norm, size)), short, weight)
-
-
-@torch_op("as_strided_scatter")
-def _as_strided_scatter(
-    x: RelayExpr, source: RelayExpr, sizes: Any, strides: Any, offset: Any = None
-) -> RelayExpr:
-    """``x`` with other values at addresses."""
-    shape = infer_shape(x)
-    total = int(np.prod(shape))
-    addresses = constant(np.arange(total), "int64")
-    positions = CONVERTERS["aten::as_strided"](addresses, sizes, strides, offset)
-    flat = _op.reshape(x, (total,))
-    values = _op.reshape(as_dtype(source, infer_dtype(x)), (-1,))
-    return _op.reshape(put_by_index(flat, [_op.reshape(positions, (-1,))], values), shape)

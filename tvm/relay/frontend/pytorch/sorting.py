@@ -10,16 +10,16 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.op.annotation import stop_fusion
 
-from .dynamic_shapes import cut
+from .dynamic_shapes import first_of
 from .registry import (
     CONVERTERS,
     Rows,
     as_dtype,
     as_number,
     category,
-    is_tensor,
     promoted,
     torch_op,
     torch_ops,
@@ -58,14 +58,8 @@ def _topk(
 ) -> list[RelayExpr]:
     axis = dim % len(infer_shape(x))
     order = _op.argsort(_sortable(x), axis, not largest, "int64")
-    chosen = _first(order, axis, as_number(count))
+    chosen = first_of(order, axis, as_number(count))
     return [_op.gather(x, axis, chosen), chosen]
-
-
-def _first(x: RelayExpr, axis: int, count: Any) -> RelayExpr:
-    if is_tensor(count) or not isinstance(infer_shape(x)[axis], int):
-        return cut(x, axis, 0, count, 1)
-    return _op.strided_slice(x, [0], [count], [1], [axis])
 
 
 def _ranked(x: RelayExpr, rank: int, dim: int, keepdim: bool) -> list[RelayExpr]:
@@ -126,13 +120,15 @@ def _mode(x: RelayExpr, dim: int = -1, keepdim: bool = False) -> list[RelayExpr]
     frequent = _op.equal(counts, _op.max(counts, axis=[axis], keepdims=True))
     largest = scalar_like(_largest(infer_dtype(x)), x)
     value = _op.min(_op.where(frequent, x, largest), axis=[axis], keepdims=True)
-    extent = infer_shape(x)[axis]
-    along = [1] * len(infer_shape(x))
-    along[axis] = extent
-    positions = constant(np.arange(extent).reshape(along), "int64")
-    index = _op.max(_op.where(_op.equal(x, value), positions, constant(0, "int64")), axis=[axis],
+    index = _op.max(_op.where(_op.equal(x, value), _positions(x, axis), constant(0, "int64")), axis=[axis],
                     keepdims=True)  # fmt: skip
     return _without(axis, keepdim, value, index)
+
+
+def _positions(x: RelayExpr, axis: int) -> RelayExpr:
+    """The indices along an axis, to broadcast."""
+    shape = infer_shape(x)
+    return constant(np.arange(shape[axis]).reshape(along_axis(axis, len(shape))), "int64")
 
 
 def _largest(dtype: str) -> Any:
@@ -144,10 +140,7 @@ def _running(compare: Callable[..., RelayExpr]) -> Callable[..., list[RelayExpr]
         """Extrema of all prefixes: step by step in doubling distances."""
         axis = dim % len(infer_shape(x))
         extent = infer_shape(x)[axis]
-        along = [1] * len(infer_shape(x))
-        along[axis] = extent
-        positions = constant(np.arange(extent).reshape(along), "int64")
-        values, index = x, _op.broadcast_to(positions, infer_shape(x))
+        values, index = x, _op.broadcast_to(_positions(x, axis), infer_shape(x))
         distance = 1
         while distance < extent:
             before = constant(np.maximum(np.arange(extent) - distance, 0), "int64")
@@ -197,14 +190,13 @@ def _isin(x: Any, tests: Any, assume_unique: bool = False, invert: bool = False)
 @torch_op("logcumsumexp")
 def _logcumsumexp(x: RelayExpr, dim: int) -> RelayExpr:
     """The logarithm of running sums, pairs combined in doubling distances."""
-    axis = dim % len(infer_shape(x))
+    rank = len(infer_shape(x))
+    axis = dim % rank
     extent = infer_shape(x)[axis]
-    along = [1] * len(infer_shape(x))
-    along[axis] = extent
     distance = 1
     while distance < extent:
         before = constant(np.maximum(np.arange(extent) - distance, 0), "int64")
-        inside = constant((np.arange(extent) >= distance).reshape(along))
+        inside = constant((np.arange(extent) >= distance).reshape(along_axis(axis, rank)))
         absent = scalar_like(-float("inf"), x)
         earlier = _op.where(inside, _op.take(x, before, axis), absent)
         high, low = _op.maximum(x, earlier), _op.minimum(x, earlier)

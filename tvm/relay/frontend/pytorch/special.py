@@ -14,20 +14,16 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.op.annotation import stop_fusion
 
-from .registry import CONVERTERS, as_number, is_tensor, promoted_floats, torch_op
+from .registry import CONVERTERS, Rows, as_number, is_tensor, promoted_floats, torch_op, torch_ops
 
 _TOGETHER = 8  # steps of a series that become one kernel, which repeats what it uses twice
 
 
-def _number(value: float, like: RelayExpr) -> RelayExpr:
-    return scalar_like(value, like)
-
-
 def _horner(x: RelayExpr, coefficients: Sequence[float]) -> RelayExpr:
     """A polynomial, its highest coefficient first."""
-    result = _number(coefficients[0], x)
+    result = scalar_like(coefficients[0], x)
     for coefficient in coefficients[1:]:
-        result = result * x + _number(coefficient, x)
+        result = result * x + scalar_like(coefficient, x)
     return result
 
 
@@ -44,47 +40,47 @@ def _wide(apply: Callable[..., RelayExpr]) -> Callable[..., RelayExpr]:
 
 def _lgamma(x: RelayExpr) -> RelayExpr:
     """Stirling's series above 8, reached by the recurrence; reflection below 1/2."""
-    half, one = _number(0.5, x), _number(1.0, x)
+    half, one = scalar_like(0.5, x), scalar_like(1.0, x)
     reflected = _op.less(x, half)
     y = _op.where(reflected, one - x, x)
-    small = _op.less(y, _number(8.0, x))
+    small = _op.less(y, scalar_like(8.0, x))
     rising = y
     for k in range(1, 8):
-        rising = rising * (y + _number(float(k), x))
+        rising = rising * (y + scalar_like(float(k), x))
     product = stop_fusion(_op.where(small, rising, one))
-    shift = stop_fusion(_op.where(small, y + _number(8.0, x), y))
+    shift = stop_fusion(_op.where(small, y + scalar_like(8.0, x), y))
     inverse = one / shift
     series = inverse * _horner(
         inverse * inverse, [-1 / 1680, 1 / 1260, -1 / 360, 1 / 12]
     )  # fmt: skip
-    stirling = (shift - half) * _op.log(shift) - shift + _number(0.5 * math.log(2 * math.pi), x)
+    stirling = (shift - half) * _op.log(shift) - shift + scalar_like(0.5 * math.log(2 * math.pi), x)
     result = stirling + series - _op.log(product)
-    sine = _op.abs(_op.sin(_number(math.pi, x) * (x - _op.floor(x))))
-    mirrored = _number(math.log(math.pi), x) - _op.log(sine) - result
+    sine = _op.abs(_op.sin(scalar_like(math.pi, x) * (x - _op.floor(x))))
+    mirrored = scalar_like(math.log(math.pi), x) - _op.log(sine) - result
     value = _op.where(reflected, mirrored, result)
-    return _op.where(_op.isinf(x), _number(math.inf, x), value)
+    return _op.where(_op.isinf(x), scalar_like(math.inf, x), value)
 
 
 def _digamma(x: RelayExpr) -> RelayExpr:
     """The asymptotic series above 10; recurrence and reflection below."""
-    zero, one = _number(0.0, x), _number(1.0, x)
+    zero, one = scalar_like(0.0, x), scalar_like(1.0, x)
     reflected = _op.less(x, zero)
     y = _op.where(reflected, one - x, x)
-    small = _op.less(y, _number(10.0, x))
+    small = _op.less(y, scalar_like(10.0, x))
     steps = zero
     for k in range(10):
-        steps = steps - one / (y + _number(float(k), x))
+        steps = steps - one / (y + scalar_like(float(k), x))
     total = stop_fusion(_op.where(small, steps, zero))
-    shift = stop_fusion(_op.where(small, y + _number(10.0, x), y))
+    shift = stop_fusion(_op.where(small, y + scalar_like(10.0, x), y))
     inverse = one / (shift * shift)
     series = inverse * _horner(inverse, [1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12])
-    result = total + _op.log(shift) - _number(0.5, x) / shift - series
-    angle = _number(math.pi, x) * (x - _op.floor(x))
-    mirrored = result - _number(math.pi, x) / _op.tan(angle)
+    result = total + _op.log(shift) - scalar_like(0.5, x) / shift - series
+    angle = scalar_like(math.pi, x) * (x - _op.floor(x))
+    mirrored = result - scalar_like(math.pi, x) / _op.tan(angle)
     value = _op.where(reflected, mirrored, result)
     whole = _op.logical_and(_op.equal(x, _op.floor(x)), _op.less(x, zero))
-    value = _op.where(whole, _number(math.nan, x), value)
-    return _op.where(_op.equal(x, zero), _number(-math.inf, x), value)
+    value = _op.where(whole, scalar_like(math.nan, x), value)
+    return _op.where(_op.equal(x, zero), scalar_like(-math.inf, x), value)
 
 
 _BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]
@@ -92,55 +88,55 @@ _BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 
 def _zeta(s: RelayExpr, q: RelayExpr) -> RelayExpr:
     """Hurwitz's zeta function by Euler and Maclaurin's sum."""
-    one, terms = _number(1.0, s), 12
-    total = _number(0.0, s)
+    one, terms = scalar_like(1.0, s), 12
+    total = scalar_like(0.0, s)
     negative = _op.negative(s)
     for k in range(terms):
-        total = total + _power(q + _number(float(k), s), negative)
-    edge = q + _number(float(terms), s)
+        total = total + _power(q + scalar_like(float(k), s), negative)
+    edge = q + scalar_like(float(terms), s)
     tail = _op.power(edge, negative)
-    total = total + tail * edge / (s - one) + tail * _number(0.5, s)
+    total = total + tail * edge / (s - one) + tail * scalar_like(0.5, s)
     factor, weight = s, tail / edge
     for k, bernoulli in enumerate(_BERNOULLI):
-        total = total + _number(bernoulli / math.factorial(2 * k + 2), s) * factor * weight
-        factor = factor * (s + _number(2.0 * k + 1, s)) * (s + _number(2.0 * k + 2, s))
+        total = total + scalar_like(bernoulli / math.factorial(2 * k + 2), s) * factor * weight
+        factor = factor * (s + scalar_like(2.0 * k + 1, s)) * (s + scalar_like(2.0 * k + 2, s))
         factor, weight = stop_fusion(factor), stop_fusion(weight / (edge * edge))
-    pole = _op.logical_and(_op.less_equal(q, _number(0.0, s)), _op.equal(q, _op.floor(q)))
-    total = _op.where(pole, _number(math.inf, s), total)
+    pole = _op.logical_and(_op.less_equal(q, scalar_like(0.0, s)), _op.equal(q, _op.floor(q)))
+    total = _op.where(pole, scalar_like(math.inf, s), total)
     uneven = _op.logical_not(_op.equal(s, _op.floor(s)))
-    outside = _op.logical_and(_op.less(q, _number(0.0, s)), uneven)
+    outside = _op.logical_and(_op.less(q, scalar_like(0.0, s)), uneven)
     undefined = _op.logical_or(_op.less(s, one), outside)
-    total = _op.where(undefined, _number(math.nan, s), total)
-    return _op.where(_op.equal(s, one), _number(math.inf, s), total)
+    total = _op.where(undefined, scalar_like(math.nan, s), total)
+    return _op.where(_op.equal(s, one), scalar_like(math.inf, s), total)
 
 
 def _power(base: RelayExpr, exponent: RelayExpr) -> RelayExpr:
     """A power whose base may be negative, for integer exponents."""
     size = _op.power(_op.abs(base), exponent)
-    half = exponent * _number(0.5, exponent)
+    half = exponent * scalar_like(0.5, exponent)
     odd = _op.not_equal(half, _op.floor(half))
-    flipped = _op.logical_and(odd, _op.less(base, _number(0.0, base)))
+    flipped = _op.logical_and(odd, _op.less(base, scalar_like(0.0, base)))
     return _op.where(flipped, _op.negative(size), size)
 
 
 def _gamma_below(a: RelayExpr, x: RelayExpr) -> RelayExpr:
     """The lower regularized gamma function by its series, the upper by Lentz's fraction."""
-    one, zero = _number(1.0, x), _number(0.0, x)
+    one, zero = scalar_like(1.0, x), scalar_like(0.0, x)
     scale = _op.exp(a * _op.log(x) - x - _lgamma(a))
     term = total = one / a
     for k in range(1, 120):
-        term = term * x / (a + _number(float(k), x))
+        term = term * x / (a + scalar_like(float(k), x))
         total = total + term
         if k % _TOGETHER == 0:
             term, total = stop_fusion(term), stop_fusion(total)
     below = total * scale
-    tiny = _number(1e-300, x)
+    tiny = scalar_like(1e-300, x)
     b = x + one - a
     c, d = one / tiny, one / b
     fraction = d
     for k in range(1, 80):
-        step = _number(float(-k), x) * (_number(float(k), x) - a)
-        b = b + _number(2.0, x)
+        step = scalar_like(float(-k), x) * (scalar_like(float(k), x) - a)
+        b = b + scalar_like(2.0, x)
         d = one / (step * d + b)
         c = b + step / c
         fraction = fraction * d * c
@@ -152,19 +148,19 @@ def _gamma_below(a: RelayExpr, x: RelayExpr) -> RelayExpr:
     result = _op.where(_op.logical_or(_op.isinf(x), _op.equal(a, zero)), one, result)
     bad = _op.logical_or(_op.less(x, zero), _op.less(a, zero))
     both = _op.logical_and(_op.equal(x, zero), _op.equal(a, zero))
-    return _op.where(_op.logical_or(bad, both), _number(math.nan, x), result)
+    return _op.where(_op.logical_or(bad, both), scalar_like(math.nan, x), result)
 
 
 def _gamma_above(a: RelayExpr, x: RelayExpr) -> RelayExpr:
-    return _number(1.0, x) - _gamma_below(a, x)
+    return scalar_like(1.0, x) - _gamma_below(a, x)
 
 
 def _ndtri(p: RelayExpr) -> RelayExpr:
     """The normal distribution's quantile: Acklam's fractions, then two steps of Halley's."""
-    low, half = _number(0.02425, p), _number(0.5, p)
-    one, zero = _number(1.0, p), _number(0.0, p)
+    low, half = scalar_like(0.02425, p), scalar_like(0.5, p)
+    one, zero = scalar_like(1.0, p), scalar_like(0.0, p)
     tail = _op.minimum(p, one - p)
-    q = _op.sqrt(_number(-2.0, p) * _op.log(tail))
+    q = _op.sqrt(scalar_like(-2.0, p) * _op.log(tail))
     outer = _horner(q, [-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838,
                         -2.549732539343734, 4.374664141464968, 2.938163982698783]) / _horner(
         q, [7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996, 3.754408661907416,
@@ -179,18 +175,18 @@ def _ndtri(p: RelayExpr) -> RelayExpr:
     x = _op.where(_op.less(tail, low), signed, inner)
     x = stop_fusion(x)
     for _ in range(2):
-        miss = half * (one + _op.erf(x * _number(math.sqrt(0.5), p))) - p
-        slope = miss * _number(math.sqrt(2 * math.pi), p) * _op.exp(x * x * half)
+        miss = half * (one + _op.erf(x * scalar_like(math.sqrt(0.5), p))) - p
+        slope = miss * scalar_like(math.sqrt(2 * math.pi), p) * _op.exp(x * x * half)
         x = stop_fusion(x - slope / (one + x * slope * half))
-    x = _op.where(_op.equal(p, zero), _number(-math.inf, p), x)
-    x = _op.where(_op.equal(p, one), _number(math.inf, p), x)
+    x = _op.where(_op.equal(p, zero), scalar_like(-math.inf, p), x)
+    x = _op.where(_op.equal(p, one), scalar_like(math.inf, p), x)
     bad = _op.logical_or(_op.less(p, zero), _op.greater(p, one))
-    return _op.where(bad, _number(math.nan, p), x)
+    return _op.where(bad, scalar_like(math.nan, p), x)
 
 
 def _erfinv(x: RelayExpr) -> RelayExpr:
-    half = _number(0.5, x)
-    return _ndtri((x + _number(1.0, x)) * half) * _number(math.sqrt(0.5), x)
+    half = scalar_like(0.5, x)
+    return _ndtri((x + scalar_like(1.0, x)) * half) * scalar_like(math.sqrt(0.5), x)
 
 
 _NEAR = 60.0  # up to here the quadrature is exact, from here the asymptotic series
@@ -203,7 +199,7 @@ def _by_quadrature(
 
     def apply(x: RelayExpr) -> RelayExpr:
         angles = (np.arange(64) + 0.5) * (math.pi / 64)
-        size, edge = _op.abs(x), _number(_NEAR, x)
+        size, edge = _op.abs(x), scalar_like(_NEAR, x)
         column = _op.expand_dims(_op.minimum(size, edge), len(infer_shape(x)))
         near = _op.mean(kernel(column, constant(angles, "float64")), axis=[-1])
         return _op.where(_op.less(size, edge), near, far(_op.maximum(size, edge)))
@@ -218,8 +214,8 @@ def _far_modified(order: int) -> Callable[[RelayExpr], RelayExpr]:
         terms.append(-terms[-1] * (mu - (2 * k - 1) ** 2) / (8 * k))
 
     def apply(x: RelayExpr) -> RelayExpr:
-        series = _horner(_number(1.0, x) / x, terms[::-1])
-        return series / _op.sqrt(_number(2 * math.pi, x) * x)
+        series = _horner(scalar_like(1.0, x) / x, terms[::-1])
+        return series / _op.sqrt(scalar_like(2 * math.pi, x) * x)
 
     return apply
 
@@ -229,14 +225,14 @@ def _far_oscillating(order: int) -> Callable[[RelayExpr], RelayExpr]:
     mu = 4.0 * order * order
 
     def apply(x: RelayExpr) -> RelayExpr:
-        inverse = _number(1.0, x) / x
+        inverse = scalar_like(1.0, x) / x
         even = _horner(inverse * inverse, [-(mu - 1) * (mu - 9) / 128, 1.0])
         odd = inverse * _horner(
             inverse * inverse, [-(mu - 1) * (mu - 9) * (mu - 25) / 3072, (mu - 1) / 8]
         )
-        angle = x - _number((order / 2 + 0.25) * math.pi, x)
+        angle = x - scalar_like((order / 2 + 0.25) * math.pi, x)
         wave = even * _op.cos(angle) - odd * _op.sin(angle)
-        return wave * _op.sqrt(_number(2 / math.pi, x) / x)
+        return wave * _op.sqrt(scalar_like(2 / math.pi, x) / x)
 
     return apply
 
@@ -261,43 +257,44 @@ def _bessel_j1(x: RelayExpr) -> RelayExpr:
 
 def _erfcx(x: RelayExpr) -> RelayExpr:
     """``exp(x * x) * erfc(x)``; a continued fraction where erfc is small."""
-    one = _number(1.0, x)
-    far = _number(0.0, x)
+    one = scalar_like(1.0, x)
+    far = scalar_like(0.0, x)
     for k in range(60, 0, -1):
-        far = _number(k / 2.0, x) / (x + far)
-    far = _number(1 / math.sqrt(math.pi), x) / (x + far)
+        far = scalar_like(k / 2.0, x) / (x + far)
+    far = scalar_like(1 / math.sqrt(math.pi), x) / (x + far)
     near = _op.exp(x * x) * (one - _op.erf(x))
-    return _op.where(_op.greater(x, _number(2.0, x)), far, near)
+    return _op.where(_op.greater(x, scalar_like(2.0, x)), far, near)
 
 
 def _spherical_j0(x: RelayExpr) -> RelayExpr:
-    one, zero = _number(1.0, x), _number(0.0, x)
+    one, zero = scalar_like(1.0, x), scalar_like(0.0, x)
     away = _op.sin(x) / _op.where(_op.equal(x, zero), one, x)
     value = _op.where(_op.equal(x, zero), one, away)
     return _op.where(_op.isinf(x), zero, value)
 
 
-for _names, _function in (
-    ("aten::lgamma aten::special_gammaln prims::lgamma", _lgamma),
-    ("aten::digamma aten::special_digamma aten::special_psi prims::digamma", _digamma),
-    ("aten::special_zeta prims::zeta", _zeta),
-    ("aten::igamma aten::special_gammainc prims::igamma", _gamma_below),
-    ("aten::igammac aten::special_gammaincc prims::igammac", _gamma_above),
-    ("aten::special_ndtri prims::ndtri", _ndtri),
-    ("aten::erfinv aten::special_erfinv prims::erf_inv", _erfinv),
-    ("aten::special_i0e prims::bessel_i0e", _bessel_i0e),
-    ("aten::special_i1e prims::bessel_i1e", _bessel_i1e),
-    ("aten::i0 aten::special_i0 prims::bessel_i0 aten::special_modified_bessel_i0",
-     lambda x: _bessel_i0e(x) * _op.exp(_op.abs(x))),
-    ("aten::special_i1 prims::bessel_i1 aten::special_modified_bessel_i1",
-     lambda x: _bessel_i1e(x) * _op.exp(_op.abs(x))),
-    ("aten::special_bessel_j0 prims::bessel_j0", _bessel_j0),
-    ("aten::special_bessel_j1 prims::bessel_j1", _bessel_j1),
-    ("aten::special_erfcx prims::erfcx", _erfcx),
-    ("aten::special_spherical_bessel_j0 prims::spherical_bessel_j0", _spherical_j0),
-):  # fmt: skip
-    for _name in _names.split():
-        CONVERTERS[_name] = _wide(_function)
+_FUNCTIONS: Rows = {
+    "lgamma special_gammaln prims::lgamma": _lgamma,
+    "digamma special_digamma special_psi prims::digamma": _digamma,
+    "special_zeta prims::zeta": _zeta,
+    "igamma special_gammainc prims::igamma": _gamma_below,
+    "igammac special_gammaincc prims::igammac": _gamma_above,
+    "special_ndtri prims::ndtri": _ndtri,
+    "erfinv special_erfinv prims::erf_inv": _erfinv,
+    "special_i0e prims::bessel_i0e": _bessel_i0e,
+    "special_i1e prims::bessel_i1e": _bessel_i1e,
+    "i0 special_i0 prims::bessel_i0 special_modified_bessel_i0": lambda x: (
+        _bessel_i0e(x) * _op.exp(_op.abs(x))
+    ),
+    "special_i1 prims::bessel_i1 special_modified_bessel_i1": lambda x: (
+        _bessel_i1e(x) * _op.exp(_op.abs(x))
+    ),
+    "special_bessel_j0 prims::bessel_j0": _bessel_j0,
+    "special_bessel_j1 prims::bessel_j1": _bessel_j1,
+    "special_erfcx prims::erfcx": _erfcx,
+    "special_spherical_bessel_j0 prims::spherical_bessel_j0": _spherical_j0,
+}
+torch_ops({names: _wide(function) for names, function in _FUNCTIONS.items()})
 
 
 @torch_op("polygamma", "special_polygamma")
@@ -309,8 +306,8 @@ def _polygamma(order: Any, x: RelayExpr) -> RelayExpr:
     sign = 1.0 if n % 2 else -1.0
 
     def apply(value: RelayExpr) -> RelayExpr:
-        size = _zeta(_number(n + 1.0, value), value)
-        return size * _number(sign * math.factorial(n), value)
+        size = _zeta(scalar_like(n + 1.0, value), value)
+        return size * scalar_like(sign * math.factorial(n), value)
 
     return _wide(apply)(x)
 
@@ -318,36 +315,38 @@ def _polygamma(order: Any, x: RelayExpr) -> RelayExpr:
 # by name: the polynomials of degree 1, and the recurrence p[n + 1] = (a x + b) p[n] - c p[n - 1]
 _Recurrence = Callable[[int], tuple[float, float, float]]
 _POLYNOMIALS: dict[str, tuple[tuple[float, float], _Recurrence]] = {
-    "chebyshev_polynomial_t": ((1, 0), lambda n: (2, 0, 1)),
-    "chebyshev_polynomial_u": ((2, 0), lambda n: (2, 0, 1)),
-    "chebyshev_polynomial_v": ((2, -1), lambda n: (2, 0, 1)),
-    "chebyshev_polynomial_w": ((2, 1), lambda n: (2, 0, 1)),
-    "shifted_chebyshev_polynomial_t": ((2, -1), lambda n: (4, -2, 1)),
-    "shifted_chebyshev_polynomial_u": ((4, -2), lambda n: (4, -2, 1)),
-    "shifted_chebyshev_polynomial_v": ((4, -3), lambda n: (4, -2, 1)),
-    "shifted_chebyshev_polynomial_w": ((4, -1), lambda n: (4, -2, 1)),
-    "hermite_polynomial_h": ((2, 0), lambda n: (2, 0, 2 * n)),
-    "hermite_polynomial_he": ((1, 0), lambda n: (1, 0, n)),
-    "laguerre_polynomial_l": (
+    "special_chebyshev_polynomial_t": ((1, 0), lambda n: (2, 0, 1)),
+    "special_chebyshev_polynomial_u": ((2, 0), lambda n: (2, 0, 1)),
+    "special_chebyshev_polynomial_v": ((2, -1), lambda n: (2, 0, 1)),
+    "special_chebyshev_polynomial_w": ((2, 1), lambda n: (2, 0, 1)),
+    "special_shifted_chebyshev_polynomial_t": ((2, -1), lambda n: (4, -2, 1)),
+    "special_shifted_chebyshev_polynomial_u": ((4, -2), lambda n: (4, -2, 1)),
+    "special_shifted_chebyshev_polynomial_v": ((4, -3), lambda n: (4, -2, 1)),
+    "special_shifted_chebyshev_polynomial_w": ((4, -1), lambda n: (4, -2, 1)),
+    "special_hermite_polynomial_h": ((2, 0), lambda n: (2, 0, 2 * n)),
+    "special_hermite_polynomial_he": ((1, 0), lambda n: (1, 0, n)),
+    "special_laguerre_polynomial_l": (
         (-1, 1), lambda n: (-1 / (n + 1), (2 * n + 1) / (n + 1), n / (n + 1))
     ),
-    "legendre_polynomial_p": ((1, 0), lambda n: ((2 * n + 1) / (n + 1), 0, n / (n + 1))),
+    "special_legendre_polynomial_p": ((1, 0), lambda n: ((2 * n + 1) / (n + 1), 0, n / (n + 1))),
 }  # fmt: skip
 _HIGHEST_DEGREE = 24
 
 
 def _polynomial(first: tuple[float, float], recurrence: _Recurrence) -> Callable[..., RelayExpr]:
     def by_degree(x: RelayExpr, n: RelayExpr) -> RelayExpr:
-        before, now = _number(1.0, x), _number(first[0], x) * x + _number(first[1], x)
-        result = _op.where(_op.less(n, _number(1.0, x)), before, now)
+        before, now = scalar_like(1.0, x), scalar_like(first[0], x) * x + scalar_like(first[1], x)
+        result = _op.where(_op.less(n, scalar_like(1.0, x)), before, now)
         for degree in range(1, _HIGHEST_DEGREE):
             a, b, c = recurrence(degree)
-            following = (_number(a, x) * x + _number(b, x)) * now - _number(c, x) * before
+            following = (scalar_like(a, x) * x + scalar_like(b, x)) * now - scalar_like(
+                c, x
+            ) * before
             before, now = now, stop_fusion(following)
-            result = _op.where(_op.greater_equal(n, _number(degree + 1.0, x)), now, result)
-        unknown = _op.greater_equal(n, _number(_HIGHEST_DEGREE + 1.0, x))
-        result = _op.where(unknown, _number(math.nan, x), result)
-        return _op.where(_op.less(n, _number(0.0, x)), _number(0.0, x), result)
+            result = _op.where(_op.greater_equal(n, scalar_like(degree + 1.0, x)), now, result)
+        unknown = _op.greater_equal(n, scalar_like(_HIGHEST_DEGREE + 1.0, x))
+        result = _op.where(unknown, scalar_like(math.nan, x), result)
+        return _op.where(_op.less(n, scalar_like(0.0, x)), scalar_like(0.0, x), result)
 
     def convert(x: Any, degree: Any) -> RelayExpr:
         known = as_number(degree)
@@ -361,4 +360,4 @@ def _polynomial(first: tuple[float, float], recurrence: _Recurrence) -> Callable
 
 
 for _name, (_first, _rule) in _POLYNOMIALS.items():
-    CONVERTERS[f"aten::special_{_name}"] = _polynomial(_first, _rule)
+    CONVERTERS[f"aten::{_name}"] = _polynomial(_first, _rule)

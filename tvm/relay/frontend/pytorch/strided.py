@@ -12,6 +12,7 @@ from tvm.error import OpAttributeUnImplemented, TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape
+from tvm.relay.frontend.indexing import along_axis
 
 from .registry import as_ints, as_number, torch_op
 
@@ -22,9 +23,7 @@ def _as_strided(x: RelayExpr, sizes: Any, strides: Any, offset: Any = None) -> R
     extents, steps = as_ints(sizes), as_ints(strides)
     index = np.full([1] * len(extents), as_number(offset) or 0)
     for axis, (extent, step) in enumerate(zip(extents, steps, strict=True)):
-        form = [1] * len(extents)
-        form[axis] = extent
-        index = index + (np.arange(extent) * step).reshape(form)
+        index = index + (np.arange(extent) * step).reshape(along_axis(axis, len(extents)))
     count = math.prod(infer_shape(x))
     if index.size and index.max() >= count:
         raise OpAttributeUnImplemented(

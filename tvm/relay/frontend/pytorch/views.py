@@ -150,10 +150,11 @@ def _put_permuted(base: RelayExpr, value: RelayExpr, dims: Any) -> RelayExpr:
     return _op.transpose(value, np.argsort(order).tolist())
 
 
-def _put_slice(
+def put_slice(
     base: RelayExpr, value: RelayExpr, dim: Any = 0, start: Any = None, end: Any = None,
     step: Any = 1,
 ) -> RelayExpr:  # fmt: skip
+    """``base`` with a value in a slice of an axis."""
     shape = infer_shape(base)
     axis = as_number(dim) % len(shape)
     bounds = slice(as_number(start), as_number(end), as_number(step))
@@ -164,10 +165,11 @@ def _put_slice(
 
 def _put_narrow(base: RelayExpr, value: RelayExpr, dim: int, start: Any, size: Any) -> RelayExpr:
     first = as_number(start) % max(infer_shape(base)[dim], 1)
-    return _put_slice(base, value, dim, first, first + as_number(size))
+    return put_slice(base, value, dim, first, first + as_number(size))
 
 
-def _put_selected(base: RelayExpr, value: RelayExpr, dim: Any, index: Any) -> RelayExpr:
+def put_selected(base: RelayExpr, value: RelayExpr, dim: Any, index: Any) -> RelayExpr:
+    """``base`` with a value at one index of an axis."""
     shape = infer_shape(base)
     axis = as_number(dim) % len(shape)
     position, value = as_number(index), _op.expand_dims(value, axis)
@@ -228,7 +230,7 @@ def _put_of_piece(kind: str, index: int) -> Put | None:
 
     def put(base: RelayExpr, value: RelayExpr, sizes: Any = 0, dim: Any = 0) -> RelayExpr:
         if kind == "unbind":
-            return _put_selected(base, value, sizes, index)
+            return put_selected(base, value, sizes, index)
         axis = as_number(dim) % len(infer_shape(base))
         if isinstance(sizes, (list, tuple)):
             first = sum(as_ints(sizes[:index]))
@@ -236,7 +238,7 @@ def _put_of_piece(kind: str, index: int) -> Put | None:
             first = index * -(-infer_shape(base)[axis] // as_number(sizes))
         else:
             first = index * as_number(sizes)
-        return _put_slice(base, value, axis, first, first + infer_shape(value)[axis])
+        return put_slice(base, value, axis, first, first + infer_shape(value)[axis])
 
     return None if kind == "tensor_split" else put
 
@@ -248,7 +250,7 @@ _PUTS: dict[str, Put] = {
     **dict.fromkeys(("unflatten", "squeeze", "unsqueeze"), _put_reshaped),
     **dict.fromkeys(("transpose", "swapaxes", "swapdims"), _put_transposed),
     "t": _put_t, "numpy_T": _put_t, "permute": _put_permuted,
-    "slice": _put_slice, "narrow": _put_narrow, "select": _put_selected,
+    "slice": put_slice, "narrow": _put_narrow, "select": put_selected,
 }  # fmt: skip
 _REORDER = {
     "transpose", "swapaxes", "swapdims", "t", "numpy_T", "permute", "movedim", "moveaxis", "expand",
