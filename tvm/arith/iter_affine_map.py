@@ -142,12 +142,15 @@ def iter_map_simplify(
     found = detect_iter_map(
         indices, input_iters, predicate, check_level, simplify_trivial_iterators
     )
+    if not found.indices and not is_const(tir.as_expr(predicate), 1):
+        # the map may have a form without the predicate, and then has it with the predicate too
+        found = detect_iter_map(indices, input_iters, True, check_level, simplify_trivial_iterators)
+    if found.indices:
+        return tuple([normalize_iter_map_to_expr(total) for total in found.indices])
     analyzer = Analyzer()
     for var, domain in input_iters.items():
         analyzer.bind(var, domain, True)
-    if not found.indices:
-        return tuple([analyzer.simplify(tir.as_expr(index)) for index in indices])
-    return tuple([analyzer.simplify(normalize_iter_map_to_expr(total)) for total in found.indices])
+    return tuple([analyzer.simplify(tir.as_expr(index)) for index in indices])
 
 
 @deep

@@ -99,7 +99,7 @@ def normalize_iter_map_to_expr(expr: PrimExpr) -> PrimExpr:
     top = Analyzer().can_prove_equal(
         op.multiply(expr.lower_factor, expr.extent), expr.source.extent
     )
-    value = op.floordiv(value, expr.lower_factor)
     if not top:
-        value = op.floormod(value, expr.extent)
+        value = op.floormod(value, op.multiply(expr.lower_factor, expr.extent))
+    value = op.floordiv(value, expr.lower_factor)
     return op.multiply(value, expr.scale)

@@ -155,7 +155,10 @@ class IterMapBuilder:
     # ---- fusion
 
     def fuse(self, total: IterSumExpr) -> IterSumExpr:
-        """The sum as one split and an offset: scales must step by the extents below them."""
+        """The sum as one split and an offset: scales must step by the extents below them, or by less.
+
+        Values that several iterators make are reached more than once then, which no bijective map may do.
+        """
         total = self._limited(total)
         args = self.sorted_args(total)
         if len(args) <= 1:
@@ -166,7 +169,12 @@ class IterMapBuilder:
         key = self._sum_key(reduced)
         mark = self._fused.get(key)
         if mark is None:
-            extent = self._simple(op.multiply(reduced[0].scale, reduced[0].extent))
+            extent: PrimExpr = tir.const(1, total.dtype)
+            for split in reduced:
+                # what sums reach, also where they overlap
+                reach = op.multiply(op.subtract(split.extent, 1), split.scale)
+                extent = op.add(extent, reach)
+            extent = self._simple(extent)
             mark = self._fused[key] = IterMark(IterSumExpr(reduced, zero_of(total)), extent)
         return IterSumExpr((self._whole(mark).replace(scale=unit),), total.base)
 
@@ -213,7 +221,11 @@ class IterMapBuilder:
         if any([isinstance(s.scale, tir.IntImm) and s.scale.value <= 0 for s in args]):
             raise NotAffineError(f"{total} has an iterator that runs backwards")
         for high, low in pairwise(args):
-            if not self._equal(high.scale, op.multiply(low.scale, low.extent)):
+            reached = op.multiply(low.scale, low.extent)
+            overlaps = self.paddings.allowed and self._divides(low.scale, high.scale)
+            if overlaps and self.analyzer.can_prove(op.less(high.scale, reached)):
+                continue
+            if not self._equal(high.scale, reached):
                 raise NotAffineError(
                     f"an iterator steps by {high.scale} over one of {low.extent} steps of {low.scale}"
                 )
