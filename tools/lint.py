@@ -39,6 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tvm.tir.verify",
         "tvm.script",
     ),
+    ("tvm.tir.schedule", "tvm.tir.tensor_intrin"),
     ("tvm.target",),
     ("tvm.codegen",),
     ("tvm.te",),

@@ -13,8 +13,6 @@ from tvm.support.absent import explanation
 PARTS = [
     ("tvm", "dlight", "cost model"),
     ("tvm", "relax", "relay"),
-    ("tvm.tir", "Schedule", "te.create_schedule"),
-    ("tvm.tir", "schedule", "te.create_schedule"),
     ("tvm.contrib", "hexagon", "targets llvm and c"),
     ("tvm.micro", "project", "--output-format mlf"),
     ("tvm.micro", "Session", "--output-format mlf"),

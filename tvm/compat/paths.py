@@ -74,6 +74,12 @@ FROM_ABOVE = {
         name: f"tvm.ir.script_printer:{name}" for name in ("PrinterConfig", "Scriptable")
     },
     "tvm.support": {"FrontendTestModule": "tvm.runtime.frontend_module:FrontendTestModule"},
+    "tvm.tir": {
+        "Schedule": "tvm.tir.schedule:Schedule",
+        "ScheduleState": "tvm.tir.schedule:ScheduleState",
+        "schedule": "tvm.tir.schedule",
+        "tensor_intrin": "tvm.tir.tensor_intrin",
+    },
     "tvm.tir.analysis": {
         "get_vtcm_compaction_passes": "tvm.tir.pipeline:get_vtcm_compaction_passes"
     },

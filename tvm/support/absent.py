@@ -23,9 +23,6 @@ _REMOTE = (
     "models are run and measured on this machine; for another one, "
     "lib.export_library(path, cc='aarch64-linux-gnu-gcc') links"
 )
-_SCHEDULE = (
-    "loops are scheduled by te.create_schedule, and changed by the passes of tvm.tir.transform"
-)
 _DEVICES = "code is generated for processors, by the targets llvm and c"
 _BOARDS = (
     "`tvmc compile --target c --output-format mlf` writes C sources, from which projects for "
@@ -45,7 +42,6 @@ _INSTEAD: dict[str, dict[str, str]] = {
         "relax": _GRAPHS,
         "rpc": _REMOTE,
     },
-    "tvm.tir": {"Schedule schedule ScheduleState BlockScope StmtSRef": _SCHEDULE},
     "tvm.contrib": {
         _GPU_MODULES: _DEVICES,
         "hexagon ethosu ethosn mrvl uma_hexagon": _DEVICES,

@@ -1,13 +1,13 @@
 """The loop-level language: expressions, statements, buffers, functions."""
 
-from typing import NoReturn as _NoReturn
-
 # what stands on the nodes
+from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.script import printer as _printer
-from tvm.support.absent import attribute_error as _attribute_error
+from tvm.support.later import names_from_above as _names_from_above
 
 from . import _ffi_api, fixed_point, generic, ir_builder, stmt_functor
+from .block_scope import BlockScope, Dependency, DepKind, StmtSRef
 from .buffer import Buffer, DataProducer, decl_buffer
 from .builtin import *
 from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
@@ -106,6 +106,4 @@ from .stmt import (
     stmt_seq,
 )
 
-
-def __getattr__(name: str) -> _NoReturn:
-    raise _attribute_error("tvm.tir", name)
+__getattr__ = _names_from_above(__name__)

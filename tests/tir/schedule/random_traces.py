@@ -1,0 +1,141 @@
+"""Schedules drawn at random: whatever a primitive accepts computes what the program did before.
+
+usage: python -m tests.tir.schedule.random_traces [count] [first seed]
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.tir.schedule.programs import PROGRAMS
+from tvm.tir import PrimFunc, Schedule, ScheduleError
+from tvm.tir.interp import interpret
+
+STEPS = 8
+TOLERANCE = 1e-4
+
+
+def run(func: PrimFunc) -> list[Any]:
+    """The function's arrays after a run on numbers that are the same each time."""
+    numbers = np.random.default_rng(0)
+    arrays = []
+    for param in func.params:
+        shape = [int(extent) for extent in func.buffer_map[param].shape]  # type: ignore[call-overload]
+        arrays.append(numbers.uniform(-1, 1, shape).astype(func.buffer_map[param].dtype))
+    interpret(func, *arrays)
+    return arrays
+
+
+class RandomScheduler:
+    """Applies primitives drawn at random to a program; those that are refused leave it as it is."""
+
+    def __init__(self, func: PrimFunc, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.sch = Schedule(func, seed=seed + 1, debug_mask="all")
+        self.applied: list[str] = []
+        self.moves: list[Callable[[], Any]] = [
+            self.split, self.split, self.fuse, self.reorder, self.parallel, self.unroll,
+            self.compute_at, self.reverse_compute_at, self.compute_inline,
+            self.reverse_compute_inline, self.cache_read, self.cache_write,
+            self.decompose_reduction, self.add_unit_loop, self.bind, self.vectorize,
+        ]  # fmt: skip
+
+    def step(self) -> None:
+        """Try one primitive."""
+        move = self.random.choice(self.moves)
+        try:
+            move()
+        except (ScheduleError, IndexError):
+            return
+        self.applied.append(move.__name__)
+
+    def block(self) -> Any:
+        blocks = self.sch.get_child_blocks(self.sch.get_block("root"))
+        return self.random.choice(blocks)
+
+    def loop(self) -> Any:
+        loops = self.sch.get_loops(self.block())
+        return self.random.choice(loops)
+
+    def split(self) -> None:
+        factor = self.random.choice([2, 3, 4, 5])
+        factors = [None, factor] if self.random.random() < 0.7 else [factor, None]
+        self.sch.split(self.loop(), factors)
+
+    def fuse(self) -> None:
+        loops = self.sch.get_loops(self.block())
+        at = self.random.randrange(max(1, len(loops) - 1))
+        self.sch.fuse(*loops[at : at + 2])
+
+    def reorder(self) -> None:
+        loops = self.sch.get_loops(self.block())
+        self.sch.reorder(*self.random.sample(loops, min(len(loops), 3)))
+
+    def parallel(self) -> None:
+        self.sch.parallel(self.loop())
+
+    def vectorize(self) -> None:
+        self.sch.vectorize(self.loop())
+
+    def unroll(self) -> None:
+        self.sch.unroll(self.loop())
+
+    def bind(self) -> None:
+        self.sch.bind(self.loop(), "blockIdx.x")
+
+    def add_unit_loop(self) -> None:
+        self.sch.add_unit_loop(self.loop())
+
+    def compute_at(self) -> None:
+        self.sch.compute_at(self.block(), self.loop(), self.random.random() < 0.3)
+
+    def reverse_compute_at(self) -> None:
+        self.sch.reverse_compute_at(self.block(), self.loop(), self.random.random() < 0.3)
+
+    def compute_inline(self) -> None:
+        self.sch.compute_inline(self.block())
+
+    def reverse_compute_inline(self) -> None:
+        self.sch.reverse_compute_inline(self.block())
+
+    def cache_read(self) -> None:
+        self.sch.cache_read(self.block(), self.random.randrange(2), "global")
+
+    def cache_write(self) -> None:
+        self.sch.cache_write(self.block(), 0, "global")
+
+    def decompose_reduction(self) -> None:
+        block = self.block()
+        self.sch.decompose_reduction(block, self.random.choice(self.sch.get_loops(block)))
+
+
+def check(seed: int) -> list[str]:
+    """Schedule the program of a seed at random and compare; the steps that were applied."""
+    func = PROGRAMS[seed % len(PROGRAMS)]
+    expected = run(func)
+    scheduler = RandomScheduler(func, seed)
+    for _ in range(3 * STEPS):
+        scheduler.step()
+        if len(scheduler.applied) == STEPS:
+            break
+    for found, wanted in zip(run(scheduler.sch.mod["main"]), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, TOLERANCE, TOLERANCE, err_msg=f"seed {seed}")
+    return scheduler.applied
+
+
+def main(count: int, first: int) -> None:
+    """Check seeds one after the other."""
+    applied: dict[str, int] = {}
+    for seed in range(first, first + count):
+        for name in check(seed):
+            applied[name] = applied.get(name, 0) + 1
+    print(f"{count} schedules compute what they did: {applied}")
+
+
+if __name__ == "__main__":
+    main(*[int(arg) for arg in (*sys.argv[1:], "100", "0")[:2]])

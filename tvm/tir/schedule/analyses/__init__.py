@@ -1,0 +1,1 @@
+"""What primitives ask about a program: bindings, regions, coverage, kinds of blocks."""

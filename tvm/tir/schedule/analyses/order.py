@@ -1,0 +1,44 @@
+"""Whether blocks that were moved still run after what they need and before what needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.tir.block_scope import DepKind, StmtSRef
+from tvm.tir.stmt import Block, For
+
+from ..errors import PrimitiveError
+from ..state import ScheduleState
+from ..tree import scope_of
+
+
+def require_order(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | Block) -> None:
+    """Refuse a move after which a block reads what is written later, or what others write over.
+
+    The blocks have to be where they were moved to already.
+    """
+    if not moved:
+        return
+    scope = state.get_block_scope(scope_of(moved[0]))
+    inside = dict.fromkeys(moved)
+    position = {block: i for i, block in enumerate(scope.children)}
+    for block in scope.children:
+        for region in block.block.reads:
+            for writer in scope.buffer_writers.get(region.buffer, ()):
+                concerned = writer in inside or block in inside
+                if concerned and position[writer] > position[block]:
+                    _refuse(shown)
+        for dependency in scope.get_deps_by_dst(block):
+            if dependency.kind == DepKind.WAR and block in inside and dependency.src in inside:
+                _refuse(shown)
+            if dependency.kind == DepKind.RAW and (block in inside or dependency.src in inside):
+                if not state.is_covered(block):
+                    _refuse(shown)
+
+
+def _refuse(shown: For | Block) -> None:
+    raise PrimitiveError(
+        "ScheduleError: A block would read what has not been written completely",
+        "{0} can't be moved there: a block would read what has not been written completely before",
+        shown,
+    )

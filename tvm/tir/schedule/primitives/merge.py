@@ -1,0 +1,121 @@
+"""Loops that stand side by side become one.
+
+for i in range(8): f(i)                  for i_m in range(8):
+for j in range(8): g(j)    merge(i, j)       f(i_m)
+                                             g(i_m)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm.arith import Analyzer
+from tvm.ir.expr import PrimExpr
+from tvm.tir.block_scope import StmtSRef
+from tvm.tir.expr import Var
+from tvm.tir.stmt import For, SeqStmt, Stmt, seq
+
+from ..analyses.order import require_order
+from ..errors import PrimitiveError
+from ..rewriting import Reuse, substitute_tracked
+from ..state import ScheduleState
+from ..tree import only_child, proper_ancestor, scope_of
+from .loops import require_plain_loop, require_zero_start
+
+
+def merge(state: ScheduleState, loop_srefs: Sequence[StmtSRef]) -> StmtSRef:
+    """One nest of loops in the place of several nests of the same extents below one statement."""
+    if len(loop_srefs) < 2:
+        raise ValueError("merge requires at least two loops")
+    _require_one_scope(loop_srefs)
+    place = proper_ancestor(loop_srefs)
+    nests = [_nest_below(place, sref) for sref in loop_srefs]
+    _require_same_extents(nests)
+    shown = nests[0][-1].loop
+    merged = _rewrite(state, place, nests)
+    if state.enable_check:
+        require_order(state, state.child_blocks(merged), shown)
+    return merged
+
+
+def _require_one_scope(loop_srefs: Sequence[StmtSRef]) -> None:
+    first = loop_srefs[0]
+    for other in loop_srefs[1:]:
+        if scope_of(other) is not scope_of(first):
+            raise PrimitiveError(
+                "ScheduleError: Loops are not in the same scope",
+                "Loops {0} and {1} are required to be in the same scope",
+                first.loop, other.loop,
+            )  # fmt: skip
+
+
+def _nest_below(place: StmtSRef, inner: StmtSRef) -> list[StmtSRef]:
+    """The loops from below the place to the given one, the outermost first."""
+    nest = [inner]
+    while nest[0].parent is not place:
+        parent = nest[0].parent
+        assert parent is not None
+        if not only_child(parent.loop, nest[0].stmt):
+            raise PrimitiveError(
+                "ScheduleError: the inner loop is not the only child of outer loop",
+                "The loops can't be merged because the inner loop {1} is not the only child of "
+                "outer loop {0}",
+                parent.loop, nest[0].loop,
+            )  # fmt: skip
+        nest.insert(0, parent)
+    for sref in nest:
+        require_plain_loop(sref.loop)
+        require_zero_start(sref.loop)
+    return nest
+
+
+def _require_same_extents(nests: Sequence[Sequence[StmtSRef]]) -> None:
+    analyzer = Analyzer()
+    for nest in nests[1:]:
+        if len(nest) != len(nests[0]):
+            raise PrimitiveError(
+                "ScheduleError: Merge loop's nesting depth must be same, but not",
+                "Merge loop's nesting depth must be same, but {0} and {1} are at different depths",
+                nests[0][-1].loop, nest[-1].loop,
+            )  # fmt: skip
+        for a, b in zip(nests[0], nest, strict=True):
+            if not analyzer.can_prove_equal(a.loop.extent, b.loop.extent):
+                raise PrimitiveError(
+                    "ScheduleError: Merge loop's `extent` must be same, but not",
+                    f"Merge loop's `extent` must be same, but {{0}} has {a.loop.extent} and {{1}} "
+                    f"has {b.loop.extent}",
+                    a.loop, b.loop,
+                )  # fmt: skip
+
+
+def _rewrite(
+    state: ScheduleState, place: StmtSRef, nests: Sequence[Sequence[StmtSRef]]
+) -> StmtSRef:
+    first = nests[0]
+    variables = [sref.loop.loop_var.replace(name=f"{sref.loop.loop_var.name}_m") for sref in first]
+    reuse: Reuse = {}
+    bodies: list[Stmt] = []
+    for nest in nests:
+        values: dict[Var, PrimExpr] = {
+            sref.loop.loop_var: var for sref, var in zip(nest, variables, strict=True)
+        }
+        bodies.append(substitute_tracked(nest[-1].loop.body, values, reuse))
+    new: Stmt = seq(bodies)
+    for sref, var in zip(reversed(first), reversed(variables), strict=True):
+        new = For(var, 0, sref.loop.extent, sref.loop.kind, new)
+        if sref is first[-1]:
+            innermost = new
+    tops = [nest[0].loop for nest in nests]
+    assert place.stmt is not None
+    body = place.stmt.body
+    assert isinstance(body, SeqStmt), "loops side by side are statements of a sequence"
+    last = max([i for i, stmt in enumerate(body.seq) if any([stmt is top for top in tops])])
+    stmts: list[Stmt] = []
+    for position, stmt in enumerate(body.seq):
+        if position == last:
+            stmts.append(new)
+        elif not any([stmt is top for top in tops]):
+            stmts.append(stmt)
+    state.replace_body(place, seq(stmts), reuse)
+    assert isinstance(innermost, For)
+    return state.sref_of(innermost)
