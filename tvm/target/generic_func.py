@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from .kind import TargetError
 from .target_node import Target
 
 F = TypeVar("F", bound=Callable[..., Any])
+G = TypeVar("G", bound=Callable[..., Any])
 
 
 class GenericFunc(Generic[F]):
@@ -33,6 +34,20 @@ class GenericFunc(Generic[F]):
             raise TargetError(f"generic function {self.name} has a default already")
         self.default = func
 
+    @overload
+    def register(
+        self,
+        func: str | list[str] | tuple[str, ...] | None = ...,
+        *,
+        key_list: Any = ...,
+        allow_override: bool = ...,
+        override: bool = ...,
+    ) -> Callable[[G], G]: ...
+    @overload
+    def register(
+        self, func: G, key_list: str | Iterable[str] = ..., allow_override: bool = ...,
+        override: bool = ...,
+    ) -> G: ...  # fmt: skip
     def register(
         self,
         func: Any = None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, cast
+from typing import Any, TypeAlias, cast, overload
 
 from tvm.error import TVMError
 from tvm.ir import structural_equal
@@ -47,6 +47,8 @@ from .tensor import (
     TensorIntrinCall,
     spatial_axes,
 )
+
+ExternBody: TypeAlias = "Callable[[list[Buffer], list[Buffer]], Any]"
 
 
 def placeholder(shape: Any, dtype: Any = None, name: str = "placeholder") -> Tensor:
@@ -281,10 +283,54 @@ def _check_states(
                 )
 
 
+@overload
 def extern(
     shape: Any,
     inputs: Any,
-    fcompute: Callable[[list[Buffer], list[Buffer]], Any],
+    fcompute: ExternBody,
+    name: str = ...,
+    *,
+    dtype: str,
+    in_buffers: Any = ...,
+    out_buffers: Any = ...,
+    tag: str = ...,
+    attrs: Mapping[str, Any] | None = ...,
+) -> Tensor: ...
+
+
+@overload
+def extern(
+    shape: Any,
+    inputs: Any,
+    fcompute: ExternBody,
+    name: str = ...,
+    *,
+    dtype: list[Any],
+    in_buffers: Any = ...,
+    out_buffers: Any = ...,
+    tag: str = ...,
+    attrs: Mapping[str, Any] | None = ...,
+) -> list[Tensor]: ...
+
+
+@overload
+def extern(
+    shape: Any,
+    inputs: Any,
+    fcompute: ExternBody,
+    name: str = ...,
+    dtype: Any = ...,
+    in_buffers: Any = ...,
+    out_buffers: Any = ...,
+    tag: str = ...,
+    attrs: Mapping[str, Any] | None = ...,
+) -> Any: ...
+
+
+def extern(
+    shape: Any,
+    inputs: Any,
+    fcompute: ExternBody,
     name: str = "extern",
     dtype: Any = None,
     in_buffers: Any = None,
@@ -311,7 +357,7 @@ def extern(
 
     Returns
     -------
-    Tensor, or a list of them
+    Tensor, or a list of them; types go by `dtype`, a list of which is for several outputs
     """
     tag = resolve_tag(_as_tag("extern", _as_name("extern", name), tag))
     if isinstance(inputs, Tensor):

@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from tvm.ir.span import Span
 
 make_call: Callable[..., PrimExpr] = Call._make
-UNARY_NAMES = (
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "exp10",
-    "exp2", "log", "log10", "log1p", "log2", "rsqrt", "sigmoid", "sin", "sinh", "sqrt", "tan",
-    "tanh",
-)  # fmt: skip
 
 
 def _call(name: str, dtype: DType, *args: PrimExpr, span: Span | None = None) -> PrimExpr:
@@ -349,9 +344,11 @@ def q_multiply_shift_per_axis(
 
 
 __all__ = [
-    *UNARY_NAMES, "abs", "atan2", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
-    "ceil", "clz", "copysign", "floor", "fmod", "hypot", "if_then_else", "infinity", "isfinite",
-    "isinf", "isnan", "isnullptr", "ldexp", "likely", "max_value", "min_value", "nearbyint",
-    "nextafter", "popcount", "pow", "power", "q_multiply_shift", "q_multiply_shift_per_axis",
-    "reinterpret", "round", "shift_left", "shift_right", "trunc",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clz", "copysign", "cos", "cosh", "erf",
+    "exp", "exp10", "exp2", "floor", "fmod", "hypot", "if_then_else", "infinity", "isfinite",
+    "isinf", "isnan", "isnullptr", "ldexp", "likely", "log", "log10", "log1p", "log2", "max_value",
+    "min_value", "nearbyint", "nextafter", "popcount", "pow", "power", "q_multiply_shift",
+    "q_multiply_shift_per_axis", "reinterpret", "round", "rsqrt", "shift_left", "shift_right",
+    "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 ]  # fmt: skip
