@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 
-from .utils import dims, prod, ravel_index, simplify
+from .utils import dims, extents_of, prod, ravel_index, simplify
 
 
 def axis_read_in_order(out: te.Tensor) -> int | None:
@@ -54,7 +54,7 @@ def period_of_last_axis(out: te.Tensor) -> int | None:
         if isinstance(node, tir.FloorMod) and node.a is last and isinstance(node.b, tir.IntImm):
             found.append(int(node.b.value))
 
-    for load in _loads(out.op):
+    for load in _loads(out.op) if isinstance(out.op, te.tensor.ComputeOp) else ():
         for index in load.indices:
             tir.stmt_functor.post_order_visit(index, visit)
     divides = isinstance(shape[-1], int) and found and shape[-1] % min(found) == 0
@@ -66,7 +66,7 @@ def are_read_as_one(op: te.tensor.ComputeOp, axes: Sequence[tir.IterVar]) -> boo
 
     Looks through operations that are computed where they are read.
     """
-    extents = dims([axis.dom.extent for axis in axes])
+    extents = extents_of(axes)
     steps = [axis.var for axis in axes]
     return all(_is_run(load, indices, steps, extents) for load, indices in places_read(op))
 
@@ -90,7 +90,7 @@ def places_read(op: te.tensor.ComputeOp) -> list[tuple[Any, list[Any]]]:
 
 
 def _is_single(axis: tir.IterVar) -> bool:
-    return dims((axis.dom.extent,)) == (1,)
+    return extents_of((axis,)) == (1,)
 
 
 def _is_run(
@@ -137,10 +137,10 @@ def _position(tensor: te.Tensor, at: Sequence[int]) -> int | None:
             axis.var: tir.const(int(i), axis.var.dtype)
             for axis, i in zip(tensor.op.axis, indices, strict=True)
         }
-        found = [analyzer.simplify(_bound(index, binds)) for index in load.indices]
-        if not all(isinstance(index, tir.IntImm) for index in found):
+        indices = dims([analyzer.simplify(_bound(index, binds)) for index in load.indices])
+        if not _are_known(indices):
             return None
-        tensor, indices = load.producer, [int(index.value) for index in found]
+        tensor = load.producer
     shape = dims(tensor.shape)
     if not isinstance(tensor.op, te.tensor.PlaceholderOp) or not _are_known(shape):
         return None

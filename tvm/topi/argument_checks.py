@@ -90,7 +90,7 @@ def _complaint(
         if any("te.Tensor" in kind for kind in wanted) and not _fits(value, wanted):
             return RuntimeTypeError(
                 f"{path} requires {_kinds(wanted)} for {name}, got {_described(value)}",
-                hint=_hint(value, path),
+                hint=_hint(value, path) or "",
             )
     if isinstance(error, TVMError) or not _is_ours(error):
         return None

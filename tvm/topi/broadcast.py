@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, cast, overload
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
@@ -28,7 +28,18 @@ def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
     )
 
 
-def _binary(name: str, function: Callable[[Any, Any], PrimExpr]) -> Callable[[Any, Any], Any]:
+class Broadcasting(Protocol):
+    """An operator of two tensors, of a tensor and a scalar, or of two scalars."""
+
+    @overload
+    def __call__(self, lhs: te.Tensor, rhs: Any) -> te.Tensor: ...
+    @overload
+    def __call__(self, lhs: Any, rhs: te.Tensor) -> te.Tensor: ...
+    @overload
+    def __call__(self, lhs: Any, rhs: Any) -> Any: ...
+
+
+def _binary(name: str, function: Callable[[Any, Any], PrimExpr]) -> Broadcasting:
     def build(lhs: te.Tensor | PrimExpr, rhs: te.Tensor | PrimExpr) -> Any:
         if not isinstance(lhs, te.Tensor) and not isinstance(rhs, te.Tensor):
             return function(lhs, rhs)
@@ -44,7 +55,7 @@ def _binary(name: str, function: Callable[[Any, Any], PrimExpr]) -> Callable[[An
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"`{name}` of two tensors, or of a tensor and a scalar, with broadcasting."
-    return build
+    return cast(Broadcasting, build)
 
 
 def added(a: Any, b: Any) -> PrimExpr:

@@ -10,7 +10,7 @@ from tvm import te, tir
 from tvm.ir.expr import PrimExpr
 
 from . import tag
-from .utils import cast_scalar, dims
+from .utils import cast_scalar, dims, equals
 
 
 def full(shape: Sequence[Any], dtype: str, fill_value: Any) -> te.Tensor:
@@ -31,7 +31,7 @@ def full_like(x: te.Tensor, fill_value: Any) -> te.Tensor:
 def ramp(start: Any, step: Any, extent: Any, dtype: str) -> te.Tensor:
     """start, start + step, ... of `extent` elements."""
 
-    def element(i: Any) -> PrimExpr:
+    def element(i: Any) -> Any:
         kind = start.dtype
         value = start + step * i.astype(kind)
         return value.astype(dtype)
@@ -58,7 +58,7 @@ def shape(array: te.Tensor, dtype: str = "int32") -> te.Tensor:
     def element(i: Any) -> PrimExpr:
         value = cast_scalar(extents[-1], dtype)
         for axis in reversed(range(len(extents) - 1)):
-            value = tir.if_then_else(tir.EQ(i, axis), cast_scalar(extents[axis], dtype), value)
+            value = tir.if_then_else(equals(i, axis), cast_scalar(extents[axis], dtype), value)
         return value
 
     return te.compute((len(extents),), element, name="T_shape", tag=tag.INJECTIVE)

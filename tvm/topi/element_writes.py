@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 
 from . import tag
 from .loops import load, loop, nest, store
-from .utils import cast_scalar, dims
+from .utils import cast_scalar, dims, equals
 
 
 def strided_set(
@@ -62,7 +62,7 @@ def _place(index: Any, extent: Any, begin: Any, end: Any, step: Any) -> tuple[An
     distance = tir.Select(is_up, index - first, first - index)
     stride = tir.max(tir.Select(is_up, step, 0 - step), 1)
     before_end = tir.Select(is_up, index < last, index > last)
-    hit = tir.all(distance >= 0, before_end, tir.EQ(tir.truncmod(distance, stride), 0))
+    hit = tir.all(distance >= 0, before_end, equals(tir.truncmod(distance, stride), 0))
     return hit, tir.truncdiv(distance, stride)
 
 

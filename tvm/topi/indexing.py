@@ -11,7 +11,7 @@ from tvm.error import RuntimeValueError
 from tvm.te import tensor_ops
 
 from . import tag
-from .utils import dims, prod, real_axis, unravel_index, wide_index
+from .utils import dims, equals, prod, real_axis, unravel_index, wide_index
 
 
 def _in_range(index: Any, extent: Any, mode: str) -> Any:
@@ -126,7 +126,7 @@ def unravel(indices: te.Tensor, shape: te.Tensor) -> te.Tensor:
             extent = shape(axis).astype(rest.dtype)
             # the leading index is what is left
             part = tir.indexmod(rest, extent) if axis else rest
-            found = tir.Select(tir.EQ(which, axis), part, found)
+            found = tir.Select(equals(which, axis), part, found)
             rest = tir.indexdiv(rest, extent)
         return found.astype(indices.dtype)
 
@@ -151,12 +151,11 @@ def where(condition: te.Tensor, x: te.Tensor, y: te.Tensor) -> te.Tensor:
 
 
 def one_hot(
-    indices: te.Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str
+    indices: te.Tensor, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str
 ) -> te.Tensor:
     """Vectors that are `on_value` at each index and `off_value` elsewhere."""
     at = len(indices.shape) if axis == -1 else axis
-    shape = list(indices.shape)
-    shape.insert(at, depth)
+    shape = [*indices.shape[:at], depth, *indices.shape[at:]]
     on, off = [
         v.astype(dtype) if hasattr(v, "astype") else tir.const(v, dtype)
         for v in (on_value, off_value)

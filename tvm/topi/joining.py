@@ -76,8 +76,7 @@ def stack(a: Sequence[te.Tensor], axis: int) -> te.Tensor:
         inner = (*i[:at], *i[at + 1 :])
         return _halved(lambda k: a[k](*inner), lambda k: i[at] < k, 0, len(a))
 
-    shape = list(a[0].shape)
-    shape.insert(at, len(a))
+    shape = [*a[0].shape[:at], len(a), *a[0].shape[at:]]
     return te.compute(shape, element, name="T_stack", tag=tag.INJECTIVE)
 
 
@@ -132,7 +131,7 @@ def tile(a: te.Tensor, reps: Sequence[int]) -> te.Tensor:
     lead = rank - len(a.shape)
 
     def element(*i: Any) -> Any:
-        at = []
+        at: list[Any] = []
         for k in range(lead, rank):
             if isinstance(have[k], int) and have[k] < 2:
                 at.append(0)

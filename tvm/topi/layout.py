@@ -80,7 +80,7 @@ def transform_array(array: np.ndarray, src_layout: str, dst_layout: str) -> np.n
         places[axis.lower()] = [len(split_shape) + 1 + i for i in range(len(blocks))]
         split_shape += [extent // prod(blocks), *blocks]
     order = [places[letter].pop(0) for letter, _ in target]
-    return plain.reshape(split_shape).transpose(order)
+    return np.asarray(plain.reshape(split_shape).transpose(order))
 
 
 def _to_plain(array: np.ndarray, source: Parts) -> np.ndarray:
@@ -93,7 +93,7 @@ def _to_plain(array: np.ndarray, source: Parts) -> np.ndarray:
         places += [i for i, c in enumerate(letters) if c == axis.lower()]
         order += places
         shape.append(prod([array.shape[i] for i in places]))
-    return array.transpose(order).reshape(shape)
+    return np.asarray(array.transpose(order).reshape(shape))
 
 
 def layout_parts(layout: str) -> Parts:

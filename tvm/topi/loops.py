@@ -39,4 +39,4 @@ def store(buffer: tir.Buffer, value: Any, indices: Sequence[Any]) -> tir.Stmt:
 
 def load(buffer: tir.Buffer, indices: Sequence[Any]) -> PrimExpr:
     """buffer[indices]"""
-    return tir.BufferLoad(buffer, list(indices))
+    return tir.BufferLoad(buffer, tuple(indices))

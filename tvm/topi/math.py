@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from tvm import te, tir
 from tvm.error import RuntimeTypeError
 from tvm.ir.expr import PrimExpr
-from tvm.tir.op import as_expr
+from tvm.tir.expr import as_expr
 
 from . import tag
 from .rewrites import erf_legalize as erf_legalize
+from .utils import get_const_int
 
 
 def elementwise(
@@ -98,7 +99,7 @@ def clip(x: te.Tensor, a_min: float, a_max: float) -> te.Tensor:
 
     def limited(value: PrimExpr) -> PrimExpr:
         low, high = _bound(a_min, value.dtype), _bound(a_max, value.dtype)
-        return tir.max(tir.min(value, high), low)
+        return as_expr(tir.max(tir.min(value, high), low))
 
     return elementwise(x, limited, "T_clip")
 
@@ -107,7 +108,7 @@ def _bound(value: Any, dtype: Any) -> PrimExpr:
     """A clipping bound in the range of the dtype."""
     if dtype.is_float:
         return tir.const(float(value), dtype)
-    low, high = int(tir.min_value(dtype).value), int(tir.max_value(dtype).value)
+    low, high = [get_const_int(limit(dtype)) for limit in (tir.min_value, tir.max_value)]
     return tir.const(low if value <= low else high if value >= high else int(value), dtype)
 
 
@@ -133,7 +134,11 @@ def ceil_log2(x: Any) -> PrimExpr:
     return tir.Select(x > 1, bits, tir.const(0, x.dtype))
 
 
-def cast(x: te.Tensor, dtype: str, span: object = None) -> te.Tensor:
+@overload
+def cast(x: te.Tensor, dtype: str, span: object = ...) -> te.Tensor: ...
+@overload
+def cast(x: PrimExpr, dtype: str, span: object = ...) -> PrimExpr: ...
+def cast(x: te.Tensor | PrimExpr, dtype: str, span: object = None) -> te.Tensor | PrimExpr:
     """Convert every element."""
     if isinstance(x, te.Tensor):
         return elementwise(x, lambda v: v.astype(dtype), "T_cast")

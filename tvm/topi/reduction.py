@@ -13,7 +13,7 @@ from tvm.ir.expr import PrimExpr
 
 from . import tag
 from .math import elementwise
-from .utils import dims, ravel_index, real_axis
+from .utils import dims, equals, ravel_index, real_axis
 
 
 def real_axes(ndim: int, axis: int | Sequence[int] | None) -> list[int]:
@@ -62,7 +62,8 @@ def _reduction(name: str, function: Callable[..., PrimExpr]) -> Callable[..., te
             return elementwise(data, lambda v: v, f"T_{name}")
         # truth values are added as `topi.add` does
         reducer = _any if name == "sum" and data.dtype == "bool" else function
-        return reduce_axes(data, axis, keepdims, reducer, f"{data.op.name}_red")
+        out: te.Tensor = reduce_axes(data, axis, keepdims, reducer, f"{data.op.name}_red")
+        return out
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"`{name}` along axes (all by default)."
@@ -186,7 +187,7 @@ def collapse_sum(data: te.Tensor, target_shape: Sequence[Any]) -> te.Tensor:
         is_open = a >= leading and not isinstance(want[a - leading], int)
         return indices[a - leading] + k if is_open else k
 
-    def body(*indices: Any) -> PrimExpr:
+    def body(*indices: Any) -> Any:
         at = [place(a, indices) for a in range(len(have))]
         return te.sum(data(*at), axis=list(reduced.values()))
 
@@ -199,7 +200,7 @@ def _span(have: Any, want: Any) -> Any:
         return have if want == 1 else 1
     if have is want or structural_equal(have, want):
         return 1
-    return tir.Select(tir.EQ(want, 1), have, tir.const(1, want.dtype))
+    return tir.Select(equals(want, 1), have, tir.const(1, want.dtype))
 
 
 __all__ = [

@@ -47,8 +47,8 @@ def dft(re_data: te.Tensor, im_data: te.Tensor, inverse: Any) -> list[te.Tensor]
             real, imaginary = _transformed(ib, work, table, length)
             out_re, out_im = [ib.buffer_ptr(x) for x in outs]
             with ib.for_range(0, length, "i") as i:
-                out_re[(*at, i)] = real[i] * scale
-                out_im[(*at, i)] = imaginary[i] * scale
+                place = (*at, i)
+                out_re[place], out_im[place] = real[i] * scale, imaginary[i] * scale
         return ib.get()
 
     return list(
@@ -113,7 +113,8 @@ def stft(
             out = ib.buffer_ptr(outs[0])
             with ib.for_range(0, shape[-3], "f") as f:
                 for part in range(2):
-                    out[(*lead, f, column, part)] = found[part][f] * scale
+                    place = (*lead, f, column, part)
+                    out[place] = found[part][f] * scale
         return ib.get()
 
     return te.extern([shape], [data, window], body, dtype=dtype, name="stft")

@@ -63,7 +63,7 @@ def strided_slice(
     begin, end = dims(begin), dims(end)
     is_open = False
     for position, axis in enumerate(axes if axes is not None else range(len(begin))):
-        step = 1 if strides is None or slice_mode == "size" else _step(strides, position)
+        step = 1 if strides is None or slice_mode == "size" else _step(dims(strides), position)
         extent = extents[axis]
         stop = end[position] if position < len(end) else None
         if not all(v is None or isinstance(v, int) for v in (extent, begin[position], stop)):

@@ -14,18 +14,28 @@ from tvm.error import RuntimeValueError
 from .utils import dims, get_const_int, real_axis
 
 
-def _call(function: str, inputs: Sequence[te.Tensor], outs: Sequence[Any], *options: Any) -> Any:
-    """Outputs (shape, dtype) that a packed function of the runtime fills."""
-    return te.extern(
-        [shape for shape, _ in outs],
+def _call(
+    function: str, inputs: Sequence[te.Tensor], shape: Any, dtype: str, *options: Any
+) -> te.Tensor:
+    """A tensor that a packed function of the runtime fills."""
+    return _call_of_several(function, inputs, shape, [dtype], *options)[0]
+
+
+def _call_of_several(
+    function: str, inputs: Sequence[te.Tensor], shape: Any, dtypes: list[Any], *options: Any
+) -> list[te.Tensor]:
+    """Tensors of one shape that a packed function of the runtime fills."""
+    made = te.extern(
+        [shape] * len(dtypes),
         list(inputs),
         lambda ins, filled: tir.call_packed(
             f"tvm.contrib.sort.{function}", *ins, *filled, *options
         ),
-        dtype=[dtype for _, dtype in outs],
+        dtype=dtypes,
         name=function,
         tag=f"{function}_cpu",
     )
+    return made if isinstance(made, list) else [made]
 
 
 def sort(data: te.Tensor, axis: int = -1, is_ascend: bool = True) -> te.Tensor:
@@ -40,7 +50,7 @@ def sort(data: te.Tensor, axis: int = -1, is_ascend: bool = True) -> te.Tensor:
     is_ascend : bool
         The smallest first, or the greatest.
     """
-    return _call("sort", [data], [(data.shape, data.dtype)], axis, bool(is_ascend))
+    return _call("sort", [data], data.shape, data.dtype, axis, bool(is_ascend))
 
 
 def argsort(
@@ -65,10 +75,10 @@ def argsort(
     dtype : str
         The indices' dtype: int32, int64, float32 or float64.
     """
-    out = [(data.shape, dtype)]
+    options = (data.shape, dtype, axis, bool(is_ascend))
     if valid_count is None:
-        return _call("argsort", [data], out, axis, bool(is_ascend))
-    return _call("argsort_nms", [data, valid_count], out, axis, bool(is_ascend))
+        return _call("argsort", [data], *options)
+    return _call("argsort_nms", [data, valid_count], *options)
 
 
 def topk(
@@ -104,6 +114,9 @@ def topk(
     shape = list(dims(data.shape))
     if not (isinstance(k, (int, tir.IntImm)) and get_const_int(k) < 1):
         shape[at] = k
-    kinds = {"values": [data.dtype], "indices": [dtype], "both": [data.dtype, dtype]}[ret_type]
-    outs = [(shape, kind) for kind in kinds]
-    return _call("topk", [data], outs, shape[at], axis, ret_type, bool(is_ascend))
+    dtypes: dict[str, list[Any]] = {
+        "values": [data.dtype], "indices": [dtype], "both": [data.dtype, dtype]
+    }  # fmt: skip
+    options = (shape[at], axis, ret_type, bool(is_ascend))
+    made = _call_of_several("topk", [data], shape, dtypes[ret_type], *options)
+    return made if len(made) > 1 else made[0]

@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.tir.ir_builder import BufferVar, IRBuilder
 
 from .sort import argsort
-from .utils import dims
+from .utils import dims, equals
 
 
 def sparse_fill_empty_rows(
@@ -46,7 +46,7 @@ def sparse_fill_empty_rows(
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
         old, values = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1])
-        default = tir.BufferLoad(ins[2], [0] * len(ins[2].shape))
+        default = tir.BufferLoad(ins[2], (tir.const(0, "int32"),) * len(ins[2].shape))
         indices, filled, is_empty, places = [ib.buffer_ptr(x) for x in outs]
         _first_places(ib, old, is_empty, places, rows, count)
         with ib.for_range(0, rows, "r") as r, ib.if_scope(is_empty[r]):
@@ -89,7 +89,7 @@ def _first_places(
     with ib.for_range(0, rows, "r") as r:
         elements = ib.allocate("int32", 1, "elements", scope="local")
         elements[0] = places[r]
-        is_empty[r] = tir.EQ(elements[0], 0)
+        is_empty[r] = equals(elements[0], 0)
         places[r] = start[0]
         start[0] = start[0] + tir.max(elements[0], 1)
 

@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.tir.ir_builder import BufferVar, IRBuilder
 
 from .sort import argsort
-from .utils import dims
+from .utils import dims, equals
 
 
 def unique(data: te.Tensor, is_sorted: bool = True, return_counts: bool = False) -> list[te.Tensor]:
@@ -46,7 +46,7 @@ def unique(data: te.Tensor, is_sorted: bool = True, return_counts: bool = False)
             _renumber_by_place(ib, inverse, rank, count)
         with ib.for_range(0, count, "i") as i:
             number = ib.let("number", inverse[i])
-            with ib.if_scope(tir.EQ(counts[number], 0)):
+            with ib.if_scope(equals(counts[number], 0)):
                 elements[number] = values[i]
                 first[number] = i.astype("int32")
             counts[number] = counts[number] + 1
@@ -72,7 +72,7 @@ def _number_groups(
     with ib.for_range(0, count, "i") as i:
         at = ib.let("at", by_value[i])
         before = by_value[tir.max(i - 1, 0)]
-        with ib.if_scope(tir.any(tir.EQ(i, 0), tir.NE(values[at], values[before]))):
+        with ib.if_scope(tir.any(equals(i, 0), tir.NE(values[at], values[before]))):
             rank[total[0]] = -1
             total[0] = total[0] + 1
         number[at] = total[0] - 1

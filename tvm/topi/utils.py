@@ -27,6 +27,11 @@ def dims(shape: Iterable[Any]) -> tuple[Any, ...]:
     return tuple([int(d.value) if isinstance(d, tir.IntImm) else d for d in shape])
 
 
+def extents_of(axes: Iterable[tir.IterVar]) -> tuple[Any, ...]:
+    """The extents of the axes of an operation, ints where they are constants."""
+    return dims([te.tensor.domain_of(axis).extent for axis in axes])
+
+
 def real_axis(axis: Any, rank: int) -> int:
     """An axis counted from the front, which may be given from the end."""
     if not -rank <= axis < rank:
@@ -85,7 +90,7 @@ def equal_const_int(expr: Any, value: int) -> bool:
 
 def get_const_tuple(in_tuple: Iterable[Any]) -> tuple[Any, ...]:
     """Ints for constant expressions; variables stay."""
-    found = []
+    found: list[Any] = []
     for element in in_tuple:
         if isinstance(element, (tir.Var, tir.Any)):
             found.append(element)
@@ -185,11 +190,17 @@ def divisors(n: int) -> list[int]:
     return small + [n // d for d in reversed(small) if d * d != n]
 
 
+def equals(value: Any, other: Any) -> PrimExpr:
+    """The condition value == other."""
+    return tir.EQ(value, other)
+
+
 def cast_scalar(value: Any, dtype: str) -> PrimExpr:
     """A number or an index expression as a scalar of a dtype."""
     if isinstance(value, (int, float)):
         return tir.const(value, dtype)
-    return value.astype(dtype)
+    scalar: PrimExpr = value.astype(dtype)
+    return scalar
 
 
 def wide_index(index: PrimExpr) -> PrimExpr:
@@ -279,14 +290,14 @@ def chosen(index: Any, values: Sequence[Any]) -> Any:
     """The value at an index, which is best a constant after unrolling."""
     found = values[-1]
     for position in range(len(values) - 2, -1, -1):
-        found = tir.Select(tir.EQ(index, position), values[position], found)
+        found = tir.Select(equals(index, position), values[position], found)
     return found
 
 
 def within_index(b: Any, e: Any, s: Any, i: Any) -> PrimExpr:
     """Whether an index is one of those from `b` to `e` (left out) in steps of `s`."""
     inside = tir.Select(s < 0, tir.all(i <= b, i > e), tir.all(i >= b, i < e))
-    return tir.all(inside, tir.EQ(tir.floormod(i - b, s), 0))
+    return tir.all(inside, equals(tir.floormod(i - b, s), 0))
 
 
 def make_idx(b: Any, e: Any, s: Any, z: Any, i: Any) -> PrimExpr:

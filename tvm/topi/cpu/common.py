@@ -10,7 +10,7 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.target.cpu import CpuInfo, cpu_info
 
-from ..utils import dims, get_max_power2_factor, prod
+from ..utils import dims, extents_of, get_max_power2_factor, prod
 
 # fewer elements than this are not worth waking another thread for
 PARALLEL_ELEMENTS = 16384
@@ -83,10 +83,8 @@ def element_count(tensor: te.Tensor) -> int:
 
 def fuse_and_parallel(
     s: te.Schedule, stage: te.Tensor, axes: Sequence[tir.IterVar], work: int | None = None
-) -> tir.IterVar | None:
+) -> tir.IterVar:
     """One loop of several, on all threads; with `work`, in elements, only if it is worth that."""
-    if not axes:
-        return None
     fused = axes[0] if len(axes) == 1 else s[stage].fuse(*axes)
     if work is None or work >= PARALLEL_ELEMENTS:
         s[stage].parallel(fused)
@@ -95,13 +93,13 @@ def fuse_and_parallel(
 
 def fuse_rows_and_parallel(
     s: te.Schedule, stage: te.Tensor, axes: Sequence[tir.IterVar], work: int | None = None
-) -> tir.IterVar | None:
+) -> tir.IterVar:
     """One loop of several on all threads, that over open columns inside it; returns the innermost.
 
     Which row and column a place of one fused loop is in would take divisions, each of many cycles
     where the extents are not known. Once a row, they do not count.
     """
-    extents = [dims((axis.dom.extent,))[0] for axis in axes]
+    extents = extents_of(axes)
     others = [extent for extent in extents[:-1] if isinstance(extent, int)]
     has_rows = len(others) < len(extents) - 1 or prod(others) >= processor().cores
     if len(axes) < 3 or isinstance(extents[-1], int) or not has_rows:

@@ -126,7 +126,8 @@ def _whole_tile(across: int, along: int, dtype: str) -> tuple[int, int]:
 def _shared_rows(out: te.Tensor) -> list[te.tensor.Operation]:
     """The stages whose rows the output's rows read, each that of its own place."""
     shape = dims(out.shape)
-    in_place, found = {id(out.op)}, {}
+    in_place = {id(out.op)}
+    found: dict[int, te.tensor.Operation] = {}
     for op in reversed(operations_above(out.op)):
         if id(op) not in in_place:
             continue

@@ -31,7 +31,7 @@ def is_streamed(weights: te.Tensor, info: CpuInfo) -> bool:
     shape = dims(weights.shape)
     if not (isinstance(weights.op, te.PlaceholderOp) and is_static(weights)):
         return False
-    return prod(shape) * as_dtype(weights.dtype).bits // 8 > info.l2 // 2
+    return int(prod(shape)) * as_dtype(weights.dtype).bits // 8 > info.l2 // 2
 
 
 def prefetch_panels(

@@ -18,7 +18,7 @@ from tvm.target.cpu import CpuInfo
 from ..access import are_read_as_one, places_read
 from ..generic.schedules import open_schedule
 from ..tag import COMM_REDUCE, is_injective
-from ..utils import ceil_div, dims, get_max_power2_factor, prod
+from ..utils import ceil_div, dims, extents_of, get_max_power2_factor, prod
 from .common import (
     PARALLEL_ELEMENTS,
     element_count,
@@ -76,9 +76,10 @@ def schedule_reduce(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     if reductions[-1] is not final.op:
         axes = list(s[final].op.axis)
         work = max([_work(op) for op in reductions])
-        fused = fuse_and_parallel(s, final, axes, work) if axes else None
-        if fused is not None and len(reductions) == 1 and work > 8 * element_count(final):
-            place = (final, fused)
+        if axes:
+            fused = fuse_and_parallel(s, final, axes, work)
+            if len(reductions) == 1 and work > 8 * element_count(final):
+                place = (final, fused)
     for op in reductions:
         _schedule_one(s, op, place, info)
     return s
@@ -92,14 +93,14 @@ def _work(op: te.tensor.Operation) -> int:
     """The number of elements reduced."""
     total = element_count(op.output(0))
     for axis in op.reduce_axis:
-        extent = dims((axis.dom.extent,))[0]
+        extent = extents_of((axis,))[0]
         total *= extent if isinstance(extent, int) else 1 << 20
     return total
 
 
 def _schedule_one(
     s: te.Schedule,
-    op: te.tensor.Operation,
+    op: te.tensor.ComputeOp,
     place: tuple[te.Tensor, tir.IterVar] | None,
     info: CpuInfo,
 ) -> None:
@@ -121,15 +122,14 @@ def _schedule_one(
         partial = partial_sums(s, out, row, lanes)
     if place is not None:
         s[out].compute_at(s[place[0]], place[1])
-    else:
-        row = fuse_and_parallel(s, out, list(s[out].op.axis), work)
-        place = None if row is None else (out, row)
+    elif s[out].op.axis:
+        place = (out, fuse_and_parallel(s, out, list(s[out].op.axis), work))
     if place is not None:
         for x in partial:
             s[x].compute_at(s[place[0]], place[1])
 
 
-def _are_columns(op: te.tensor.Operation, final: te.Tensor) -> bool:
+def _are_columns(op: te.tensor.ComputeOp, final: te.Tensor) -> bool:
     """Whether a reduction that leaves the last axis feeds element-wise operators."""
     same = dims(op.output(0).shape) == dims(final.shape)
     return op is not final.op and same and len(op.axis) > 0 and not _reduces_innermost(op)
@@ -169,8 +169,7 @@ def _column_vectors(
         vectors = ceil_div(extent, lanes)
         count = ceil_div(vectors, ceil_div(vectors, SUMS_SIDE_BY_SIDE))
     columns, inner = s[stage].split(axis, factor=lanes * count)
-    vectors, lane = s[stage].split(inner, factor=lanes)
-    return columns, [vectors, lane], lanes
+    return columns, list(s[stage].split(inner, factor=lanes)), lanes
 
 
 def _vectorize_columns(
@@ -182,7 +181,7 @@ def _vectorize_columns(
         s[stage].vectorize(lane)
 
 
-def _reduces_innermost(op: te.tensor.Operation) -> bool:
+def _reduces_innermost(op: te.tensor.ComputeOp) -> bool:
     """Whether the last axis of what is read is reduced."""
     if not op.input_tensors:
         return False
@@ -207,7 +206,7 @@ def find_row(op: te.tensor.ComputeOp, info: CpuInfo) -> tuple[Row | None, Lanes 
     """The loops that a reduction's innermost one is joined with, and how they are cut; None if not."""
     axes = list(op.reduce_axis)
     for start in range(len(axes)):
-        extent = prod(dims([axis.dom.extent for axis in axes[start:]]))
+        extent = prod(extents_of(axes[start:]))
         if start < len(axes) - 1 and not are_read_as_one(op, axes[start:]):
             continue
         lanes = choose_lanes(extent, op.output(0).dtype, info)
@@ -246,7 +245,7 @@ def _factor(s: te.Schedule, out: te.Tensor, k: tir.IterVar, count: int, vector: 
     """Partial results out[k % count], in vectors; those that the row ends in are apart."""
     _, inner = s[out].split(k, factor=count)
     found = s.rfactor(out, inner)
-    partial = found[0] if isinstance(found, list) else found
+    partial: te.Tensor = found[0] if isinstance(found, list) else found
     stage = s[partial]
     stage.set_scope("local")
     lane = stage.op.axis[0]

@@ -19,5 +19,6 @@ def schedule_steps(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
         if not isinstance(op, te.tensor.ComputeOp):
             continue
         stage = op.output(0)
-        fuse_and_parallel(s, stage, list(s[stage].op.axis)[:-1], element_count(stage))
+        if outer := list(s[stage].op.axis)[:-1]:
+            fuse_and_parallel(s, stage, outer, element_count(stage))
     return s

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from tvm import te
 
@@ -15,6 +16,8 @@ from .schedules import (
     schedule_injective,
     schedule_injective_from_existing,
 )
+
+_Schedule: TypeAlias = Callable[["te.Tensor | Sequence[te.Tensor]"], te.Schedule]
 
 
 def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -> te.Schedule:
@@ -53,7 +56,7 @@ _OTHERS = (
 )  # fmt: skip
 
 
-def _named(name: str) -> object:
+def _named(name: str) -> _Schedule:
     """The schedule of that name: loops in order, what is injective inlined."""
 
     def schedule(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
@@ -75,4 +78,8 @@ __all__ = [
 ]  # fmt: skip
 
 globals().update(guarded(__name__, globals()))
-__getattr__ = module_attribute(__name__)
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _Schedule: ...
+else:
+    __getattr__ = module_attribute(__name__)

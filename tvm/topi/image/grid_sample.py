@@ -10,7 +10,7 @@ from tvm import te, tir
 from tvm.error import RuntimeValueError
 
 from .. import tag
-from ..utils import cast_scalar, dims
+from ..utils import cast_scalar, dims, equals
 from .resize import cubic_weights
 
 METHODS = ("bilinear", "nearest", "bicubic")
@@ -128,7 +128,7 @@ class _Sampler:
         distance = tir.abs(position - start)
         times = tir.floor(distance / width)
         rest = distance - times * width
-        is_even = tir.EQ(tir.floormod(times.astype("int32"), 2), 0)
+        is_even = equals(tir.floormod(times.astype("int32"), 2), 0)
         return tir.Select(is_even, rest + start, width - rest + start)
 
     def element(self, n: Any, c: Any, place: Sequence[Any]) -> Any:

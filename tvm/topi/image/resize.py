@@ -51,8 +51,9 @@ def source_position(
         room = cast_scalar(have - 1, dtype)
         middle = cast_scalar(0.5 * (start + end), dtype) * room
         first = cast_scalar(start, dtype) * room
-        step = lambda: _ratio(end - start, want - 1, dtype) * room  # noqa: E731
-        return _unless_one(want, lambda: first + x * step(), middle, dtype)
+        return _unless_one(
+            want, lambda: first + x * (_ratio(end - start, want - 1, dtype) * room), middle, dtype
+        )
     half = tir.const(0.5, dtype)
     centre = (x + half) * _ratio(have, want, dtype) - half
     if mode == "half_pixel":
@@ -136,8 +137,8 @@ class Interpolation:
 
 def resize2d(
     data: te.Tensor,
-    roi: Sequence[float] | None,
-    size: Sequence[int],
+    roi: Sequence[Any] | None,
+    size: Sequence[Any],
     layout: str = "NCHW",
     method: str = "linear",
     coordinate_transformation_mode: str = "half_pixel",
@@ -146,7 +147,7 @@ def resize2d(
     bicubic_exclude: int = 0,
     extrapolation_value: float = 0.0,
     out_dtype: str | None = None,
-    output_shape: Sequence[int] | None = None,
+    output_shape: Sequence[Any] | None = None,
 ) -> te.Tensor:
     """Resize two axes to a size.
 

@@ -7,7 +7,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.tir.ir_builder import IRBuilder
 
-from ..utils import dims
+from ..utils import dims, equals
 from .batch import Block, copy, local, over_batch, swap_rows
 
 
@@ -38,7 +38,7 @@ def lu_factor(data: te.Tensor) -> list[te.Tensor]:
                 swap_rows(ib, lu, k, best, columns)
             with ib.if_scope(tir.NE(lu[k, k], tir.const(0, data.dtype))):
                 _eliminate(ib, lu, k, rows, columns)
-            with ib.else_scope(), ib.if_scope(tir.EQ(info[0], 0)):
+            with ib.else_scope(), ib.if_scope(equals(info[0], 0)):
                 info[0] = (k + 1).astype("int32")
 
     return over_batch(
@@ -92,7 +92,7 @@ def cholesky(data: te.Tensor) -> list[te.Tensor]:
             with ib.for_range(0, j, "k") as k:
                 total[0] = total[0] - factor[i, k] * factor[j, k]
             with ib.if_scope(tir.EQ(i, j)):
-                bad = tir.all(tir.Not(total[0] > zero), tir.EQ(info[0], 0))
+                bad = tir.all(tir.Not(total[0] > zero), equals(info[0], 0))
                 with ib.if_scope(bad):
                     info[0] = (i + 1).astype("int32")
                 factor[i, j] = tir.sqrt(total[0])

@@ -119,7 +119,7 @@ def bitserial_dense(
     a = te.reduce_axis((0, data_bits), name="a")
     w = te.reduce_axis((0, weight_bits), name="w")
 
-    def element(i: Any, j: Any) -> PrimExpr:
+    def element(i: Any, j: Any) -> Any:
         bits = words(i, a.var, k.var), kernel(j, w.var, k.var)
         return te.sum(_joined(*bits, a.var + w.var, out_dtype, unipolar), axis=[w, a, k])
 
@@ -157,7 +157,7 @@ def _conv2d(
     axes = {"C": have["C"], "H": window["H"], "W": window["W"], "A": activation_bits, "B": weight_bits}  # fmt: skip
     over = {name: te.reduce_axis((0, n), name=f"r{name.lower()}") for name, n in axes.items()}
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: Any) -> Any:
         at = dict(zip(data_layout, i, strict=True))
         data_at = {"N": at["N"], "C": over["C"].var, "B": over["A"].var}
         for k, axis in enumerate("HW"):
@@ -252,7 +252,7 @@ def binary_dense(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
     rows, words = dims(data.shape)
     k = te.reduce_axis((0, words), name="k")
 
-    def different(i: Any, j: Any) -> PrimExpr:
+    def different(i: Any, j: Any) -> Any:
         joined = tir.bitwise_xor(data(i, k.var), weight(j, k.var))
         return te.sum(tir.popcount(joined).astype("int32"), axis=k)
 

@@ -12,8 +12,8 @@ from .pad import pad
 
 
 def correlation_extents(
-    height: int,
-    width: int,
+    height: Any,
+    width: Any,
     kernel_size: int,
     max_displacement: int,
     stride1: int,

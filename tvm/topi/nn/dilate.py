@@ -9,7 +9,7 @@ from tvm import te, tir
 from tvm.error import RuntimeValueError
 
 from .. import tag
-from ..utils import dims
+from ..utils import dims, equals
 
 
 def dilate(
@@ -43,7 +43,7 @@ def dilate(
 
     def element(*i: Any) -> Any:
         place = [tir.indexdiv(v, s) if s != 1 else v for v, s in zip(i, steps, strict=True)]
-        hits = [tir.EQ(tir.indexmod(v, s), 0) for v, s in zip(i, steps, strict=True) if s != 1]
+        hits = [equals(tir.indexmod(v, s), 0) for v, s in zip(i, steps, strict=True) if s != 1]
         return tir.if_then_else(tir.all(*hits), data(*place), between) if hits else data(*place)
 
     return te.compute(shape, element, name=name, tag=tag.INJECTIVE)

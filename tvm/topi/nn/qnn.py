@@ -47,7 +47,7 @@ def simulated_quantize(
         The axis of the vectors.
     """
 
-    def clipped(name: str, value: PrimExpr, scale: PrimExpr, zero: PrimExpr) -> PrimExpr:
+    def clipped(name: str, value: PrimExpr, scale: PrimExpr, zero: PrimExpr) -> Any:
         low, high = [tir.const(float(limit), data.dtype) for limit in _LIMITS[name]]
         return tir.max(tir.min(tir.round(value / scale) + zero, high), low)
 
@@ -63,7 +63,7 @@ def simulated_dequantize(
 ) -> te.Tensor:
     """(data - zero_point) * scale; parameters as in `simulated_quantize`."""
 
-    def real(name: str, value: PrimExpr, scale: PrimExpr, zero: PrimExpr) -> PrimExpr:
+    def real(name: str, value: PrimExpr, scale: PrimExpr, zero: PrimExpr) -> Any:
         return (value - zero) * scale
 
     return _simulated(data, in_dtype, input_scale, input_zero_point, axis, real)
@@ -77,7 +77,7 @@ def _simulated(
     axis: int,
     function: Any,
 ) -> te.Tensor:
-    if dtype == "disable" or (isinstance(dtype, str) and (scale is None or zero_point is None)):
+    if dtype == "disable" or scale is None or zero_point is None:
         return te.compute(data.shape, lambda *i: data(*i), name="T_simulated", tag=tag.ELEMWISE)
 
     def parameter(values: te.Tensor, indices: tuple[Any, ...]) -> PrimExpr:
@@ -88,7 +88,7 @@ def _simulated(
             return values(0 if extents[0] == 1 else indices[axis])
         return values(tir.indexmod(indices[axis], extents[0]))  # 1, or that of the axis
 
-    def element(*i: Any) -> PrimExpr:
+    def element(*i: Any) -> Any:
         value = data(*i)
         near = parameter(scale, i)
         zero = parameter(zero_point, i).astype(data.dtype)

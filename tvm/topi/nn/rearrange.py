@@ -32,9 +32,8 @@ def depth_to_space(
     have = dict(zip(layout, dims(data.shape), strict=True))
     _require_mode("depth_to_space", mode)
     _require_multiple("depth_to_space", have["C"], block_size * block_size)
-    channels = tir.indexdiv(have["C"], block_size * block_size)
-    if isinstance(have["C"], int):
-        channels = have["C"] // (block_size * block_size)
+    divide = int.__floordiv__ if isinstance(have["C"], int) else tir.indexdiv
+    channels = divide(have["C"], block_size * block_size)
 
     def element(*i: Any) -> Any:
         at = dict(zip(layout, i, strict=True))
@@ -143,7 +142,8 @@ def batch_to_space_nd(
         shape[axis] = shape[axis] * block - crop_begin_list[axis - 1] - crop_end_list[axis - 1]
 
     def element(*i: Any) -> Any:
-        at, place = list(i), 0
+        at = list(i)
+        place: Any = 0
         for axis, block in enumerate(blocks, start=1):
             whole = i[axis] + crop_begin_list[axis - 1]
             place = place * block + tir.indexmod(whole, block)

@@ -43,7 +43,7 @@ def upsampling(
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
-    output_shape: Sequence[int] | None = None,
+    output_shape: Sequence[Any] | None = None,
 ) -> te.Tensor:
     """Enlarge images.
 
@@ -75,7 +75,7 @@ def upsampling3d(
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
-    output_shape: Sequence[int] | None = None,
+    output_shape: Sequence[Any] | None = None,
 ) -> te.Tensor:
     """Enlarge volumes; parameters as in `upsampling` and `image.resize3d`."""
     size = _sizes(data, layout, {"D": scale_d, "H": scale_h, "W": scale_w}, output_shape)

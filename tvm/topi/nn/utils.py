@@ -13,12 +13,14 @@ from ..utils import dims, get_const_int
 
 def get_pad_tuple(padding: Any, kernel: Any) -> tuple[int, int, int, int]:
     """(top, left, down, right) from a number, 2 or 4 numbers, "VALID" or "SAME"."""
-    return get_pad_tuple_generic(padding, kernel)
+    top, left, down, right = get_pad_tuple_generic(padding, kernel)
+    return top, left, down, right
 
 
 def get_pad_tuple1d(padding: Any, kernel: Any) -> tuple[int, int]:
     """(left, right) from a number, 1 or 2 numbers, "VALID" or "SAME"."""
-    return get_pad_tuple_generic(padding, [kernel] if isinstance(kernel, int) else kernel)  # type: ignore[return-value]
+    left, right = get_pad_tuple_generic(padding, [kernel] if isinstance(kernel, int) else kernel)
+    return left, right
 
 
 def get_pad_tuple_generic(padding: Any, kernel: Any) -> tuple[int, ...]:

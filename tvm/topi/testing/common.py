@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from tvm.target import Target
 
 from .. import generic, nn, x86
 
+T = TypeVar("T")
 
-def dispatch(target: Any, dispatch_map: Mapping[str, Any]) -> Any:
+
+def dispatch(target: Any, dispatch_map: Mapping[str, T]) -> T:
     """The value of the first of the target's keys that the map has, or that of "generic"."""
     keys = Target(target).keys if isinstance(target, str) else target.keys
     return next((dispatch_map[key] for key in keys if key in dispatch_map), dispatch_map["generic"])

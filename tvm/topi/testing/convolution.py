@@ -39,13 +39,13 @@ def conv2d_nhwc_python(
     found = convolve(
         a_np.transpose(0, 3, 1, 2), w_np.transpose(3, 2, 0, 1), stride, padding, 1, groups
     )
-    return found.transpose(0, 2, 3, 1)
+    return np.asarray(found.transpose(0, 2, 3, 1))
 
 
 def conv2d_hwcn_python(a_np: Array, w_np: Array, stride: Any, padding: Any) -> Array:
     """A convolution of data (height, width, C, N); the weight is (height, width, I, O)."""
     found = convolve(a_np.transpose(3, 2, 0, 1), w_np.transpose(3, 2, 0, 1), stride, padding)
-    return found.transpose(2, 3, 1, 0)
+    return np.asarray(found.transpose(2, 3, 1, 0))
 
 
 def conv3d_ncdhw_python(
@@ -62,7 +62,7 @@ def conv3d_ndhwc_python(
     found = convolve(
         a_np.transpose(0, 4, 1, 2, 3), w_np.transpose(4, 3, 0, 1, 2), stride, padding, 1, groups
     )
-    return found.transpose(0, 2, 3, 4, 1)
+    return np.asarray(found.transpose(0, 2, 3, 4, 1))
 
 
 def conv1d_transpose_ncw_python(
@@ -103,7 +103,7 @@ def conv2d_transpose_nhwc_python(
     found = convolve_transposed(
         a_nhwc.transpose(0, 3, 1, 2), weight.transpose(order), stride, padding, output_padding
     )
-    return found.transpose(0, 2, 3, 1)
+    return np.asarray(found.transpose(0, 2, 3, 1))
 
 
 def conv3d_transpose_ncdhw_python(
@@ -129,7 +129,7 @@ def depthwise_conv2d_python_nhwc(
     found = depthwise_conv2d_python_nchw(
         input_np.transpose(0, 3, 1, 2), filter_np.transpose(2, 3, 0, 1), stride, padding
     )
-    return found.transpose(0, 2, 3, 1)
+    return np.asarray(found.transpose(0, 2, 3, 1))
 
 
 def depthwise_conv2d_python_nchwc(
@@ -142,7 +142,7 @@ def depthwise_conv2d_python_nchwc(
     weight = filter_np.transpose(0, 5, 1, 4, 2, 3).reshape(blocks * block, multiplier, kh, kw)
     found = depthwise_conv2d_python_nchw(data, weight, stride, padding)
     parts = found.reshape(batch, -1, block, *found.shape[2:])
-    return parts.transpose(0, 1, 3, 4, 2)
+    return np.asarray(parts.transpose(0, 1, 3, 4, 2))
 
 
 def conv2d_backward_weight_nchw_python(
@@ -175,4 +175,4 @@ def conv2d_backward_weight_python(
         dy_np.transpose(0, 3, 1, 2), x_np.transpose(0, 3, 1, 2), kernel_size, stride, padding,
         groups, channels,
     )  # fmt: skip
-    return found.transpose(0, 2, 3, 1)
+    return np.asarray(found.transpose(0, 2, 3, 1))

@@ -44,7 +44,7 @@ def strided_set_python(
     """data[begin:end:strides] = v"""
     out = data.copy()
     out[_slices(data.shape, begin, end, strides, None)] = v
-    return out
+    return np.asarray(out)
 
 
 def slice_axis_python(data: Array, axis: int, begin: int, end: int | None = None) -> Array:
@@ -61,7 +61,7 @@ def gather_python(data: Array, axis: int, indices: Array) -> Array:
 
 def gather_nd_python(a_np: Array, indices_np: Array) -> Array:
     """Slices by index tuples, which stand along the first axis; floats are cut to integers."""
-    return a_np[tuple(indices_np.astype("int64"))]
+    return np.asarray(a_np[tuple(indices_np.astype("int64"))])
 
 
 def one_hot(
@@ -69,7 +69,7 @@ def one_hot(
 ) -> Array:
     """A new axis with `on_value` where the index is, `off_value` elsewhere."""
     hits = indices[..., None] == np.arange(depth)
-    return np.moveaxis(np.where(hits, on_value, off_value), -1, axis).astype(dtype)
+    return np.asarray(np.moveaxis(np.where(hits, on_value, off_value), -1, axis).astype(dtype))
 
 
 def sequence_mask(data: Array, valid_length: Array, mask_value: float, axis: int) -> Array:
@@ -96,7 +96,7 @@ def matrix_set_diag(
         start = given.shape[-1] - length if is_right else 0
         i = np.arange(length)
         out[..., i - min(offset, 0), i + max(offset, 0)] = given[..., n, start : start + length]
-    return out
+    return np.asarray(out)
 
 
 def searchsorted_ref(sorted_sequence: Array, values: Array, right: bool, out_dtype: Any) -> Array:
@@ -120,7 +120,7 @@ def depth_to_space_python(data: Array, block_size: int, mode: str = "DCR") -> Ar
     else:
         parts = data.reshape(batch, depth, block_size, block_size, height, width)
         moved = parts.transpose(0, 1, 4, 2, 5, 3)
-    return moved.reshape(batch, depth, height * block_size, width * block_size)
+    return np.asarray(moved.reshape(batch, depth, height * block_size, width * block_size))
 
 
 def space_to_depth_python(data: Array, block_size: int) -> Array:
@@ -129,7 +129,7 @@ def space_to_depth_python(data: Array, block_size: int) -> Array:
     size = block_size
     parts = data.reshape(batch, channels, height // size, size, width // size, size)
     moved = parts.transpose(0, 3, 5, 1, 2, 4)
-    return moved.reshape(batch, channels * size**2, height // size, width // size)
+    return np.asarray(moved.reshape(batch, channels * size**2, height // size, width // size))
 
 
 def space_to_batch_nd_python(
@@ -151,7 +151,7 @@ def space_to_batch_nd_python(
     behind = list(range(1 + 2 * count, parts.ndim))
     moved = parts.transpose(*blocks, 0, *places, *behind)
     extents = [n // size for n, size in zip(rest, block_shape, strict=False)]
-    return moved.reshape(-1, *extents, *rest[count:])
+    return np.asarray(moved.reshape(-1, *extents, *rest[count:]))
 
 
 def batch_to_space_nd_python(
@@ -172,4 +172,5 @@ def batch_to_space_nd_python(
     cuts = [
         slice(b, n - e) for n, b, e in zip(extents, crop_begin_list, crop_end_list, strict=True)
     ]
-    return whole[(slice(None), *cuts)]
+    kept = (slice(None), *cuts)
+    return np.asarray(whole[kept])

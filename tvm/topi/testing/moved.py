@@ -40,7 +40,7 @@ def deformable_conv2d_nchw_python(
     split = patches.reshape(batch, groups, inner, height, width, rows, columns)
     weights = w_np.reshape(groups, out_channels // groups, inner, height, width)
     found = np.einsum("bgiyxrc,goiyx->bgorc", split, weights)
-    return found.reshape(batch, out_channels, rows, columns).astype(a_np.dtype)
+    return np.asarray(found.reshape(batch, out_channels, rows, columns).astype(a_np.dtype))
 
 
 def deformable_conv2d_nhwc_python(
@@ -59,7 +59,7 @@ def deformable_conv2d_nhwc_python(
         data, offset, w_np.transpose(3, 2, 0, 1), stride, padding, dilation,
         deformable_groups, groups,
     )  # fmt: skip
-    return found.transpose(0, 2, 3, 1)
+    return np.asarray(found.transpose(0, 2, 3, 1))
 
 
 def _sampled(image: Array, y: Array, x: Array) -> Array:
@@ -102,4 +102,4 @@ def correlation_nchw_python(
             other = second[:, :, y + dy : y + dy + kernel_size, x + dx : x + dx + kernel_size]
             joined = mine * other if is_multiply else np.abs(mine - other)
             found[:, plane, i, j] = joined.sum((1, 2, 3))
-    return (found / (kernel_size * kernel_size * channels)).astype(data1.dtype)
+    return np.asarray((found / (kernel_size * kernel_size * channels)).astype(data1.dtype))

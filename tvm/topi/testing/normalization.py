@@ -17,7 +17,7 @@ def _scaled(data: Array, gamma: Array, beta: Array, axes: Sequence[int]) -> Arra
 
 def _standardised(data: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     mean, variance = data.mean(axes, keepdims=True), data.var(axes, keepdims=True)
-    return (data - mean) / np.sqrt(variance + epsilon)
+    return np.asarray((data - mean) / np.sqrt(variance + epsilon))
 
 
 def layer_norm_python(
@@ -77,7 +77,7 @@ def batch_norm(
 def l2_normalize_python(a_np: Array, eps: float, axis: Any = None) -> Array:
     """A length of 1 over some axes, unless it was below the root of `eps`."""
     axes = None if axis is None else tuple(np.atleast_1d(axis))
-    return a_np / np.sqrt(np.maximum(np.square(a_np).sum(axes, keepdims=True), eps))
+    return np.asarray(a_np / np.sqrt(np.maximum(np.square(a_np).sum(axes, keepdims=True), eps)))
 
 
 def lrn_python(a_np: Array, size: int, axis: int, bias: float, alpha: float, beta: float) -> Array:
@@ -87,19 +87,19 @@ def lrn_python(a_np: Array, size: int, axis: int, bias: float, alpha: float, bet
     reach, count = size // 2, len(squares)
     for i in range(count):
         total[i] = squares[max(i - reach, 0) : min(i + reach, count - 1) + 1].sum(0)
-    return a_np / np.power(bias + alpha * np.moveaxis(total, 0, axis) / size, beta)
+    return np.asarray(a_np / np.power(bias + alpha * np.moveaxis(total, 0, axis) / size, beta))
 
 
 def softmax_python(a_np: Array, axis: int = 1) -> Array:
     """Normalised exponentials along an axis."""
     found = np.exp(a_np - a_np.max(axis, keepdims=True))
-    return found / found.sum(axis, keepdims=True)
+    return np.asarray(found / found.sum(axis, keepdims=True))
 
 
 def log_softmax_python(a_np: Array, axis: int = 1) -> Array:
     """The logarithms of normalised exponentials along an axis."""
     moved = a_np - a_np.max(axis, keepdims=True)
-    return moved - np.log(np.exp(moved).sum(axis, keepdims=True))
+    return np.asarray(moved - np.log(np.exp(moved).sum(axis, keepdims=True)))
 
 
 def nll_loss(
@@ -118,4 +118,5 @@ def nll_loss(
     loss = -picked * factor
     if reduction == "none":
         return loss
-    return loss.sum() / factor.sum() if reduction == "mean" else loss.sum()
+    total: Array = loss.sum() / factor.sum() if reduction == "mean" else loss.sum()
+    return total

@@ -36,7 +36,8 @@ def get_slice(
         slice(c * s, c * s + (k - 1) * d + 1, d)
         for c, s, k, d in zip(dim_coord, strides, kernel, dilation, strict=True)
     ]
-    return pad_np[(slice(None), slice(None), *windows[:spatial_dimensions])]
+    window = (slice(None), slice(None), *windows[:spatial_dimensions])
+    return pad_np[window]
 
 
 def poolnd_python(
@@ -80,7 +81,8 @@ def poolnd_python(
         own = pad_tensor(array, value, padding_before, padding_after, "float64")
         extra = [a - p for a, p in zip(after, padding_after, strict=True)]
         found = places(pad_tensor(own, behind, [0] * len(kernel), extra, "float64"), reach, strides)
-        return found[(..., *[slice(None, None, d) for d in dilation])]
+        kept: Any = (..., *[slice(None, None, d) for d in dilation])
+        return np.asarray(found[kept])
 
     over = tuple(range(-len(kernel), 0))
     if pool_type == "max":
@@ -94,7 +96,7 @@ def poolnd_python(
         out = windows(data, 0.0, 0.0).sum(over) / np.maximum(weight, 1)
     else:
         raise RuntimeValueError(f"a pool_type of max or avg is required, got {pool_type!r}")
-    return (np.moveaxis(out, 1, -1) if is_last else out).astype(dtype)
+    return np.asarray((np.moveaxis(out, 1, -1) if is_last else out).astype(dtype))
 
 
 def _least(dtype: Any) -> float:
@@ -112,8 +114,8 @@ def adaptive_pool_channel_first(
             slice(i * n // size, -(-(i + 1) * n // size))
             for i, n, size in zip(at, np_data.shape[2:], out_size, strict=True)
         ]
-        window = np_data[(slice(None), slice(None), *bins)]
-        out[(slice(None), slice(None), *at)] = np_op(window, tuple(range(2, np_data.ndim)))
+        window, pixel = (slice(None), slice(None), *bins), (slice(None), slice(None), *at)
+        out[pixel] = np_op(np_data[window], tuple(range(2, np_data.ndim)))
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def dense(
     out = x.astype(dtype) @ y.T.astype(dtype)
     if use_bias and bias is not None:
         out = out + bias
-    return np.maximum(out, 0) if use_relu else out
+    return np.asarray(np.maximum(out, 0) if use_relu else out)
 
 
 def batch_matmul(
@@ -32,7 +33,7 @@ def batch_matmul(
     dtype = x.dtype if out_dtype is None else out_dtype
     left = x.swapaxes(1, 2) if trans_x else x
     right = y.swapaxes(1, 2) if trans_y else y
-    return np.matmul(left.astype(dtype), right.astype(dtype))
+    return np.asarray(np.matmul(left.astype(dtype), right.astype(dtype)))
 
 
 def attention_python(
@@ -78,7 +79,7 @@ def lstm_python(
 
     The weights are (4 * hidden, ...) in the order of `weight_layout`.
     """
-    functions = {
+    functions: dict[str, Callable[[Array], Array]] = {
         "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
         "tanh": np.tanh,
         "relu": lambda x: np.maximum(x, 0),

@@ -11,4 +11,4 @@ def reorg_python(a_np: np.ndarray, stride: int) -> np.ndarray:
     depth = channels // stride**2
     wide = a_np.reshape(batch, depth, height, stride, width, stride)
     moved = wide.transpose(0, 3, 5, 1, 2, 4)
-    return moved.reshape(batch, channels * stride**2, height // stride, width // stride)
+    return np.asarray(moved.reshape(batch, channels * stride**2, height // stride, width // stride))

@@ -56,7 +56,7 @@ def _interpolated(image: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> n
             low = int(held)
             matrix[i, low] += 1 - (held - low)
             matrix[i, min(low + 1, extent - 1)] += held - low
-    return np.einsum("chw,yh,xw->cyx", image, *weights)
+    return np.asarray(np.einsum("chw,yh,xw->cyx", image, *weights))
 
 
 def _aligned(

@@ -133,7 +133,9 @@ def affine_grid_python(data: Array, target_shape: Sequence[int]) -> Array:
     """(N, 2, height, width): the places that affine maps (N, 2, 3) give for a regular grid."""
     height, width = target_shape
     y, x = np.meshgrid(np.linspace(-1, 1, height), np.linspace(-1, 1, width), indexing="ij")
-    return np.einsum("nij,jhw->nihw", data, np.stack([x, y, np.ones_like(x)])).astype(data.dtype)
+    return np.asarray(
+        np.einsum("nij,jhw->nihw", data, np.stack([x, y, np.ones_like(x)])).astype(data.dtype)
+    )
 
 
 def _unfolded(place: Array, extent: int, padding: str, align: bool) -> Array:
@@ -179,7 +181,8 @@ def grid_sample_python(
                 i = _unfolded(i, n, padding_mode, align_corners)
             inside &= (i >= 0) & (i <= n - 1)
             at.append(i.clip(0, n - 1).astype(int))
-        picked = np.moveaxis(data, 1, -1)[(batch, *at)]
+        pixels = (batch, *at)
+        picked = np.moveaxis(data, 1, -1)[pixels]
         out += np.moveaxis(picked * (weight * inside)[..., None], -1, 1)
     return out.astype(data.dtype)
 
@@ -223,7 +226,7 @@ def crop_and_resize_python(
 
 def _pixel(image: Array, y: float, x: float, method: str) -> Array:
     if method != "bilinear":
-        return image[int(np.floor(y + 0.5)), int(np.floor(x + 0.5))]
+        return np.asarray(image[int(np.floor(y + 0.5)), int(np.floor(x + 0.5))])
     total = np.zeros(image.shape[2])
     for v in {int(np.floor(y)), int(np.ceil(y))}:
         for u in {int(np.floor(x)), int(np.ceil(x))}:

@@ -45,7 +45,9 @@ def places(data: Array, kernel: Sequence[int], strides: Sequence[int]) -> Array:
     """(N, C, places..., window...) of data (N, C, spatial...)."""
     rank = len(kernel)
     view = np.lib.stride_tricks.sliding_window_view(data, tuple(kernel), tuple(range(2, rank + 2)))
-    return view[(slice(None), slice(None), *[slice(None, None, s) for s in strides])]
+    steps = [slice(None, None, s) for s in strides]
+    kept = (slice(None), slice(None), *steps)
+    return view[kept]
 
 
 def convolve(
@@ -63,7 +65,7 @@ def convolve(
     for at in np.ndindex(*window):
         first = [i * d for i, d in zip(at, steps, strict=True)]
         columns = padded[_every(first, shape, jumps)].reshape(len(data), groups, -1, total.shape[3])
-        total += _product(factors[(..., *at)], columns)
+        total += _product(_at_last_axes(factors, at), columns)
     return total.reshape(len(data), len(weight), *shape).astype(np.result_type(data, weight))
 
 
@@ -79,10 +81,11 @@ def convolve_transposed(
     columns = data.astype(sums).reshape(len(data), groups, factors.shape[2], -1)
     total = np.zeros((len(data), groups * factors.shape[1], *full), sums)
     for at in np.ndindex(*window):
-        part = _product(factors[(..., *at)], columns)
+        part = _product(_at_last_axes(factors, at), columns)
         total[_every(at, shape, jumps)] += part.reshape(*total.shape[:2], *shape)
-    kept = [slice(b, n - a) for n, (b, a) in zip(full, around, strict=True)]
-    return total[(slice(None), slice(None), *kept)].astype(np.result_type(data, weight))
+    inside = [slice(b, n - a) for n, (b, a) in zip(full, around, strict=True)]
+    kept = (slice(None), slice(None), *inside)
+    return total[kept].astype(np.result_type(data, weight))
 
 
 def _sum_dtype(data: Array, weight: Array) -> Any:
@@ -97,6 +100,11 @@ def _every(first: Sequence[int], counts: Sequence[int], steps: Sequence[int]) ->
     return (slice(None), slice(None), *[slice(b, b + (n - 1) * s + 1, s) for b, n, s in zipped])
 
 
+def _at_last_axes(x: Array, at: Sequence[int]) -> Array:
+    places: Any = (..., *at)
+    return np.asarray(x[places])
+
+
 def _product(factors: Array, columns: Array) -> Array:
     # many products of one channel are faster by broadcasting
-    return factors * columns if factors.shape[-1] == 1 else factors @ columns
+    return np.asarray(factors * columns if factors.shape[-1] == 1 else factors @ columns)

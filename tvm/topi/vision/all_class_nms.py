@@ -238,7 +238,7 @@ def regular_non_max_suppression(
         (batch, num_classes, count),
         lambda b, c, j: tir.Select(
             by_class[b, c, j] >= tir.const(score_threshold, scores.dtype),
-            by_class[b, c, j],
+            by_class(b, c, j),
             tir.min_value(scores.dtype),
         ),
         name="scores_that_count",

@@ -103,7 +103,7 @@ def scalar_inputs(
         for value, dtype in zip(values, dtypes, strict=True):
             if isinstance(value, te.Tensor):
                 buffer = next(rest)
-                value = tir.BufferLoad(buffer, [0] * len(buffer.shape))
+                value = tir.BufferLoad(buffer, (tir.const(0, "int32"),) * len(buffer.shape))
             found.append(cast_scalar(value, dtype))
         return found
 

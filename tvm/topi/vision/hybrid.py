@@ -109,8 +109,11 @@ def hybrid_regular_nms(
             f"hybrid_regular_nms requires scores of {num_classes_with_background} classes with "
             f"background, got {columns}"
         )
-    limits = [get_const_int(n) for n in (max_detections_per_class, max_detections, num_classes)]
-    return regular_non_max_suppression(boxes, scores, *limits, iou_threshold, score_threshold)
+    limits: list[Any] = [
+        get_const_int(n) for n in (max_detections_per_class, max_detections, num_classes)
+    ]
+    limits = [*limits, iou_threshold, score_threshold]
+    return regular_non_max_suppression(boxes, scores, *limits)
 
 
 def hybrid_rearrange_box_out(

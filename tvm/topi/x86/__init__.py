@@ -16,7 +16,7 @@ from ..nn.depthwise_conv2d.cpu import schedule_depthwise_conv2d_NCHWc
 from ..nn.pooling.cpu import schedule_adaptive_pool, schedule_pool
 from ..nn.softmax.cpu import schedule_layer_norm, schedule_softmax
 from ..nn.workload import fallback_schedule as _fallback_schedule
-from . import batch_matmul, conv2d, dense, tasks, tensor_intrin
+from . import conv2d, dense, tasks, tensor_intrin
 from .batch_matmul import (
     batch_matmul_cblas,
     batch_matmul_dot,
@@ -60,6 +60,7 @@ from .dense import (
 )
 from .templates import *
 from .templates import __all__ as _TEMPLATES
+from .templates import batch_matmul
 
 __all__ = [
     "batch_matmul",

@@ -177,7 +177,7 @@ def _statements(
     word = tir.reinterpret("int32", ins[0].vload([0], f"{dot.data}x{dot.group}"))
     factors = f"{dot.data}x{dot.lanes * dot.group}"
     x = tir.reinterpret(factors, tir.Broadcast(word, dot.lanes))
-    w = ins[1].vload([0, 0], f"{dot.weight}x{dot.lanes * dot.group}")
+    w: tir.PrimExpr = ins[1].vload([0, 0], f"{dot.weight}x{dot.lanes * dot.group}")
     if dot.pairs:
         words = f"int16x{dot.lanes * dot.group // 2}"
         x = tir.call_llvm_pure_intrin(words, dot.pairs, tir.const(2, "uint32"), x, w)

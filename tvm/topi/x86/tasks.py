@@ -56,8 +56,8 @@ _winograd = _of_two_operands(
 
 
 def _int8_convolution(data: te.Tensor, kernel: te.Tensor, *attributes: Any) -> te.Tensor:
-    words = dims(kernel.shape)[-1]
-    return nn.conv2d_NCHWc_int8(data, kernel, *attributes, words)
+    rest = (*attributes, dims(kernel.shape)[-1])
+    return nn.conv2d_NCHWc_int8(data, kernel, *rest)
 
 
 @template("conv2d_NCHWc.x86")
@@ -77,6 +77,7 @@ def _conv2d_NCHWc(
         plan = plan_choices(shape).choose(shape.task())
         get_config().add_flop(shape.operations)
         planned = planned_workload(shape, plan)
+        assert planned is not None  # of extents that are all known
         data, kernel = [te.placeholder(*arg[1:]) for arg in planned[1:3]]
         layout, out_layout = plan.layouts
         if plan.winograd:
@@ -97,10 +98,9 @@ def _shape_of(
 ) -> Conv2dShape:
     strides, dilation = [(n, n) if isinstance(n, int) else tuple(n) for n in (strides, dilation)]
     weight = dims(kernel.shape)
-    pads = tuple(get_pad_tuple_generic(padding, dilated_window(weight[2:], dilation)))
+    pads = get_pad_tuple_generic(padding, dilated_window(weight[2:], dilation))
     out_dtype = out_dtype or data.dtype
-    steps = (strides, pads, dilation)
-    return Conv2dShape(dims(data.shape), weight, *steps, data.dtype, out_dtype)
+    return Conv2dShape(dims(data.shape), weight, strides, pads, dilation, data.dtype, out_dtype)
 
 
 @template(PACK_TASK)
@@ -164,7 +164,8 @@ def _register_plain(name: str, data_layout: str, has_groups: bool = False) -> No
     def build(data: te.Tensor, kernel: te.Tensor, *rest: Any) -> Built:
         *steps, out_dtype = rest
         groups = steps.pop() if has_groups else 1
-        out = nn.conv(data, kernel, *steps, groups, data_layout, "", out_dtype)
+        attributes = (*steps, groups, data_layout, "", out_dtype)
+        out = nn.conv(data, kernel, *attributes)
         return schedule_conv2d([out]), [data, kernel, out]
 
 

@@ -84,7 +84,7 @@ def schedule_attention(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     inline_injective_but(s, ops, anchor, output)
     result = anchor.output(0)
     head, block, tile = _split_output(s, result, config)
-    if output.op is not anchor:
+    if output.op is not anchor and len(output.shape) > 1:
         fuse_and_parallel(s, output, list(s[output].op.axis)[:-1])
     if dims(stages["product"].shape)[0] >= processor().cores:
         s[result].parallel(head)

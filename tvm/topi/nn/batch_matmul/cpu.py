@@ -44,7 +44,7 @@ def schedule_batch_matmul(
     chosen = None
     if all(isinstance(d, int) for d in shape) and is_whole_output(output, product):
         choices = masked_matmul_choices(shape[1], shape[2], product.dtype, processor())
-        chosen = config or (choices and choices.choose(workload_of(anchor)))
+        chosen = config or (choices.choose(workload_of(anchor)) if choices else None)
     if chosen is None:
         fuse_and_parallel(s, output, list(s[output].op.axis)[:2])
         return s

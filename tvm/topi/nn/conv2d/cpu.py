@@ -27,7 +27,15 @@ from ...cpu.prefetch import prefetch_near, prefetch_panels
 from ...cpu.tile_cost import TileStep, relative_cycles
 from ...generic.schedules import open_schedule
 from ...tag import is_injective
-from ...utils import ceil_div, dims, divisors, largest_divisor, operations_above, prod
+from ...utils import (
+    ceil_div,
+    dims,
+    divisors,
+    extents_of,
+    largest_divisor,
+    operations_above,
+    prod,
+)
 from ..dense.cpu import is_whole_output
 from .rows_cpu import is_by_channel, schedule_channel_rows
 
@@ -204,7 +212,7 @@ def tile_output(
     co_outer, co_inner = s[final].split(co, factor=tile.channel_blocks)
     x_outer, x_inner = s[final].split(x, factor=tile.columns)
     y_outer, y_inner = s[final].split(y, factor=tile.rows)
-    shared = (batch, co_outer, y_outer)
+    shared: tuple[tir.IterVar, ...] = (batch, co_outer, y_outer)
     if parts:
         part, y_outer = s[final].split(y_outer, nparts=parts)
         shared = (batch, part, co_outer, y_outer)
@@ -232,7 +240,7 @@ def _tile_of(anchor: te.tensor.Operation, info: CpuInfo) -> tuple[Conv2dConfig, 
     conv = anchor.output(0)
     _, oc_chunk, rows, columns, block = dims(conv.shape)
     vectors = max(block * as_dtype(conv.dtype).bits // info.vector_bits, 1)
-    inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis])
+    inner = prod(extents_of(anchor.reduce_axis))
     blocks = oc_chunk // int(anchor.attrs["groups"])
     choices = conv2d_choices(blocks, rows, columns, vectors, inner, info)
     return choices.choose(workload_of(anchor)), vectors, inner

@@ -20,7 +20,7 @@ from tvm.target.cpu import CpuInfo
 from ...configuration import workload_of
 from ...cpu.common import fuse_and_parallel, processor
 from ...generic.schedules import open_schedule
-from ...utils import dims, prod
+from ...utils import dims, extents_of, prod
 from ...x86.dot_product import (
     DotProduct,
     dot_dtypes,
@@ -115,7 +115,7 @@ def schedule_conv2d_NCHWc_int8(
         return s
     vectors = max(block * 32 // info.vector_bits, 1)
     # a step takes a word of the data, as a step in float32 does
-    inner = prod([dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis[:-1]])
+    inner = prod(extents_of(anchor.reduce_axis[:-1]))
     blocks = oc_chunk // int(anchor.attrs["groups"])
     choices = conv2d_choices(blocks, rows, columns, vectors, inner, info)
     tile = config or choices.choose(workload_of(anchor))

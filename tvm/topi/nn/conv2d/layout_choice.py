@@ -40,7 +40,7 @@ def is_faster_in_rows(
     if 2 * out_channels > full_block:
         return False
     # for each element of the data
-    operations = 2 * out_channels * prod(window)
+    operations = 2 * out_channels * int(prod(window))
     in_blocks = operations * full_block / out_channels
     in_rows = CONV2D_PLAIN_ROWS * operations
     if is_blocked:

@@ -65,7 +65,9 @@ def dnnl_conv2d(
         numbers = (*pads, *strides, *steps, groups, channel_last)
         return tir.call_packed("tvm.contrib.dnnl.conv2d", ins[0], ins[1], outs[0], *numbers)
 
-    return te.extern(shape, [src, weights], call, **{"name": "C", "tag": "dnnl_conv2d", **kwargs})
+    options = {"name": "C", "tag": "dnnl_conv2d", **kwargs}
+    out: te.Tensor = te.extern(shape, [src, weights], call, **options)
+    return out
 
 
 def conv2d_nchw_dnnl(

@@ -39,10 +39,10 @@ CONV_TASK = "conv2d_NCHWc.x86"
 class Conv2dShape:
     """A convolution in one group, in plain layouts."""
 
-    data: tuple[int, int, int, int]
-    weight: tuple[int, int, int, int]
+    data: tuple[int, ...]  # NCHW
+    weight: tuple[int, ...]  # OIHW
     strides: tuple[int, int]
-    padding: tuple[int, int, int, int]  # top, left, bottom, right
+    padding: tuple[int, ...]  # top, left, bottom, right
     dilation: tuple[int, int]
     dtype: str
     out_dtype: str

@@ -17,7 +17,7 @@ from tvm import te
 from tvm.support.dtype import dtype as as_dtype
 
 from ...cpu.common import fuse_and_parallel, is_static, processor, row_lanes, vectorize_inner
-from ...utils import dims, largest_divisor, prod, rounded_up
+from ...utils import dims, extents_of, largest_divisor, prod, rounded_up
 
 ROWS = 4
 # multiplications of a window that are unrolled
@@ -28,7 +28,7 @@ _TAGS = ("group_conv1d_ncw", "group_conv2d_nchw", "group_conv3d_ncdhw")
 def is_by_channel(anchor: te.tensor.Operation, output: te.Tensor) -> bool:
     """Whether a convolution keeps channels apart, with rows that fill vectors."""
     conv = anchor.output(0)
-    if anchor.tag not in _TAGS or dims([anchor.reduce_axis[0].dom.extent]) != (1,):
+    if anchor.tag not in _TAGS or extents_of(anchor.reduce_axis[:1]) != (1,):
         return False
     is_same = is_static(conv) and dims(output.shape) == dims(conv.shape)
     is_float = as_dtype(conv.dtype).is_float and conv.dtype == output.dtype
@@ -78,7 +78,7 @@ def _schedule_sums(s: te.Schedule, acc: te.Tensor) -> None:
     channel, *window = s[acc].op.reduce_axis
     rows = outer[-1:] if len(outer) > 2 else []
     s[acc].reorder(*outer[: len(outer) - len(rows)], channel, *window, *rows, x)
-    extents = dims([axis.dom.extent for axis in window])
+    extents = extents_of(window)
     for i, axis in enumerate(window):
         if prod(extents[i:]) <= MOST_UNROLLED:
             s[acc].unroll(axis)

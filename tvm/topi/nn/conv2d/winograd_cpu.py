@@ -40,7 +40,7 @@ from ...cpu.fitted import (
 from ...cpu.prefetch import prefetch_panels
 from ...cpu.tile_cost import TileStep, step_cycles
 from ...generic.schedules import open_schedule
-from ...utils import ceil_div, dims, divisors, largest_divisor, prod, rounded_up
+from ...utils import ceil_div, dims, divisors, extents_of, largest_divisor, prod, rounded_up
 from .cpu import TILE_KNOBS, inline_around, schedule_padding, vectorize_block
 from .winograd import POINTS, WINDOW
 from .winograd import conv2d_NCHWc_winograd as compute_winograd
@@ -396,7 +396,7 @@ def _grouping(anchor: te.tensor.Operation, info: CpuInfo, is_rounded: bool) -> W
 
 def _least_cycles(shape: WinogradShape, info: CpuInfo) -> float:
     """Cycles of the multiply-adds of all products alone."""
-    values = prod((*shape.grid, *shape.chunks, *shape.blocks)) * shape.batch * shape.places
+    values = int(prod((*shape.grid, *shape.chunks, *shape.blocks))) * shape.batch * shape.places
     return values * as_dtype(shape.dtype).bits / info.vector_bits / info.timing.fmas_per_cycle
 
 
@@ -457,15 +457,16 @@ def _partial_sums(s: te.Schedule, acc: te.Tensor) -> te.Tensor:
     Rounding grows with the length of a chain of additions, and the transform behind magnifies it.
     """
     ico, ici = s[acc].op.reduce_axis
-    chunks, block = dims((ico.dom.extent, ici.dom.extent))
+    chunks, block = extents_of((ico, ici))
     if chunks * block <= MOST_ADDED:
         return acc
     if block > MOST_ADDED:
-        within = largest_divisor(block, MOST_ADDED)
-        parts, _ = s[acc].split(ici, factor=within)
-        return s.rfactor(acc, s[acc].fuse(ico, parts))
-    parts, _ = s[acc].split(ico, factor=largest_divisor(chunks, MOST_ADDED // block))
-    return s.rfactor(acc, parts)
+        parts, _ = s[acc].split(ici, factor=largest_divisor(block, MOST_ADDED))
+        parts = s[acc].fuse(ico, parts)
+    else:
+        parts, _ = s[acc].split(ico, factor=largest_divisor(chunks, MOST_ADDED // block))
+    partial: te.Tensor = s.rfactor(acc, parts)
+    return partial
 
 
 def schedule_tiles(

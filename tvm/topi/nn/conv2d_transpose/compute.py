@@ -11,7 +11,7 @@ from tvm import te, tir
 
 from ...configuration import workload_attrs
 from ...math import cast
-from ...utils import dims, product_dtype
+from ...utils import dims, equals, product_dtype
 from ..conv2d.compute import _as, _spread
 from ..utils import get_pad_tuple_generic
 
@@ -74,7 +74,7 @@ def conv_transpose(
             weight_at[axis] = taps[i].var
             inside += [position >= 0, where[axis] < have[axis]]
             if strides[i] > 1:
-                inside.append(tir.EQ(tir.indexmod(position, strides[i]), 0))
+                inside.append(equals(tir.indexmod(position, strides[i]), 0))
         value = _as(data(*[where[axis] for axis in data_layout]), dtype)
         taken = tir.if_then_else(tir.all(*inside), value, tir.const(0, dtype))
         weight = _as(kernel(*[weight_at[axis] for axis in kernel_layout]), dtype)

@@ -44,9 +44,8 @@ def matmul(
     inner = tensor_a.shape[-1]
     if transpose_a:
         rows, inner = [tensor_a.shape[-1]], tensor_a.shape[-2]
-    columns, lines = (-2, -1) if transpose_b else (-1, -2)
-    require_equal("a product of matrices", "equal inner extents", inner, tensor_b.shape[lines])
-    columns = tensor_b.shape[columns]
+    columns, lines = tensor_b.shape[-2:] if transpose_b else reversed(tensor_b.shape[-2:])
+    require_equal("a product of matrices", "equal inner extents", inner, lines)
     k = te.reduce_axis((0, inner), name="k")
 
     def element(*i: Any) -> Any:

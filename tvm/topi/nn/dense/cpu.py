@@ -240,8 +240,8 @@ def _is_uneven(final: te.Tensor, config: MatmulConfig) -> bool:
     *lead, rows, columns = dims(final.shape)
     if not all(isinstance(extent, int) for extent in (*lead, rows, columns)):
         return False
-    panels, cores = prod(lead) * ceil_div(columns, config.columns), processor().cores
-    return panels < 4 * cores and panels % cores != 0 and rows // config.rows >= cores
+    panels, cores = int(prod(lead)) * ceil_div(columns, config.columns), processor().cores
+    return panels < 4 * cores and panels % cores != 0 and int(rows) // config.rows >= cores
 
 
 def _prefetch(
@@ -279,7 +279,7 @@ def schedule_dense_nopack(
     A transposed right operand is read by columns; few rows are multiplied with its lines instead.
     """
     s, output, ops = open_schedule(outs)
-    anchor = next(op for op in ops if op.tag == "matmul")
+    anchor = next(op for op in ops if isinstance(op, te.tensor.ComputeOp) and op.tag == "matmul")
     product = anchor.output(0)
     info = processor()
     inline_injective_but(s, ops, anchor, output)
@@ -291,10 +291,12 @@ def schedule_dense_nopack(
     if shape[-2] <= FEW_ROWS and reads_lines(anchor):
         return schedule_reduce(outs)
     choices = masked_matmul_choices(shape[-2], shape[-1], product.dtype, info)
-    if config is None and choices is None:
+    if config is None and choices is not None:
+        config = choices.choose(workload_of(anchor))
+    if config is None:
         _plain(s, output)
-        return s
-    schedule_tile(s, output, product, config or choices.choose(workload_of(anchor)))
+    else:
+        schedule_tile(s, output, product, config)
     return s
 
 

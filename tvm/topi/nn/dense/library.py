@@ -25,7 +25,9 @@ def matmul_by(
     def call(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.PrimExpr:
         return tir.call_packed(function, ins[0], ins[1], outs[0], transa, transb)
 
-    return te.extern([*batch, rows, columns], [lhs, rhs], call, **{"name": "C", **kwargs})
+    options = {"name": "C", **kwargs}
+    product: te.Tensor = te.extern([*batch, rows, columns], [lhs, rhs], call, **options)
+    return product
 
 
 def _product(
@@ -78,7 +80,9 @@ def matmul_blas_common(
     """
     dtypes = (tensor_a.dtype, tensor_b.dtype, out_dtype)
     if dtypes == ("uint8", "int8", "int32") and hasattr(lib, "matmul_u8s8s32"):
-        product = lib.matmul_u8s8s32(tensor_a, tensor_b, transpose_a, transpose_b, dtype="int32")
+        product: te.Tensor = lib.matmul_u8s8s32(
+            tensor_a, tensor_b, transpose_a, transpose_b, dtype="int32"
+        )
     elif out_dtype in (None, "", tensor_a.dtype):
         product = lib.matmul(tensor_a, tensor_b, transpose_a, transpose_b)
     else:
@@ -101,7 +105,7 @@ def batch_matmul_blas_common(
     lib: Any,
 ) -> te.Tensor:
     """Products of two batches of matrices by a module; parameters as of `matmul_blas_common`."""
-    product = lib.batch_matmul(tensor_a, tensor_b, trans_a, trans_b)
+    product: te.Tensor = lib.batch_matmul(tensor_a, tensor_b, trans_a, trans_b)
     if out_shape is not None and dims(product.shape) != dims(out_shape):
         raise RuntimeValueError(
             f"batch_matmul_blas_common gives the shape {dims(product.shape)}, got out_shape "

@@ -21,7 +21,7 @@ from ...configuration import Choices, workload_of
 from ...cpu.common import fuse_and_parallel, processor
 from ...cpu.fitted import UNUSUAL
 from ...generic.schedules import open_schedule
-from ...utils import dims, divisors, largest_divisor
+from ...utils import dims, divisors, extents_of, largest_divisor
 from ..conv2d.cpu import inline_around, row_parts, schedule_padding
 from ..dense.cpu import is_whole_output
 
@@ -67,7 +67,7 @@ def schedule_depthwise_conv2d_NCHWc(
     images, chunks, rows, columns, block = dims(conv.shape)
     if not is_whole_output(output, conv):
         return s
-    window = [dims((axis.dom.extent,))[0] for axis in anchor.reduce_axis]
+    window = extents_of(anchor.reduce_axis)
     # an open number of columns is rounded up
     known = columns if isinstance(columns, int) else OPEN_COLUMNS
     choices = depthwise_choices(known, window[0] * window[1], info)

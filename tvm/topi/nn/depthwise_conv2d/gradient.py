@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import te, tir
 
-from ...utils import dims
+from ...utils import dims, equals
 from ..conv2d.compute import _spread
 from ..pad import pad
 from ..utils import get_pad_tuple
@@ -45,7 +45,7 @@ def depthwise_conv2d_backward_input_nhwc(
         row, column = tir.indexdiv(down, sh), tir.indexdiv(across, sw)
         inside = tir.all(
             down >= 0, across >= 0, row < rows, column < columns,
-            tir.EQ(tir.indexmod(down, sh), 0), tir.EQ(tir.indexmod(across, sw), 0),
+            equals(tir.indexmod(down, sh), 0), equals(tir.indexmod(across, sw), 0),
         )  # fmt: skip
         share = Out_grad(n, row, column, c * multiplier + km.var)
         share = tir.if_then_else(inside, share, tir.const(0, Out_grad.dtype))

@@ -151,28 +151,28 @@ def window_size(
 
 
 def adaptive_pool(
-    data: te.Tensor, output_size: Sequence[int], pool_type: str, layout: str = "NCHW"
+    data: te.Tensor, output_size: Sequence[Any], pool_type: str, layout: str = "NCHW"
 ) -> te.Tensor:
     """Pooling to `output_size` nearly equal windows over two axes."""
     return _adaptive_pool(data, output_size, pool_type, layout, "HW")
 
 
 def adaptive_pool1d(
-    data: te.Tensor, output_size: Sequence[int], pool_type: str, layout: str = "NCW"
+    data: te.Tensor, output_size: Sequence[Any], pool_type: str, layout: str = "NCW"
 ) -> te.Tensor:
     """Pooling to `output_size` nearly equal windows over one axis."""
     return _adaptive_pool(data, output_size, pool_type, layout, "W")
 
 
 def adaptive_pool3d(
-    data: te.Tensor, output_size: Sequence[int], pool_type: str, layout: str = "NCDHW"
+    data: te.Tensor, output_size: Sequence[Any], pool_type: str, layout: str = "NCDHW"
 ) -> te.Tensor:
     """Pooling to `output_size` nearly equal windows over three axes."""
     return _adaptive_pool(data, output_size, pool_type, layout, "DHW")
 
 
 def _adaptive_pool(
-    data: te.Tensor, output_size: Sequence[int], kind: str, layout: str, spatial: str
+    data: te.Tensor, output_size: Sequence[Any], kind: str, layout: str, spatial: str
 ) -> te.Tensor:
     _require_kind(kind)
     at = axis_positions(layout, spatial)

@@ -21,7 +21,7 @@ from ...cpu.common import (
 from ...cpu.reduction import schedule_reduce
 from ...generic.schedules import as_outputs, open_schedule
 from ...tag import is_injective
-from ...utils import ceil_div, dims, largest_divisor, prod
+from ...utils import ceil_div, dims, extents_of, largest_divisor, prod
 
 # vectors of windows that hide the latency of additions
 SIDE_BY_SIDE = 4
@@ -30,7 +30,7 @@ SIDE_BY_SIDE = 4
 def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -> te.Schedule:
     """Schedule pooling with its mean and what is fused behind it."""
     s, output, ops = open_schedule(outs)
-    anchor = next(op for op in ops if op.reduce_axis)
+    anchor = next(op for op in ops if isinstance(op, te.tensor.ComputeOp) and op.reduce_axis)
     pool = anchor.output(0)
     axes = list(s[output].op.axis)
     if not axes:
@@ -47,7 +47,7 @@ def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -
             s[op].compute_inline()
     work = element_count(pool)
     for axis in anchor.reduce_axis:
-        extent = dims((axis.dom.extent,))[0]
+        extent = extents_of((axis,))[0]
         work *= extent if isinstance(extent, int) else 1
     if columns > 1:
         _schedule_rows(s, output, anchor, columns, work)
@@ -66,7 +66,7 @@ def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -
     return s
 
 
-def _lanes_along_rows(anchor: te.tensor.Operation) -> int:
+def _lanes_along_rows(anchor: te.tensor.ComputeOp) -> int:
     """Places of a row in a vector; 1 where rows are not known, or their windows fill no whole ones."""
     pool = anchor.output(0)
     width = dims(pool.shape)[-1]
@@ -105,7 +105,8 @@ def _schedule_rows(
     are_planes = _has_many_planes(source, pool, spatial)
     place = fuse_and_parallel(s, final, rows[: len(rows) - spatial] if are_planes else rows, work)
     s[acc].compute_at(s[final], x_outer)
-    for stage, row, column in ((s[final], y_inner, x_inner), (s[acc], *s[acc].op.axis[-2:])):
+    *_, acc_y, acc_x = s[acc].op.axis
+    for stage, row, column in ((s[final], y_inner, x_inner), (s[acc], acc_y, acc_x)):
         side_by_side, lane = stage.split(column, factor=lanes)
         stage.reorder(*stage.op.reduce_axis, row, side_by_side, lane)
         stage.unroll(row)
@@ -127,7 +128,7 @@ def _has_many_planes(source: te.Tensor, pool: te.Tensor, spatial: int) -> bool:
     planes, plane = dims(pool.shape)[: rank - spatial - 1], dims(source.shape)[rank - spatial - 1 :]
     if not all(isinstance(extent, int) for extent in (*planes, *plane)):
         return False
-    return prod(planes) >= 2 * info.cores and 4 * prod(plane) <= info.l2 // 2
+    return bool(prod(planes) >= 2 * info.cores and 4 * prod(plane) <= info.l2 // 2)
 
 
 def schedule_adaptive_pool(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:

@@ -10,7 +10,7 @@ from tvm.error import RuntimeValueError
 from tvm.tir.reduction import least
 
 from ...layout import axis_positions
-from ...utils import dims
+from ...utils import dims, equals
 from .compute import window_size
 
 
@@ -62,7 +62,7 @@ def pool_grad(
             # the element is at index * stride - padding + offset * dilation
             reach = i[axis] + padding[k] - windows[k].var * dilation[k]
             where[axis] = tir.indexdiv(reach, stride[k])
-            inside += [reach >= 0, tir.EQ(tir.indexmod(reach, stride[k]), 0)]
+            inside += [reach >= 0, equals(tir.indexmod(reach, stride[k]), 0)]
             inside.append(where[axis] < counts[axis])
         zero = tir.const(0, grads.dtype)
         return te.sum(tir.if_then_else(tir.all(*inside), share(where), zero), axis=windows)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm import te
+from tvm import te, tir
+from tvm.target.cpu import CpuInfo
 
 from ...cpu.common import (
     covering_lanes,
@@ -37,7 +38,6 @@ def schedule_rows(outs: te.Tensor | Sequence[te.Tensor], anchors: tuple[str, ...
     anchor = next(op for op in ops if op.tag in anchors)
     info = processor()
     rank = len(anchor.axis)
-    reductions = [op for op in ops if op.reduce_axis]
     axis = _row_axis(anchor)
     if axis != rank - 1 or dims(final.shape) != dims(anchor.output(0).shape):
         _schedule_in_order(s, final, ops)
@@ -52,7 +52,7 @@ def schedule_rows(outs: te.Tensor | Sequence[te.Tensor], anchors: tuple[str, ...
         elif row is not None:
             s[op].compute_at(s[final], row)
     if row is not None:
-        _vectorize(s, final, ops, reductions, column, row, info)
+        _vectorize(s, final, ops, column, row, info)
     return s
 
 
@@ -60,7 +60,14 @@ def _row_axis(anchor: te.tensor.Operation) -> int:
     return int(anchor.attrs["axis"]) if "axis" in anchor.attrs else len(anchor.axis) - 1
 
 
-def _vectorize(s, final, ops, reductions, column, row, info):  # type: ignore[no-untyped-def]
+def _vectorize(
+    s: te.Schedule,
+    final: te.Tensor,
+    ops: Sequence[te.tensor.Operation],
+    column: tir.IterVar,
+    row: tir.IterVar,
+    info: CpuInfo,
+) -> None:
     columns = dims(final.shape)[-1]
     is_short = isinstance(columns, int) and columns < lanes_of(final.dtype, info)
     lanes = (covering_lanes if is_short else row_lanes)(columns, final.dtype, info)
@@ -70,7 +77,9 @@ def _vectorize(s, final, ops, reductions, column, row, info):  # type: ignore[no
     for op in ops:
         if op is not final.op and not op.reduce_axis and not s[op].is_inlined:
             vectorize_inner(s, op.output(0), op.axis[-1], lanes)
-    for op in reductions:
+    for op in ops:
+        if not isinstance(op, te.tensor.ComputeOp) or not op.reduce_axis:
+            continue
         line, choice = find_row(op, info)
         if line is not None and choice is not None:
             for x in partial_sums(s, op.output(0), line, choice):

@@ -119,7 +119,7 @@ def _predicted(
         [(batch, height * width * anchors, 5)],
         [cls_prob, bbox_pred, im_info],
         lambda ins, outs: predict_bbox_ir(
-            *ins, outs[0], scales, ratios, stride, min_size, iou_loss
+            ins[0], ins[1], ins[2], outs[0], scales, ratios, stride, min_size, iou_loss
         ),
         dtype=cls_prob.dtype,
         name="predicted_regions",
@@ -191,8 +191,10 @@ def _store_region(
     )
     for i, corner in enumerate(held):
         grown = corner - least * 0.5 if i < 2 else corner + least * 0.5
-        out[(*at, i)] = tir.Select(is_small, grown, corner)
-    out[(*at, 4)] = tir.Select(tir.any(is_small, is_outside), tir.const(-1, score.dtype), score)
+        place = (*at, i)
+        out[place] = tir.Select(is_small, grown, corner)
+    place = (*at, 4)
+    out[place] = tir.Select(tir.any(is_small, is_outside), tir.const(-1, score.dtype), score)
 
 
 def _thinned(

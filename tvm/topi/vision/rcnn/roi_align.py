@@ -183,7 +183,7 @@ def _bins(
     return start, width, ib.let("samples", tir.ceil(width).astype("int32"))
 
 
-def _sample(start: PrimExpr, width: PrimExpr, count: PrimExpr, at: Any, n: Any) -> PrimExpr:
+def _sample(start: Any, width: PrimExpr, count: PrimExpr, at: Any, n: Any) -> Any:
     return (
         start
         + at.astype(start.dtype) * width

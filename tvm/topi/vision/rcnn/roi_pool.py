@@ -98,7 +98,8 @@ def _edges(low: PrimExpr, high: PrimExpr, scale: float, pooled: int, extent: Any
     width = tir.max(last - first + 1, 1).astype("float32") / tir.const(pooled, "float32")
 
     def held(place: PrimExpr) -> PrimExpr:
-        return tir.min(tir.max(place.astype("int32") + first, 0), extent)
+        inside: PrimExpr = tir.min(tir.max(place.astype("int32") + first, 0), extent)
+        return inside
 
     def start(p: Any) -> PrimExpr:
         return held(tir.floor(p.astype("float32") * width))

@@ -11,7 +11,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import BufferVar, IRBuilder
 
 from ... import tag
-from ...utils import cast_scalar, dims, get_const_float, get_const_int, get_float_tuple
+from ...utils import cast_scalar, dims, equals, get_const_float, get_const_int, get_float_tuple
 from ..nms import non_max_suppression
 
 
@@ -62,7 +62,7 @@ def multibox_prior(
         half_width, half_height = [_pick(box, [h[axis] for h in halves], dtype) for axis in (0, 1)]
         horizontal = tir.Select(k < 2, x - half_width, x + half_width)
         vertical = tir.Select(k < 2, y - half_height, y + half_height)
-        corner = tir.Select(tir.EQ(tir.indexmod(k, 2), 0), horizontal, vertical)
+        corner = tir.Select(equals(tir.indexmod(k, 2), 0), horizontal, vertical)
         return tir.max(tir.min(corner, 1.0), 0.0) if clip else corner
 
     return te.compute(
@@ -178,7 +178,8 @@ def _store_box(
         half = ib.let("half", tir.exp(grow * factors[axis + 2]) * extent * 0.5)
         for k, corner in ((2 + axis, center - half), (4 + axis, center + half)):
             held = tir.max(tir.min(corner, 1.0), 0.0) if clip else corner
-            rows[(*at, k)] = held
+            place = (*at, k)
+            rows[place] = held
 
 
 def multibox_detection(
