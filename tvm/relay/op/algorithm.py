@@ -47,7 +47,7 @@ def _ordered(data: np.ndarray, axis: int, is_ascend: bool) -> np.ndarray:
     if is_ascend:
         return np.argsort(data, axis=axis, kind="stable")
     backwards = np.argsort(np.flip(data, axis), axis=axis, kind="stable")
-    return data.shape[axis] - 1 - np.flip(backwards, axis)
+    return np.asarray(data.shape[axis] - 1 - np.flip(backwards, axis))
 
 
 def _sort_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:

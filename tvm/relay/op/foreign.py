@@ -12,7 +12,7 @@ from tvm.relay.expr import Tuple, TupleWrapper
 
 from .registry import OpPattern, define_op, ops
 from .schedules import EXTERN_SCHEDULES
-from .types import Any, tensor
+from .types import Any, expect_tuple, tensor
 
 OPEN = -1  # an extent of a result that only the run knows
 
@@ -33,12 +33,12 @@ def _result_types(attrs: PackedCallAttrs, arg_types: Sequence[Type]) -> Type:
 def _compute(
     attrs: PackedCallAttrs, inputs: Sequence[te.Tensor], out_type: Type
 ) -> list[te.Tensor]:
-    assert isinstance(out_type, TupleType)
-    return _extern(attrs.function, inputs, [ty.shape for ty in out_type.fields], attrs.dtypes)
+    shapes = [ty.shape for ty in expect_tuple(out_type, "contrib.packed_call")]
+    return _extern(attrs.function, inputs, shapes, attrs.dtypes)
 
 
 def _shapes(
-    attrs: PackedCallAttrs, inputs: Sequence[te.Tensor], out_ranks: Sequence[int]
+    attrs: PackedCallAttrs, inputs: Sequence[te.Tensor], out_ranks: Sequence[object]
 ) -> list[te.Tensor]:
     dtypes = ["int64"] * len(attrs.shapes)
     shapes = [(len(shape),) for shape in attrs.shapes]

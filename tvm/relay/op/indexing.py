@@ -12,7 +12,7 @@ from tvm.error import OpNotImplemented
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 
 from .attributes import as_int, is_run_time
@@ -101,7 +101,7 @@ def _take_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 def _index_in_range(indices: RelayExpr, extent: int, mode: str) -> RelayExpr:
     if mode == "wrap":
-        dtype = infer_type_of(indices).dtype
+        dtype = tensor_type_of(indices).dtype
         return ops.floor_mod(indices, const(extent, dtype))
     return ops.clip(indices, a_min=0.0, a_max=float(extent - 1)) if mode == "clip" else indices
 

@@ -118,7 +118,7 @@ def _stack_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _stack_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    count = len(infer_type_of(call.args[0]).fields)
+    count = len(expect_tuple(infer_type_of(call.args[0]), "stack"))
     parts = ops.split(grad, indices_or_sections=count, axis=call.attrs.axis)
     axis = (call.attrs.axis,)
     return [Tuple([ops.squeeze(TupleGetItem(parts, i), axis=axis) for i in range(count)])]

@@ -7,7 +7,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import infer_type_of
 
 from .registry import ops
-from .types import Dim, is_known, shape_of_type
+from .types import Dim, are_known, shape_of_type
 
 
 def shape_of(expr: RelayExpr) -> tuple[Dim, ...]:
@@ -17,9 +17,9 @@ def shape_of(expr: RelayExpr) -> tuple[Dim, ...]:
 def known_shape(expr: RelayExpr, who: str) -> tuple[int, ...]:
     """The extents, where none is left to the run."""
     shape = shape_of(expr)
-    if not is_known(*shape):
+    if not are_known(shape):
         raise OpNotImplemented(f"the gradient of {who} requires known shapes, got {shape}")
-    return shape  # type: ignore[return-value]
+    return shape
 
 
 def sliced(data: RelayExpr, axis: int, begin: int, end: int) -> RelayExpr:

@@ -18,7 +18,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.type import Type
 
 from .registry import LayoutChoice
-from .types import shape_of_type
+from .types import expect_tuple, shape_of_type
 
 Layouts = Sequence[tir.Layout | None]
 
@@ -176,7 +176,7 @@ def layout_concatenate(
     attrs: Attrs, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
 ) -> LayoutChoice | None:
     """Concatenation: along blocked channels only if every part is a whole number of blocks."""
-    fields = arg_types[0].fields
+    fields = expect_tuple(arg_types[0], "concatenate")
     given = old_in if new_in is None else new_in
     rank = len(shape_of_type(fields[0]))
     count = len(fields)

@@ -53,7 +53,7 @@ def _lu_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     "linalg.lu_factor",
     results=3,
     infer_type=_lu_type,
-    compute=lambda attrs, inputs, out_type: topi.linalg.lu_factor(inputs[0]),
+    compute=computed_by(topi.linalg.lu_factor),
     **_COMMON,
 )
 def lu_factor(data: Expr) -> TupleWrapper:
@@ -81,7 +81,7 @@ def _cholesky_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     "linalg.cholesky",
     results=2,
     infer_type=_cholesky_type,
-    compute=lambda attrs, inputs, out_type: topi.linalg.cholesky(inputs[0]),
+    compute=computed_by(topi.linalg.cholesky),
     **_COMMON,
 )
 def cholesky(data: Expr) -> TupleWrapper:
@@ -130,7 +130,7 @@ def _qr_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     "linalg.householder_qr",
     results=2,
     infer_type=_qr_type,
-    compute=lambda attrs, inputs, out_type: topi.linalg.householder_qr(inputs[0]),
+    compute=computed_by(topi.linalg.householder_qr),
     **_COMMON,
 )
 def householder_qr(data: Expr) -> TupleWrapper:
@@ -208,7 +208,7 @@ def _eigh_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 @operator(
     "linalg.eigh",
     infer_type=_eigh_type,
-    compute=lambda attrs, inputs, out_type: topi.linalg.eigh(inputs[0], attrs.upper),
+    compute=computed_by(topi.linalg.eigh, "upper"),
     **_COMMON,
 )
 def eigh(data: Expr, upper: bool = False) -> list[RelayExpr]:
@@ -238,7 +238,7 @@ def _svd_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     "linalg.svd",
     results=3,
     infer_type=_svd_type,
-    compute=lambda attrs, inputs, out_type: topi.linalg.svd(inputs[0]),
+    compute=computed_by(topi.linalg.svd),
     **_COMMON,
 )
 def svd(data: Expr) -> TupleWrapper:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 Table = Sequence[Any]  # of (name, pattern) and (name, pattern, check)
 _PATTERN_TABLES: dict[str, Table | Callable[[], Table]] = {}
 
 
+F = TypeVar("F")
+
+
+@overload
+def register_pattern_table(compiler: str, table: None = ...) -> Callable[[F], F]: ...
+@overload
+def register_pattern_table(compiler: str, table: F) -> F: ...
 def register_pattern_table(compiler: str, table: Any = None) -> Any:
     """Set the patterns of a compiler; a decorator if `table` is left out.
 

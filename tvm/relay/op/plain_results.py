@@ -7,7 +7,7 @@ nn.avg_pool1d(%x, out_layout="NWC")          by that of nn.avg_pool1d(%x), in NC
 from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call
 
 from .registry import Gradient, ops
@@ -17,7 +17,7 @@ def of_plain_result(gradient: Gradient) -> Gradient:
     """The gradient for all calls, made of one for results like the data."""
 
     def of_any_result(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-        attrs, dtype = call.attrs, infer_type_of(call).dtype
+        attrs, dtype = call.attrs, tensor_type_of(call).dtype
         args = [_as(arg, dtype) for arg in call.args]
         if "out_dtype" in attrs and attrs.out_dtype:
             attrs = attrs.replace(out_dtype="")
@@ -35,7 +35,7 @@ def of_plain_result(gradient: Gradient) -> Gradient:
         found = gradient(plain, grad)
         return [
             part
-            if infer_type_of(part).dtype == infer_type_of(arg).dtype
+            if tensor_type_of(part).dtype == tensor_type_of(arg).dtype
             else ops.cast_like(part, arg)
             for part, arg in zip(found, call.args, strict=True)
         ]
@@ -44,7 +44,7 @@ def of_plain_result(gradient: Gradient) -> Gradient:
 
 
 def _as(expr: RelayExpr, dtype: str) -> RelayExpr:
-    if infer_type_of(expr).dtype == dtype:
+    if tensor_type_of(expr).dtype == dtype:
         return expr
     cast = ops.cast(expr, dtype=dtype)
     infer_type_of(cast)

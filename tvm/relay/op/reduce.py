@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 
 from tvm import te, tir, topi
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.type import TensorType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
 from .attributes import as_optional_ints, names_arguments
@@ -67,22 +68,21 @@ def _position_type(who: str) -> TypeRelation:
 
     def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
         shape = shape_of_type(expect_tensor(arg_types[0], who))
-        axes = reduced_axes(attrs, len(shape), who)
-        extents = [shape[axis] for axis in axes]
+        extents = [shape[axis] for axis in reduced_axes(attrs, len(shape), who)]
         expect(0 not in extents, f"{who} requires an element along its axes, got none: {shape}")
         known = [extent for extent in extents if isinstance(extent, int)]
         for extent in extents:
             if not isinstance(extent, int):
                 _require_elements(who, extent)
-        dtype = "int32" if product(known) < 1 << 31 else "int64"
+        dtype = "int32" if math.prod(known) < 1 << 31 else "int64"
         return reduce_type(who, dtype)(attrs, arg_types)
 
     return relation
 
 
-def _require_elements(who: str, extent: Dim) -> None:
+def _require_elements(who: str, extent: PrimExpr) -> None:
     message = f"{who} requires an element along its axes, got none"
-    leave_to_run(lambda: tir.GT(extent, tir.const(0, extent.dtype)), message, extent)  # type: ignore[union-attr]
+    leave_to_run(lambda: tir.GT(extent, tir.const(0, extent.dtype)), message, extent)
 
 
 def _reduces_nothing(x: np.ndarray, axes: Sequence[int]) -> bool:
@@ -162,7 +162,7 @@ def _expanded(call: Call, grad: RelayExpr) -> RelayExpr:
     """The gradient of a reduction's result, spread over its input's shape."""
     data, attrs = call.args[0], call.attrs
     if not attrs.keepdims:
-        for axis in reduced_axes(attrs, len(infer_type_of(data).shape)):
+        for axis in reduced_axes(attrs, len(tensor_type_of(data).shape)):
             grad = ops.expand_dims(grad, axis=axis, num_newaxis=1)
     return ops.broadcast_to_like(grad, data)
 
@@ -216,14 +216,15 @@ def _prod_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 def _mean(x: te.Tensor, axes: tuple[int, ...], keepdims: bool) -> te.Tensor:
     count = topi.utils.prod([x.shape[a] for a in axes])
-    total = topi.sum(x, axes, keepdims)
+    total: te.Tensor = topi.sum(x, axes, keepdims)
     if x.dtype.is_float:
-        return topi.multiply(total, te.const(1.0, x.dtype) / topi.utils.cast_scalar(count, x.dtype))
+        share = te.const(1.0, x.dtype) / topi.utils.cast_scalar(count, x.dtype)
+        return topi.multiply(total, share)
     return topi.divide(total, topi.utils.cast_scalar(count, x.dtype))
 
 
 def _numpy_mean(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndarray:
-    return np.mean(x, axis=axis, keepdims=keepdims)
+    return np.asarray(np.mean(x, axis=axis, keepdims=keepdims))
 
 
 # what numpy refuses, or warns of, where there are no elements

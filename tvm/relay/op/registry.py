@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -161,14 +161,15 @@ class Operators:
         if name.startswith("__"):
             raise AttributeError(name)
         full = self._prefix + name
+        found: Any
         if has_op(full):
-            found: Any = Op.get(full)
+            found = Op.get(full)
         elif any([known.startswith(f"{full}.") for known in Op.list_op_names()]):
-            found: _Named = Operators(f"{full}.")
+            found = Operators(f"{full}.")
         else:
             raise AttributeError(f"no operator is declared as {full}, nor any {full}.*")
         setattr(self, name, found)
-        return found
+        return cast("_Named", found)
 
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, const
 
 from .known_shapes import known_shape, sliced
@@ -120,7 +120,7 @@ def composed_grid_sample(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     (data, grid), attrs = call.args, call.attrs
     n, c, *extents = known_shape(data, "image.grid_sample")
     places = known_shape(grid, "image.grid_sample")[2:]
-    dtype = infer_type_of(data).dtype
+    dtype = tensor_type_of(data).dtype
     axes = [_Places(e, dtype, attrs.padding_mode, attrs.align_corners) for e in extents]
     taps = []
     for k, axis in enumerate(axes):
@@ -141,7 +141,7 @@ def composed_roi_align(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     is_last = attrs.layout == "NHWC"
     first = ops.transpose(data, axes=(0, 3, 1, 2)) if is_last else data
     _, c, *extents = known_shape(first, "vision.roi_align")
-    count, dtype = known_shape(rois, "vision.roi_align")[0], infer_type_of(data).dtype
+    count, dtype = known_shape(rois, "vision.roi_align")[0], tensor_type_of(data).dtype
     which = ops.cast(ops.reshape(sliced(rois, 1, 0, 1), newshape=(count,)), dtype="int32")
     images = ops.reshape(ops.take(first, which, axis=0), newshape=(count, c, int(np.prod(extents))))
     axes = [_Places(e, dtype, "border", True) for e in extents]

@@ -11,7 +11,7 @@ from tvm import topi
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 
 from .computes import computed_by
@@ -59,7 +59,7 @@ def _scatter_elements_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         return [to_data, ops.zeros_like(indices), to_updates]
     _check_added(call, "reduction")
     axis = call.attrs.axis
-    dtype, extent = infer_type_of(indices).dtype, known_shape(data, "scatter_elements")[axis]
+    dtype, extent = tensor_type_of(indices).dtype, known_shape(data, "scatter_elements")[axis]
     from_front = ops.where(
         ops.less(indices, const(0, dtype)), ops.add(indices, const(extent, dtype)), indices
     )  # fmt: skip
@@ -70,7 +70,7 @@ def _check_added(call: Call, name: str) -> None:
     mode = getattr(call.attrs, name)
     if mode != "add":
         raise OpNotImplemented(
-            f"the gradient of {call.op.name} requires the {name} add or update, got {mode!r}"
+            f"the gradient of {call.operator.name} requires the {name} add or update, got {mode!r}"
         )
 
 

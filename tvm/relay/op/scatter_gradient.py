@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 
 from .known_shapes import known_shape
@@ -24,7 +24,7 @@ def added_elements(grad: RelayExpr, places: RelayExpr, shape: tuple[int, ...]) -
 
 
 def _added(grad: RelayExpr, places: RelayExpr, count: int) -> RelayExpr:
-    none = ops.zeros(shape=(count,), dtype=infer_type_of(grad).dtype)
+    none = ops.zeros(shape=(count,), dtype=tensor_type_of(grad).dtype)
     return ops.scatter_elements(none, _flat(places), _flat(grad), axis=0, reduction="add")
 
 
@@ -46,7 +46,7 @@ def replaced_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 def replaced_parts(call: Call, grad: RelayExpr, values: RelayExpr) -> tuple[RelayExpr, RelayExpr]:
     """Of data, a part of which these values replace: what stands there belongs to the values."""
-    shape, given = [known_shape(x, call.op.name) for x in (call.args[0], values)]
+    shape, given = [known_shape(x, call.operator.name) for x in (call.args[0], values)]
     count = int(np.prod(given))
     own = const(np.full(shape, -1, "int64"))
     rest = [element_numbers(given) if arg is values else arg for arg in call.args[1:]]

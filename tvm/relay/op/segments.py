@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import const
 
 from .creation import shape_of, zeros
@@ -38,7 +38,7 @@ def segment_sum(
         sums = zeros((num_segments, *rest), ty.dtype)
         return scatter_nd(sums, expand_dims(segment_ids, 0), data, "add")
     if num_segments is None:
-        count = maximum_of(segment_ids) + const(1, infer_type_of(segment_ids).dtype)
+        count = maximum_of(segment_ids) + const(1, tensor_type_of(segment_ids).dtype)
     else:
         count = const(num_segments, "int64") if isinstance(num_segments, int) else num_segments
     parts = [reshape(cast(count, "int64"), (1,))]

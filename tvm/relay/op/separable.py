@@ -14,7 +14,7 @@ import numpy as np
 
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 
 from .known_shapes import known_shape
@@ -45,7 +45,7 @@ def _axes_of(call: Call) -> tuple[int, ...]:
     layout = call.attrs.layout
     if not layout.isupper():
         raise OpNotImplemented(
-            f"the gradient of {call.op.name} requires a layout of whole axes, got {layout}"
+            f"the gradient of {call.operator.name} requires a layout of whole axes, got {layout}"
         )
     return tuple([layout.index(axis) for axis in "DHW" if axis in layout])
 
@@ -55,7 +55,7 @@ def separable_gradient(matrix_of: AxisMatrix) -> Gradient:
 
     def gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         data = call.args[0]
-        shape, dtype = known_shape(data, call.op.name), infer_type_of(data).dtype
+        shape, dtype = known_shape(data, call.operator.name), tensor_type_of(data).dtype
         grad = ops.cast_like(grad, data)
         for which, axis in enumerate(_axes_of(call)):
             matrix = matrix_of(call, identity_matrix(shape[axis], dtype), which)

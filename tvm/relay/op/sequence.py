@@ -194,7 +194,7 @@ define_op(
     infer_type=_matrix_set_diag_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
-        topi.matrix_set_diag(*inputs, (attrs.k1, attrs.k2), _alignment(attrs))
+        topi.matrix_set_diag(inputs[0], inputs[1], (attrs.k1, attrs.k2), _alignment(attrs))
     ],
     gradient=replaced_gradient,
 )

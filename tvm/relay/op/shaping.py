@@ -25,6 +25,7 @@ from .types import (
     Dim,
     Shape,
     apply,
+    equal_extents,
     expect,
     expect_tensor,
     is_any,
@@ -134,7 +135,9 @@ def _shared_unknown(shape: Shape, out: Sequence[Dim]) -> Dim:
         return 0
     if not is_any(total) and not is_any(divisor) and not is_known(total, divisor):
         message = "reshape leaves a remainder"
-        leave_to_run(lambda: tir.EQ(tir.floormod(total, divisor), 0), message, total, divisor)
+        leave_to_run(
+            lambda: equal_extents(tir.floormod(total, divisor), 0), message, total, divisor
+        )
     return apply(lambda a, b: a // b, total, divisor)
 
 
@@ -234,7 +237,7 @@ def reshape_like(
     """
 
 
-class ReverseReshapeAttrs(reshape.op.attrs_type, key="relay.attrs.ReverseReshapeAttrs"):  # type: ignore[misc]
+class ReverseReshapeAttrs(reshape.op.attrs_type, key="relay.attrs.ReverseReshapeAttrs"):  # type: ignore
     """The shape wanted, its special values read from the right."""
 
 

@@ -11,10 +11,11 @@ from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, TupleGetItem, TupleWrapper, const, fields_of
 
 from .attributes import as_int
+from .computes import computed_by
 from .creation import ones
 from .known_shapes import known_shape
 from .operator import Expr, Operand, operator
@@ -55,7 +56,7 @@ def _dft_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     count = known_shape(call.args[0], "dft")[-1]
     is_inverse = call.attrs.inverse
     back = Call(ops.dft, tuple(fields_of(grad, 2)), call.attrs.replace(inverse=not is_inverse))
-    factor = const(1 / max(count, 1) if is_inverse else count, infer_type_of(call.args[0]).dtype)
+    factor = const(1 / max(count, 1) if is_inverse else count, tensor_type_of(call.args[0]).dtype)
     return [ops.multiply(TupleGetItem(back, i), factor) for i in range(2)]
 
 
@@ -69,7 +70,7 @@ _COMMON: dict[str, Any] = {
     "DFTAttrs",
     results=2,
     infer_type=_dft_type,
-    compute=lambda attrs, inputs, out_type: topi.dft(*inputs, attrs.inverse),
+    compute=computed_by(topi.dft, "inverse"),
     fold=_fold_dft,
     gradient=_dft_gradient,
     **_COMMON,
@@ -177,4 +178,5 @@ def stft(
     step = size // 4 if hop_length is None else hop_length
     part = size if win_length is None else as_int(win_length)
     factors = ones((part,), "int32") if window is None else window
-    return stft(data, size, step, part, factors, normalized, onesided)
+    found: RelayExpr = stft(data, size, step, part, factors, normalized, onesided)
+    return found

@@ -55,9 +55,10 @@ def slice_ranges(attrs: Any, shape: Shape) -> list[tuple[Dim, Dim, int]]:
 def _stride(attrs: Any, position: int) -> int:
     if attrs.slice_mode == "size":
         return 1
-    if len(attrs.strides) == 1:
-        return attrs.strides[0]
-    return attrs.strides[position] if position < len(attrs.strides) else 1
+    strides: tuple[int, ...] = attrs.strides
+    if len(strides) == 1:
+        return strides[0]
+    return strides[position] if position < len(strides) else 1
 
 
 def _slice_range(attrs: Any, position: int, extent: Dim, stride: int) -> tuple[Dim, Dim, int]:
@@ -105,8 +106,8 @@ def _fold_strided_slice(
 ) -> list[np.ndarray]:
     found = arrays[0]
     for axis, (begin, extent, stride) in enumerate(slice_ranges(attrs, found.shape)):
-        picked = begin + stride * np.arange(extent)
-        found = np.take(found, picked, axis=axis)
+        assert isinstance(extent, int) and isinstance(begin, int)
+        found = np.take(found, begin + stride * np.arange(extent), axis=axis)
     return [np.ascontiguousarray(found)]
 
 
@@ -178,7 +179,8 @@ def _bounds(values: object, steps: Sequence[int], least: int, most: int) -> obje
     """Where slices begin or stop; None is one end for steps forward, the other one for others."""
     if not isinstance(values, (list, tuple)) or None not in values:
         return values
-    steps = steps * len(values) if len(steps) == 1 else (*steps, *(1,) * len(values))
+    ones = (1,) * len(values)
+    steps = tuple(steps) * len(values) if len(steps) == 1 else (*steps, *ones)
     return [
         (least if step > 0 else most) if value is None else value
         for value, step in zip(values, steps, strict=False)
@@ -203,13 +205,10 @@ def _slice_like_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     axes = attrs.axes or range(len(like))
     for named in axes:
         axis = positive_axis(named, len(shape), "slice_like")
+        have, wanted = shape[axis], like[axis] if axis < len(like) else None
+        is_longer = isinstance(have, int) and isinstance(wanted, int) and wanted > have
         expect(
-            axis < len(like)
-            and (
-                not isinstance(shape[axis], int)
-                or not isinstance(like[axis], int)
-                or like[axis] <= shape[axis]
-            ),
+            wanted is not None and not is_longer,
             f"slice_like cannot cut {show(shape)} to {show(like)} along axis {axis}",
         )
         shape[axis] = like[axis]

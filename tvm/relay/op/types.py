@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any as AnyValue
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard, overload
 
 from tvm import te, tir
 from tvm.arith import Analyzer
@@ -47,9 +47,18 @@ def unknown() -> PrimExpr:
     return Any()
 
 
+@overload
+def is_known(value: Dim, /) -> TypeGuard[int]: ...
+@overload
+def is_known(*values: Dim) -> bool: ...
 def is_known(*values: Dim) -> bool:
     """Whether all the dimensions are numbers."""
     return all(isinstance(v, int) for v in values)
+
+
+def are_known(values: Sequence[Dim]) -> TypeGuard[tuple[int, ...]]:
+    """Whether all the dimensions of a shape are numbers."""
+    return is_known(*values)
 
 
 def is_any(value: Dim) -> bool:
@@ -57,7 +66,7 @@ def is_any(value: Dim) -> bool:
     return isinstance(value, Any)
 
 
-def apply(function: Callable[..., int], *values: Dim) -> Dim:
+def apply(function: Callable[..., Dim], *values: Dim) -> Dim:
     """`function` of dimensions: unknown as soon as one is."""
     if is_known(*values):
         return function(*values)
@@ -78,12 +87,12 @@ def simplified(value: object) -> Dim:
 
 def largest(a: Dim, b: Dim) -> Dim:
     """The larger of two dimensions, as an expression if one is."""
-    return max(a, b) if is_known(a, b) else tir.max(a, b)
+    return max(a, b) if is_known(a) and is_known(b) else tir.max(a, b)
 
 
 def smallest(a: Dim, b: Dim) -> Dim:
     """The smaller of two dimensions, as an expression if one is."""
-    return min(a, b) if is_known(a, b) else tir.min(a, b)
+    return min(a, b) if is_known(a) and is_known(b) else tir.min(a, b)
 
 
 def product(values: Sequence[Dim]) -> Dim:
@@ -127,6 +136,11 @@ def leave_to_run(condition: Callable[[], PrimExpr], message: str, *dims: Dim) ->
 def equal_extents(a: AnyValue, b: AnyValue) -> PrimExpr:
     """The condition that two dimensions are equal."""
     return tir.EQ(a, b)
+
+
+def select_dim(condition: PrimExpr, then: AnyValue, otherwise: AnyValue) -> PrimExpr:
+    """One of two dimensions, as the run tells."""
+    return tir.Select(condition, then, otherwise)
 
 
 def may_equal(a: Dim, b: Dim) -> bool:
@@ -264,7 +278,7 @@ def _broadcast_dims(x: Dim, y: Dim, a: Shape, b: Shape, who: str) -> Dim:
         lambda: tir.Or(equal_extents(x, y), tir.Or(equal_extents(x, 1), equal_extents(y, 1))),
         message,
     )
-    return tir.Select(equal_extents(x, 1), y, x)
+    return select_dim(equal_extents(x, 1), y, x)
 
 
 def same_as_input(who: str) -> TypeRelation:

@@ -81,7 +81,7 @@ def real_function(
         return function(x)
 
     def folded(x: np.ndarray) -> np.ndarray:
-        if np.issubdtype(x.dtype, np.integer):
+        if fold is None or np.issubdtype(x.dtype, np.integer):
             raise TypeError(f"{name} of integers")
         return fold(x)
 
@@ -92,10 +92,8 @@ def real_function(
 
 def _elementwise_fold(
     function: Callable[[np.ndarray], np.ndarray],
-) -> Callable[[Attrs, Sequence[np.ndarray], Type], list[np.ndarray] | None]:
-    def fold(
-        attrs: Attrs, arrays: Sequence[np.ndarray], out_type: TensorType
-    ) -> list[np.ndarray] | None:
+) -> Callable[[Attrs, Sequence[np.ndarray], Any], list[np.ndarray] | None]:
+    def fold(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Any) -> list[np.ndarray] | None:
         wanted = np.dtype(bool) if out_type.dtype == "bool" else arrays[0].dtype
         try:
             return [np.asarray(function(arrays[0])).astype(wanted, copy=False)]
@@ -112,11 +110,11 @@ def _unary_gradient(
 
 
 def _numpy_sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def _numpy_rsqrt(x: np.ndarray) -> np.ndarray:
-    return 1 / np.sqrt(x)
+    return np.asarray(1 / np.sqrt(x))
 
 
 def _like(value: float, x: RelayExpr) -> RelayExpr:
@@ -357,7 +355,8 @@ def cast_like(data: Expr, dtype_like: Expr) -> RelayExpr:
 
 def numpy_dtype(dtype: str) -> np.dtype:
     """The numpy dtype (`ml_dtypes` ones included) of a dtype of ours."""
-    return as_dtype(dtype).numpy
+    found: np.dtype = as_dtype(dtype).numpy
+    return found
 
 
 def converted(x: RelayExpr, dtype: str) -> RelayExpr:

@@ -23,6 +23,7 @@ from tvm.relay.dataflow_pattern import (
     rewrite,
     wildcard,
 )
+from tvm.relay.dataflow_pattern.rewrite import NodeMap
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.op.nn.normalization import layer_norm
@@ -259,6 +260,7 @@ def _before_activation(found: Any, with_eltwise: str | None) -> Any:
         while not calls(found, ops.erf):
             found = next(a for a in found.args if _holds_erf(a))
         scaled = found.args[0]
+        assert isinstance(scaled, Call)
         return next(a for a in scaled.args if not isinstance(a, Constant))
     return found.args[0]
 
@@ -266,8 +268,9 @@ def _before_activation(found: Any, with_eltwise: str | None) -> Any:
 def _holds_erf(expr: RelayExpr, depth: int = 4) -> bool:
     if calls(expr, ops.erf):
         return True
-    known = depth > 0 and calls(expr, ops.add, ops.multiply)
-    return known and any([_holds_erf(a, depth - 1) for a in expr.args])
+    if depth == 0 or not isinstance(expr, Call) or not calls(expr, ops.add, ops.multiply):
+        return False
+    return any([_holds_erf(a, depth - 1) for a in expr.args])
 
 
 def _is_bias(end: Call, root: Call) -> bool:
@@ -283,7 +286,8 @@ def _is_bias(end: Call, root: Call) -> bool:
 
 
 def _shape(expr: RelayExpr) -> tuple[int, ...]:
-    return expr.checked_type.concrete_shape
+    shape: tuple[int, ...] = expr.checked_type.concrete_shape
+    return shape
 
 
 class LayerNormRewrite(DFPatternCallback):
@@ -301,9 +305,10 @@ class LayerNormRewrite(DFPatternCallback):
         normal = is_op("divide")(centered, root) | is_op("multiply")(centered, rsqrt)
         self.pattern = is_op("add")(is_op("multiply")(normal, self.gamma), self.beta)
 
-    def callback(self, pre: Call, post: Call, node_map: Mapping[DFPattern, Any]) -> RelayExpr:
+    def callback(self, pre: RelayExpr, post: RelayExpr, node_map: NodeMap) -> RelayExpr:
         data, gamma, beta = (node_map[p][0] for p in (self.data, self.gamma, self.beta))
         epsilon = node_map[self.epsilon][0]
+        assert isinstance(epsilon, Constant)
         if any(not _is_row(e) for e in (gamma, beta)) or not _is_over_last_axis(pre, data):
             return post
         return layer_norm(data, gamma, beta, axis=-1, epsilon=float(epsilon.data.numpy()))
@@ -313,8 +318,8 @@ def _is_row(expr: RelayExpr) -> bool:
     return isinstance(expr, Constant) and len(expr.data.shape) == 1
 
 
-def _is_over_last_axis(pre: Call, data: RelayExpr) -> bool:
-    means = [n for n in post_order(pre) if isinstance(n, Call) and n.op.name == "mean"]
+def _is_over_last_axis(pre: RelayExpr, data: RelayExpr) -> bool:
+    means = [n for n in post_order(pre) if isinstance(n, Call) and n.op is ops.mean]
     near = [n for n in means if n.args[0] is data] or means
     axes = near[-1].attrs.axis
     rank = len(pre.checked_type.shape)

@@ -5,7 +5,7 @@ gelu(add(reshape(nn.dense(x, w)), b))   ->   reshape(gelu(add(nn.dense(x, w), b)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
@@ -18,7 +18,8 @@ from tvm.relay.dataflow_pattern import (
     rewrite,
     wildcard,
 )
-from tvm.relay.expr import Call, Constant
+from tvm.relay.dataflow_pattern.rewrite import NodeMap
+from tvm.relay.expr import Constant
 from tvm.relay.transform import InferType
 from tvm.relay.traverse import post_order, rewrite_post_order
 
@@ -64,7 +65,7 @@ class DenseBiasGeluReshapeLast(DFPatternCallback):
         self.biased = is_op("add")(self.reshaped, self.bias)
         self.pattern = gelu_pattern(self.biased) if has_gelu else self.biased
 
-    def callback(self, pre: Call, post: Call, node_map: Mapping[DFPattern, Any]) -> RelayExpr:
+    def callback(self, pre: RelayExpr, post: RelayExpr, node_map: NodeMap) -> RelayExpr:
         dense, bias, biased = (node_map[p][0] for p in (self.dense, self.bias, self.biased))
         shape = _static_shape(pre)
         rows = _static_shape(dense)

@@ -47,7 +47,8 @@ def _function(serialized: str) -> Any:
         import torch
     except ImportError as error:
         raise TVMError("torch_op requires PyTorch", hint=install_hint("torch")) from error
-    return torch.jit.load(io.BytesIO(base64.b64decode(serialized)))
+    load: Any = torch.jit.load
+    return load(io.BytesIO(base64.b64decode(serialized)))
 
 
 def _results(found: Any) -> tuple[torch.Tensor, ...]:
@@ -67,7 +68,7 @@ def _run(serialized: str, *arrays: Any) -> None:
 
     count = len(function.forward.schema.arguments) - 1
     # arrays that are lent for a call cannot be shared
-    given = [torch.from_dlpack(a.copyto(cpu())) for a in arrays[:count]]
+    given = [torch.utils.dlpack.from_dlpack(a.copyto(cpu())) for a in arrays[:count]]
     with torch.no_grad():
         results = _results(function(*given))
     for array, result in zip(arrays[count:], results, strict=True):

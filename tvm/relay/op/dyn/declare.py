@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tvm import te, tir
+from tvm import te, tir, topi
+from tvm.error import TypeCheckError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
@@ -78,15 +79,15 @@ def vector_length(ty: Type, who: str, argument: str) -> int:
     """The extent of a vector of numbers, which decides about a rank."""
     vector = expect_tensor(ty, who, argument, rank=1)
     extent = shape_of_type(vector)[0]
-    expect(
-        isinstance(extent, int),
-        f"{who} requires a vector of known length for {argument}, since the result's rank follows",
-    )
+    if not isinstance(extent, int):
+        raise TypeCheckError(
+            f"{who} requires a vector of known length for {argument}, since the result's rank follows"
+        )
     expect(
         vector.dtype != "bool",
         f"{who} requires {argument} of integers, or of floats without a fraction, got {vector.dtype}",
     )
-    return int(extent)  # type: ignore[arg-type]
+    return extent
 
 
 def shape_tensor(dims: Sequence[PrimExpr | int]) -> te.Tensor:
@@ -102,9 +103,14 @@ def shape_tensor(dims: Sequence[PrimExpr | int]) -> te.Tensor:
     return te.compute((len(values),), element, name="shape")
 
 
+def length_of(vector: te.Tensor) -> int:
+    """The number of elements of a vector, which is known."""
+    return topi.utils.get_const_int(vector.shape[0])
+
+
 def entries(vector: te.Tensor) -> list[PrimExpr]:
     """The elements of a vector of known length, as int64."""
-    return [vector(i).astype("int64") for i in range(int(vector.shape[0]))]
+    return [vector(i).astype("int64") for i in range(length_of(vector))]
 
 
 def scalar(value: te.Tensor) -> PrimExpr:

@@ -52,7 +52,7 @@ def _pad_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) 
     return [te.compute(shape, element, name="PadInput", tag="injective,pad")]
 
 
-def _mirrored(place: PrimExpr, extent: PrimExpr, mode: str) -> PrimExpr:
+def _mirrored(place: PrimExpr, extent: PrimExpr, mode: str) -> Any:
     if mode == "constant":
         return place
     last = extent - 1

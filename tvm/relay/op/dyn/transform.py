@@ -26,6 +26,7 @@ from ..types import expect, expect_tensor, shape_of_type, tensor
 from .declare import (
     dynamic,
     entries,
+    length_of,
     number,
     scalar,
     shape_tensor,
@@ -267,8 +268,9 @@ def _parameters(inputs: Sequence[te.Tensor], position: int) -> tuple[PrimExpr, P
     """The begin, end and stride at one axis; what is left out reaches to the end by ones."""
     found = []
     for values, default in zip(inputs[1:], (0, 2**31 - 1, 1), strict=True):
-        at = position if int(values.shape[0]) > 1 or default != 1 else 0
-        has = at < int(values.shape[0])
+        count = length_of(values)
+        at = position if count > 1 or default != 1 else 0
+        has = at < count
         found.append(values(at).astype("int64") if has else number(default))
     return found[0], found[1], found[2]
 
@@ -277,7 +279,7 @@ def _strided_slice_shape(
     attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
 ) -> list[te.Tensor]:
     dims = entries(inputs[0])
-    for axis in range(int(inputs[1].shape[0])):
+    for axis in range(length_of(inputs[1])):
         dims[axis] = _bounds(attrs, dims[axis], *_parameters(inputs, axis))[1]
     return [shape_tensor(dims)]
 
@@ -285,7 +287,7 @@ def _strided_slice_shape(
 def _strided_slice_compute(
     attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
 ) -> list[te.Tensor]:
-    data, count = inputs[0], int(inputs[1].shape[0])
+    data, count = inputs[0], length_of(inputs[1])
 
     def element(*i: PrimExpr) -> PrimExpr:
         at = list(i)

@@ -15,6 +15,7 @@ from tvm.tir import IntImm
 from tvm.topi.image.resize import COORDINATE_MODES
 
 from ..attributes import as_float, as_int, as_list, is_run_time, run_time_vector, spread
+from ..computes import RESULT_DTYPE, computed_by
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, Ints, OperatorFunction, OptionalStr, P, R, operator
@@ -199,12 +200,10 @@ def _crop_and_resize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     defaults={"layout": "NCHW"},
     infer_type=_crop_and_resize_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.image.crop_and_resize(
-            *inputs, attrs.crop_size, attrs.layout, attrs.method, attrs.extrapolation_value,
-            out_type.dtype,
-        )
-    ],
+    compute=computed_by(
+        topi.image.crop_and_resize, "crop_size", "layout", "method", "extrapolation_value",
+        RESULT_DTYPE,
+    ),
 )  # fmt: skip
 @documented_by(topi.image.crop_and_resize)
 def crop_and_resize(

@@ -12,11 +12,11 @@ from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
 
-from ..computes import computed_by
+from ..computes import RESULT_DTYPE, computed_by
 from ..known_shapes import known_shape
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Ints, OptionalStr, Padding2, Spatial2, operator
@@ -90,7 +90,7 @@ def _schedule_dilation(attrs: Attrs, outs: Sequence[te.Tensor], target: object) 
 
 def _composed_affine_grid(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     maps = call.args[0]
-    batch, dtype = known_shape(maps, "image.affine_grid")[0], infer_type_of(maps).dtype
+    batch, dtype = known_shape(maps, "image.affine_grid")[0], tensor_type_of(maps).dtype
     height, width = call.attrs.target_shape
     y, x = [np.linspace(-1, 1, n) if n > 1 else np.array([-1.0]) for n in (height, width)]
     places = [(u, v, 1.0) for v, u in product(y, x)]
@@ -146,12 +146,10 @@ def grid_sample(
     support_level=5,
     infer_type=_dilation2d_type,
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.image.dilation2d(
-            *inputs, attrs.strides, attrs.padding, attrs.dilations, attrs.data_layout,
-            attrs.kernel_layout, out_type.dtype,
-        )
-    ],
+    compute=computed_by(
+        topi.image.dilation2d, "strides", "padding", "dilations", "data_layout", "kernel_layout",
+        RESULT_DTYPE,
+    ),
     schedules={
         **default_schedules(),
         "cpu": _schedule_dilation,

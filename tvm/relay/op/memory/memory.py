@@ -19,12 +19,12 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.node import leaf
 from tvm.ir.op import register_op
-from tvm.ir.type import GlobalTypeVar, TensorType, TupleType, Type, TypeCall
+from tvm.ir.type import GlobalTypeVar, TupleType, Type, TypeCall
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, const
 from tvm.relay.op.registry import OpPattern
-from tvm.relay.op.types import tensor, unknown
+from tvm.relay.op.types import is_known, shape_of_type, tensor, unknown
 from tvm.relay.ty import flat_types
-from tvm.runtime.device import Device
+from tvm.runtime import Device
 from tvm.target.virtual_device import VirtualDevice
 
 _STORAGE = TypeCall(GlobalTypeVar("Storage"), ())
@@ -57,9 +57,9 @@ def _alloc_tensor_type(attrs: AllocTensorAttrs, arg_types: Sequence[Type]) -> Ty
     known = attrs.const_shape if attrs.const_shape is not None else attrs.assert_shape
     if known is not None:
         return tensor(known, attrs.dtype)
-    shape = arg_types[2]
-    assert isinstance(shape, TensorType)
-    return tensor([unknown() for _ in range(int(shape.shape[0]))], attrs.dtype)
+    (rank,) = shape_of_type(arg_types[2])
+    assert is_known(rank)
+    return tensor([unknown() for _ in range(rank)], attrs.dtype)
 
 
 # no `define_op`: the virtual machine runs them, no kernel does

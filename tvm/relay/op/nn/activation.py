@@ -10,7 +10,7 @@ import numpy as np
 from tvm import te, topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
 from ..attributes import as_float, as_ints, as_list, is_run_time, refuse
@@ -345,7 +345,7 @@ def _constant_border_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 def _bordered(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     """Of a border that repeats the data."""
     data = call.args[0]
-    shape, dtype = known_shape(data, call.op.name), infer_type_of(data).dtype
+    shape, dtype = known_shape(data, call.operator.name), tensor_type_of(data).dtype
     for axis, (extent, width) in enumerate(zip(shape, call.attrs.pad_width, strict=True)):
         if any(width):
             attrs = call.attrs.replace(pad_width=((0, 0), (0, 0), tuple(width)))

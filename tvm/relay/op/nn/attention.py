@@ -42,12 +42,13 @@ def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te
     masks = list(inputs[3:])
     bias = masks.pop(0) if attrs.has_bias else None
     keep = masks.pop(0) if attrs.has_keep else None
-    settings = (attrs.scale, attrs.fill, attrs.heads, attrs.merge_heads)
-    shapes = [topi.utils.dims(x.shape) for x in inputs[:3]]
+    query, key, value = inputs[:3]
     config = None
     if topi.utils.is_target("cpu"):
-        config = topi.x86.choose_attention(shapes[0], shapes[2], inputs[0].dtype)
-    return [topi.nn.attention(*inputs[:3], bias, keep, *settings, config)]
+        rows, columns = [topi.utils.dims(x.shape) for x in (query, value)]
+        config = topi.x86.choose_attention(rows, columns, query.dtype)
+    settings = (attrs.scale, attrs.fill, attrs.heads, attrs.merge_heads)
+    return [topi.nn.attention(query, key, value, bias, keep, *settings, config)]
 
 
 @operator(

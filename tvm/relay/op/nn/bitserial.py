@@ -97,12 +97,11 @@ def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 def _conv_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     is_first = attrs.data_layout == "NCHW"
     function = topi.nn.bitserial_conv2d_nchw if is_first else topi.nn.bitserial_conv2d_nhwc
-    return [
-        function(
-            *inputs, attrs.strides, attrs.padding, attrs.activation_bits, attrs.weight_bits,
-            attrs.pack_dtype, attrs.out_dtype, attrs.unipolar,
-        )
-    ]  # fmt: skip
+    by_layout = computed_by(
+        function, "strides", "padding", "activation_bits", "weight_bits", "pack_dtype",
+        "out_dtype", "unipolar",
+    )  # fmt: skip
+    return by_layout(attrs, inputs, out_type)
 
 
 @operator(

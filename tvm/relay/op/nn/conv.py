@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,12 +31,12 @@ from ..types import (
     Shape,
     TypeRelation,
     apply,
+    are_known,
     expect,
     expect_dim,
     expect_tensor,
     is_known,
     largest,
-    product,
     shape_of_type,
     show,
     tensor,
@@ -158,10 +159,10 @@ def _check_kernel(
         f"{attrs.groups} group{'s' if attrs.groups > 1 else ''}), got weight "
         f"{show(shape_of_type(weight))}",
     )
-    both = isinstance(kernel["O"], int)
+    outer = kernel["O"]
     expect(
-        not both or kernel["O"] % attrs.groups == 0,
-        f"{who} requires output channels divisible by groups={attrs.groups}, got {kernel['O']}",
+        not isinstance(outer, int) or outer % attrs.groups == 0,
+        f"{who} requires output channels divisible by groups={attrs.groups}, got {outer}",
     )
 
 
@@ -170,13 +171,14 @@ def conv_compute(
 ) -> list[te.Tensor]:
     """A convolution of plain layouts; blocks are undone before it and made after it."""
     layouts = (attrs.data_layout, attrs.kernel_layout)
-    plain = tuple([plain_layout(name) for name in layouts])
-    data, weight = [moved(x, *names) for x, *names in zip(inputs, layouts, plain, strict=True)]
+    plain, plain_kernel = [plain_layout(name) for name in layouts]
+    data = moved(inputs[0], attrs.data_layout, plain)
+    weight = moved(inputs[1], attrs.kernel_layout, plain_kernel)
     out = topi.nn.conv(
         data, weight, attrs.strides, attrs.padding, attrs.dilation, attrs.groups,
-        *plain, out_type.dtype,
+        plain, plain_kernel, out_type.dtype,
     )  # fmt: skip
-    return [moved(out, plain[0], attrs.out_layout or attrs.data_layout)]
+    return [moved(out, plain, attrs.out_layout or attrs.data_layout)]
 
 
 def _conv2d_on_cpu(
@@ -193,10 +195,10 @@ def _conv2d_on_cpu(
     if "dnnl" in target.libs and all(t.dtype == "float32" for t in arg_types):
         return None  # it has blocks of its own
     call = Call(ops.nn.conv2d, inputs, attrs)
-    shapes = [shape_of_type(t) for t in arg_types]
-    if not is_known(shapes[0][1], *shapes[1]):
+    channels, kernel = shape_of_type(arg_types[0])[1], shape_of_type(arg_types[1])
+    if not is_known(channels) or not are_known(kernel):
         return None
-    channels, out_channels = shapes[0][1], shapes[1][0]
+    out_channels = kernel[0]
     if wants_plain_rows(call, arg_types, out_type, target):
         return in_plain_rows(call, out_type, target)
     if attrs.groups == 1:
@@ -230,24 +232,25 @@ def _conv2d_on_cpu(
 
 
 def _in_whole_vectors(
-    call: Call, arg_types: Sequence[Type], out_type: TensorType, block: int, target: Target
+    call: Call, arg_types: Sequence[TensorType], out_type: TensorType, block: int, target: Target
 ) -> RelayExpr | None:
     """Filters of zeros fill the vectors of channels, if less time is spent in spite of more work."""
-    shape = shape_of_type(out_type)
+    channels, kernel = shape_of_type(out_type)[1], shape_of_type(arg_types[1])
+    if not is_known(channels) or not are_known(kernel):
+        return None
     full = topi.x86.conv2d.full_block(out_type.dtype, target)
-    terms = product(shape_of_type(arg_types[1])[1:])
-    wide = topi.x86.conv2d.whole_vector_channels(shape[1], block, full, terms)
+    wide = topi.x86.conv2d.whole_vector_channels(channels, block, full, math.prod(kernel[1:]))
     if wide is None:
         return None
     return _of_more_filters(call, arg_types, out_type, wide, target)
 
 
 def _of_more_filters(
-    call: Call, arg_types: Sequence[Type], out_type: TensorType, wide: int, target: Target
+    call: Call, arg_types: Sequence[TensorType], out_type: TensorType, wide: int, target: Target
 ) -> RelayExpr | None:
     """The call with filters of zeros, whose results are cut off, if the weight is a constant."""
     weight, shape = call.args[1], shape_of_type(out_type)
-    if not isinstance(weight, Constant) or target.kind.name != "llvm" or not is_known(*shape):
+    if not isinstance(weight, Constant) or target.kind.name != "llvm" or not are_known(shape):
         return None
     filters = np.pad(weight.data.numpy(), ((0, wide - shape[1]), (0, 0), (0, 0), (0, 0)))
     kernel = const(filters, weight.data.dtype)
@@ -279,22 +282,21 @@ def _in_groups(
     """A grouped convolution; groups that fill less than a vector are joined by weights of zero."""
     groups = call.attrs.groups
     inner, outer = channels // groups, out_channels // groups
-    dtype = out_type.dtype
+    dtype, weight = out_type.dtype, call.args[1]
     together = 1
-    if inner > 1 and isinstance(call.args[1], Constant):
+    if inner > 1 and isinstance(weight, Constant):
         together = topi.x86.conv2d.groups_together(groups, max(inner, outer), dtype, target)
     blocks = topi.x86.conv2d.channel_blocks(inner * together, outer * together, dtype, target)
     narrow = word_blocks(call, arg_types, (inner * together, outer * together), target)
     if min(blocks) < 4 and narrow is None:
         return None
     attrs = call.attrs.replace(groups=groups // together)
-    weight = call.args[1]
     if together > 1:
-        kernel = call.args[1].data.shape[2:]
+        kernel = shape_of_type(arg_types[1])[2:]
         weight = ops.reshape(weight, newshape=(-1, together, outer, 1, inner, *kernel))
         ones = np.eye(together).reshape(together, 1, together, 1, 1, 1)
         shape = (out_channels, together * inner, *kernel)
-        joined_weight = ops.multiply(weight, const(ones, call.args[1].data.dtype))
+        joined_weight = ops.multiply(weight, const(ones, arg_types[1].dtype))
         weight = ops.reshape(joined_weight, newshape=shape)
     joined = Call(call.op, (call.args[0], weight), attrs)
     if narrow is not None:
@@ -303,13 +305,13 @@ def _in_groups(
 
 
 def _of_narrow_numbers(
-    call: Call, arg_types: Sequence[TensorType], out_type: Type, target: Target
+    call: Call, arg_types: Sequence[TensorType], out_type: TensorType, target: Target
 ) -> RelayExpr | None:
     """Dot products of narrow numbers; Winograd's convolution in float32 where that is faster."""
     data, weight = call.args
     if isinstance(weight, Constant) and all(t.dtype == "bfloat16" for t in arg_types):
-        out_channels, channels = shape_of_type(arg_types[1])[:2]
-        blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, "float32", target)  # type: ignore[arg-type]
+        out_channels, channels, *_ = weight.data.shape
+        blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, "float32", target)
         speed = topi.x86.conv2d.bfloat16_speed(target)
         tile = winograd_tile(call, arg_types, blocks, target, speed)
         if tile is not None:
@@ -319,21 +321,22 @@ def _of_narrow_numbers(
 
 
 def _by_dot_products(
-    call: Call, arg_types: Sequence[TensorType], out_type: Type, target: Target
+    call: Call, arg_types: Sequence[TensorType], out_type: TensorType, target: Target
 ) -> RelayExpr | None:
     """A convolution of narrow numbers, with channels in the groups of the processor's instruction."""
-    own = [t.dtype for t in arg_types]
+    own: Sequence[str] = [t.dtype for t in arg_types]
     products = find_narrow_products(call, own, call.attrs.out_dtype or own[0], target)
     if products is None:
         return None
-    out_channels, channels = shape_of_type(arg_types[1])[:2]
+    kernel, weight = shape_of_type(arg_types[1]), call.args[1]
+    assert are_known(kernel)
+    out_channels, channels, *_ = kernel
     missing = -channels % products.group(target)
-    blocks = products.blocks(channels + missing, out_channels, target)  # type: ignore[arg-type]
+    blocks = products.blocks(channels + missing, out_channels, target)
     if blocks is None:
         wide = topi.utils.rounded_up(out_channels, 8 if out_channels < 16 else 16)
         is_more = wide > out_channels
         return _of_more_filters(call, arg_types, out_type, wide, target) if is_more else None
-    weight = call.args[1]
     if products.is_raised:
         call, own = with_raised_data(call), products.dtypes
     factors = with_channels(call.args, own, missing)
@@ -341,7 +344,9 @@ def _by_dot_products(
     if products.has_small_weights:
         op = ops.nn.contrib_conv2d_NCHWc_small_weights
     altered = in_words(op, call.replace(args=factors), own, products.dtypes, blocks)
-    return without_raise(altered, weight, blocks[1]) if products.is_raised else altered
+    if not products.is_raised or not isinstance(weight, Constant):
+        return altered
+    return without_raise(altered, weight, blocks[1])
 
 
 # of all convolutions, and of those in plain layouts
@@ -403,24 +408,24 @@ def conv2d(
 
 def _has_groups(attrs: Any) -> bool:
     """Whether the kernel's input channels come in groups, as in OIHW4i16o4i."""
-    return attrs.kernel_layout.count("i") == 2
+    return str(attrs.kernel_layout).count("i") == 2
 
 
 def _blocked_conv(
     attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType, has_small_weights: bool = False
 ) -> list[te.Tensor]:
-    conv = topi.nn.conv2d_NCHWc
-    inputs = [inputs[0], _in_both_blocks(attrs, inputs), *inputs[2:]]
+    conv: Callable[..., te.Tensor] = topi.nn.conv2d_NCHWc
+    data, weight = inputs[0], _in_both_blocks(attrs, inputs)
     if _has_groups(attrs):
-        words = topi.utils.dims(inputs[1].shape)[-1]
+        words = topi.utils.dims(weight.shape)[-1]
         conv = partial(
             topi.nn.conv2d_NCHWc_int8, n_elems=words, has_small_weights=has_small_weights
         )
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     steps = (attrs.strides, attrs.padding, attrs.dilation)
-    conv = partial(conv, *inputs, *steps, *layouts, out_type.dtype, groups=attrs.groups)
+    conv = partial(conv, data, weight, *steps, *layouts, out_type.dtype, groups=attrs.groups)
     if topi.utils.is_target("cpu") and topi.utils.is_dynamic_shape(out_type.shape[2:]):
-        tile = topi.x86.conv2d.pixel_tile(inputs[1], attrs.groups, out_type.dtype)
+        tile = topi.x86.conv2d.pixel_tile(weight, attrs.groups, out_type.dtype)
         return [conv(padded_pixels=tile.padded)]
     out = conv()
     if _has_groups(attrs):
@@ -494,7 +499,7 @@ def contrib_conv2d_nchwc_small_weights() -> None:
     infer_type=conv_type("nn.contrib_depthwise_conv2d_NCHWc", "HW"),
     compute=lambda attrs, inputs, out_type: [
         topi.nn.depthwise_conv2d_NCHWc(
-            *inputs, attrs.strides, attrs.padding, attrs.dilation,
+            inputs[0], inputs[1], attrs.strides, attrs.padding, attrs.dilation,
             attrs.data_layout, attrs.out_layout or attrs.data_layout, out_type.dtype,
             topi.x86.conv2d.OPEN_COLUMNS if topi.utils.is_target("cpu") else 1,
         )

@@ -89,9 +89,10 @@ def contrib_conv3d_winograd_weight_transform(weight: Expr, tile_size: int) -> Re
 
 def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     steps = (attrs.strides, attrs.padding, attrs.dilation, attrs.tile_size)
-    dtype = out_type.dtype
+    data, weight = inputs
     depth = None if attrs.kernel_size is None else attrs.kernel_size[0]
-    return [topi.nn.conv3d_winograd_ncdhw_without_weight_transform(*inputs, *steps, dtype, depth)]
+    options = (*steps, out_type.dtype, depth)
+    return [topi.nn.conv3d_winograd_ncdhw_without_weight_transform(data, weight, *options)]
 
 
 @operator(

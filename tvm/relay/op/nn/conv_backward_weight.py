@@ -40,10 +40,11 @@ def _type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
     assert attrs.kernel_size is not None
+    grad, data = inputs
     return [
         topi.nn.conv2d_backward_weight(
-            *inputs, attrs.kernel_size, attrs.padding, attrs.strides, attrs.dilation, attrs.groups,
-            out_type.dtype, layouts,
+            grad, data, attrs.kernel_size, attrs.padding, attrs.strides, attrs.dilation,
+            attrs.groups, out_type.dtype, layouts,
         )
     ]  # fmt: skip
 

@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 
 from ..attributes import padding_pairs
-from ..computes import computed_by
+from ..computes import RESULT_DTYPE, computed_by
 from ..operator import Expr, operator
 from ..parameters import same_parameters
 from ..registry import OpPattern
@@ -57,10 +57,11 @@ def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
     assert attrs.channels is not None and attrs.kernel_size is not None
-    steps = (attrs.strides, attrs.padding, attrs.dilation)
-    sizes = (attrs.kernel_size, attrs.channels)
-    dtype = out_type.dtype
-    return [topi.nn.conv2d_gemm_without_weight_transform(*inputs, *steps, *sizes, dtype)]
+    by_tiles = computed_by(
+        topi.nn.conv2d_gemm_without_weight_transform, "strides", "padding", "dilation",
+        "kernel_size", "channels", RESULT_DTYPE,
+    )  # fmt: skip
+    return by_tiles(attrs, inputs, out_type)
 
 
 @operator(

@@ -71,7 +71,7 @@ def _check_plain(call: Call, kernel_layouts: tuple[str, ...]) -> None:
         if attrs.out_layout in ("", "NCHW", "OIHW"):
             return
     raise OpNotImplemented(
-        f"the gradient of {call.op.name} requires layouts NCHW and {kernel_layouts[0]}, "
+        f"the gradient of {call.operator.name} requires layouts NCHW and {kernel_layouts[0]}, "
         f"got {attrs.data_layout} and {attrs.kernel_layout}",
     )
 
@@ -96,8 +96,8 @@ def conv2d_transpose_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 def conv2d_backward_weight_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     _check_plain(call, ("NCHW",))
     (given, data), attrs = call.args, call.attrs
-    extents, places = known_shape(data, call.op.name), known_shape(given, call.op.name)
-    window = known_shape(grad, call.op.name)[2:]
+    extents, places = known_shape(data, call.operator.name), known_shape(given, call.operator.name)
+    window = known_shape(grad, call.operator.name)[2:]
     steps = _steps(attrs, window)
     top, left, bottom, right = attrs.padding
     rest = [

@@ -18,7 +18,7 @@ from ..attributes import padding_pairs
 from ..optimize_for import is_for_size
 from ..registry import ops
 from ..shaping import layout_transform
-from ..types import Dim, is_known, shape_of_type, simplified
+from ..types import Dim, are_known, is_known, shape_of_type, simplified
 
 WINOGRAD_WEIGHT_LAYOUT = "HWOI"
 
@@ -29,7 +29,7 @@ def recorded_plan(
     """The algorithm and the blocks of channels that a record of tuning asks for."""
     attrs = call.attrs
     data, weight = [shape_of_type(t) for t in arg_types]
-    if not is_known(*data):
+    if not are_known(data) or not are_known(weight):
         return None
     shape = topi.x86.conv2d.Conv2dShape(
         data, weight, attrs.strides, padding_pairs(attrs.padding, 2), attrs.dilation,
@@ -55,10 +55,11 @@ def winograd_tile(
     # weights that are not known yet would be transformed in every run
     if not fits or not isinstance(call.args[1], Constant) or attrs.out_dtype not in ("", "float32"):
         return None
-    batch = data[0] if is_known(data[0]) else 1
-    channels = max(weight[:2])
+    batch, channels = [extent if is_known(extent) else 1 for extent in data[:2]]
+    assert are_known(weight)
+    most = max(weight[:2])
     return topi.x86.conv2d.winograd_tile(
-        (batch, data[1], *[usual_extent(extent, channels) for extent in data[2:]]),
+        (batch, channels, *[usual_extent(extent, most) for extent in data[2:]]),
         weight[0],
         padding_pairs(attrs.padding, 2),
         blocks,
@@ -88,8 +89,8 @@ def by_winograd(call: Call, tile: int, group: int, blocks: tuple[int, int]) -> R
     data_layout, out_layout = f"NCHW{inner}c", f"NCHW{outer}c"
     kernel_layout = f"OHWI{inner}i{group}o"
     data = layout_transform(call.args[0], "NCHW", data_layout)
-    weight = ops.nn.contrib_conv2d_winograd_weight_transform(call.args[1], tile_size=tile)
-    weight = layout_transform(weight, WINOGRAD_WEIGHT_LAYOUT, kernel_layout)
+    tiles = ops.nn.contrib_conv2d_winograd_weight_transform(call.args[1], tile_size=tile)
+    weight = layout_transform(tiles, WINOGRAD_WEIGHT_LAYOUT, kernel_layout)
     out = ops.nn.contrib_conv2d_winograd_without_weight_transform(
         data,
         weight,

@@ -19,7 +19,7 @@ from ..operator import Padding1, Spatial1, operator
 from ..parameters import same_parameters
 from ..registry import ops
 from ..shaping import in_order
-from ..types import Dim, is_known, shape_of_type
+from ..types import Dim, are_known, is_known, shape_of_type
 from .argument_types import of_convolution
 from .conv import PLAIN_CONVOLUTION, conv2d, conv_type
 
@@ -29,7 +29,7 @@ TO_THE_END = 2**31 - 1  # of a slice that goes on to the last element
 def shape_in(ty: Type, src: str, dst: str) -> list[int] | None:
     """A tensor's extents in the order of another layout; None if one is left to the run."""
     extents = extents_in(ty, src, dst)
-    return extents if is_known(*extents) else None  # type: ignore[return-value]
+    return list(extents) if are_known(extents) else None
 
 
 def extents_in(ty: Type, src: str, dst: str) -> list[Dim]:

@@ -78,8 +78,9 @@ def conv_transpose_type(who: str, spatial: str) -> TypeRelation:
 
 
 def _compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
+    data, weight = inputs
     out = topi.nn.conv_transpose(
-        *inputs, attrs.strides, attrs.padding, attrs.dilation, attrs.output_padding,
+        data, weight, attrs.strides, attrs.padding, attrs.dilation, attrs.output_padding,
         attrs.groups, attrs.data_layout, attrs.kernel_layout,
         out_type.dtype,
     )  # fmt: skip

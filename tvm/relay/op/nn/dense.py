@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,11 +21,13 @@ from ..registry import OpPattern, Precision, ops
 from ..schedules import alterations, default_schedules
 from ..types import (
     Dim,
+    are_known,
     broadcast_shapes,
     expect,
     expect_dim,
     expect_same_dtype,
     expect_tensor,
+    is_known,
     may_equal,
     shape_of_type,
     show,
@@ -36,16 +38,18 @@ from .argument_types import of_dense, of_matmul
 from .packed_weight import packed_weight
 from .product_gradient import dense_gradient, product_gradient
 
+_Dtypes: TypeAlias = tuple[str, str]
+
 
 def _swapped(shape: Sequence[Dim], swap: bool) -> tuple[Dim, ...]:
     return (*shape[:-2], shape[-1], shape[-2]) if swap else tuple(shape)
 
 
 def _product_type(
-    who: str, a: Type, b: Type, transpose_a: bool, transpose_b: bool, attrs: Attrs
+    who: str, arg_types: Sequence[Type], transpose_a: bool, transpose_b: bool, attrs: Attrs
 ) -> Type:
-    lhs = expect_tensor(a, who, "tensor_a")
-    rhs = expect_tensor(b, who, "tensor_b", rank=2)
+    lhs = expect_tensor(arg_types[0], who, "tensor_a")
+    rhs = expect_tensor(arg_types[1], who, "tensor_b", rank=2)
     dtype = attrs.out_dtype or expect_same_dtype((lhs, rhs), who)
     expect(len(lhs.shape) >= 1, f"{who} requires at least one dimension for tensor_a")
     left = shape_of_type(lhs)
@@ -63,16 +67,16 @@ def _product_type(
 
 
 def _matmul_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    return _product_type("nn.matmul", *arg_types, attrs.transpose_a, attrs.transpose_b, attrs)
+    return _product_type("nn.matmul", arg_types, attrs.transpose_a, attrs.transpose_b, attrs)
 
 
 def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    return _product_type("nn.dense", *arg_types, False, True, attrs)
+    return _product_type("nn.dense", arg_types, False, True, attrs)
 
 
 def _numpy_product(a: np.ndarray, b: np.ndarray, dtype: str) -> np.ndarray:
     wide = np.promote_types(a.dtype, dtype)
-    return np.matmul(a.astype(wide), b.astype(wide)).astype(dtype)
+    return np.asarray(np.matmul(a.astype(wide), b.astype(wide)).astype(dtype))
 
 
 def _fold_matmul(
@@ -97,12 +101,12 @@ def _dense_on_cpu(
     data, shape = [shape_of_type(t) for t in arg_types]
     if len(data) == 2 and (plain := _before_transpose(call.args[1])) is not None:
         return ops.nn.matmul(call.args[0], plain, out_dtype=call.attrs.out_dtype)
-    if not all(isinstance(d, int) for d in shape) or len(data) < 2:
+    if not are_known(shape) or len(data) < 2:
         return None
-    rows = data[-2] if isinstance(data[-2], int) else 128
+    rows = data[-2] if is_known(data[-2]) else 128
     units, inner = shape
     dtype = out_type.dtype
-    own = [t.dtype for t in arg_types]
+    own = arg_types[0].dtype, arg_types[1].dtype
     factors = topi.x86.conv2d.narrow_dtypes(*own, dtype, target) or own
     dtypes = own[1], factors[1]  # of the weight
     if topi.x86.conv2d.dot_group(*factors, target) > 1:
@@ -112,8 +116,7 @@ def _dense_on_cpu(
     # small memories
     step = 64 if units >= 64 else next(size for size in (4, 8, 16) if size >= min(units, 16))
     wide = -(-units // step) * step
-    is_static = all(isinstance(d, int) for d in out)
-    can_pad = isinstance(weight, Constant) and is_static and target.kind.name == "llvm"
+    can_pad = isinstance(weight, Constant) and are_known(out) and target.kind.name == "llvm"
     lanes = topi.cpu.common.lanes_of(dtype, topi.cpu.common.processor(target))
     # half a vector will do for a single row, which streams the weight, and for few units
     has_halves = units % (lanes // 2) == 0 and (rows == 1 or units < 64)
@@ -126,14 +129,14 @@ def _dense_on_cpu(
     layout = _weight_layout(rows, wide, inner, factors, dtype, target)
     if layout is None:
         return None
-    zero = const(0, dtype=weight.data.dtype)
+    zero = const(0, dtype=own[1])
     padded = ops.nn.pad(weight, zero, pad_width=((0, wide - units), (0, 0)))
     product = _packed(call, padded, layout, dtypes, wide)
     return ops.strided_slice(product, begin=(0,) * len(out), end=out)
 
 
 def _in_groups(
-    call: Call, rank: int, own: Sequence[str], factors: Sequence[str], inner: int, target: Target
+    call: Call, rank: int, own: _Dtypes, factors: _Dtypes, inner: int, target: Target
 ) -> tuple[Call, int]:
     """The data in the dtype of the processor's dot products, zeros filling the last group of both."""
     data, weight = call.args
@@ -163,7 +166,7 @@ def _before_transpose(weight: RelayExpr) -> RelayExpr | None:
 
 
 def _weight_layout(
-    rows: int, units: int, inner: int, factors: Sequence[str], dtype: str, target: Target
+    rows: int, units: int, inner: int, factors: _Dtypes, dtype: str, target: Target
 ) -> str | None:
     """The weight in blocks, and in groups where the processor has dot products for the factors."""
     if topi.x86.conv2d.dot_group(*factors, target) > 1:
@@ -174,7 +177,7 @@ def _weight_layout(
 
 
 def _packed(
-    call: Call, weight: RelayExpr, layout: str, dtypes: tuple[str, str], units: int | None
+    call: Call, weight: RelayExpr, layout: str, dtypes: _Dtypes, units: int | None
 ) -> RelayExpr:
     packed = packed_weight(weight, "NC", layout, *dtypes)
     return ops.nn.contrib_dense_pack(
@@ -188,8 +191,8 @@ def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) ->
     transpose_a, transpose_b = (
         (attrs.transpose_a, attrs.transpose_b) if "transpose_a" in attrs else (False, True)
     )
-    dtype = out_type.dtype
-    return [matmul(*inputs, None, dtype, transpose_a, transpose_b)]
+    a, b = inputs
+    return [matmul(a, b, None, out_type.dtype, transpose_a, transpose_b)]
 
 
 @operator(
@@ -282,7 +285,7 @@ def _has_groups(attrs: Any) -> bool:
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=lambda attrs, inputs, out_type: [
         (topi.nn.dense_dot if _has_groups(attrs) else topi.nn.dense_pack)(
-            *inputs, None, out_type.dtype
+            inputs[0], inputs[1], None, out_type.dtype
         )
     ],
     schedules={
@@ -339,12 +342,12 @@ def _batch_product(
     attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
 ) -> list[te.Tensor]:
     """Narrow numbers by the processor's dot products, where it has them."""
-    dtype = out_type.dtype
+    a, b = inputs
     flags = (attrs.transpose_a, attrs.transpose_b)
-    dot = topi.x86.find_batch_dot(*inputs, dtype)
+    dot = topi.x86.find_batch_dot(a, b, out_type.dtype)
     if dot is not None:
-        return [topi.x86.batch_matmul_dot(*inputs, dot, *flags)]
-    return [topi.nn.batch_matmul(*inputs, None, dtype, *flags)]
+        return [topi.x86.batch_matmul_dot(a, b, dot, *flags)]
+    return [topi.nn.batch_matmul(a, b, None, out_type.dtype, *flags)]
 
 
 @operator(

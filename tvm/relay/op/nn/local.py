@@ -9,7 +9,7 @@ from typing import Any
 from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, const
 
 from ..computes import computed_by
@@ -52,7 +52,7 @@ def _dilate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 def _composed_lrn(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     data, attrs = call.args[0], call.attrs
-    shape, dtype = known_shape(data, "nn.lrn"), infer_type_of(data).dtype
+    shape, dtype = known_shape(data, "nn.lrn"), tensor_type_of(data).dtype
     axis, reach = attrs.axis % len(shape), ((attrs.size - 1) // 2, attrs.size // 2)
     widths = tuple([reach if a == axis else (0, 0) for a in range(len(shape))])
     squares = ops.nn.pad(ops.multiply(data, data), const(0.0, dtype), pad_width=widths)

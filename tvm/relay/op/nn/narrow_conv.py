@@ -28,7 +28,7 @@ def word_blocks(
 ) -> tuple[tuple[str, str], tuple[int, int, int]] | None:
     """The dtypes and the blocks of channels for dot products of a group's channels."""
     own = [t.dtype for t in arg_types]
-    dtypes = topi.x86.conv2d.narrow_dtypes(*own, call.attrs.out_dtype or own[0], target)
+    dtypes = topi.x86.conv2d.narrow_dtypes(own[0], own[1], call.attrs.out_dtype or own[0], target)
     blocks = dtypes and topi.x86.conv2d.dot_blocks(*channels, *dtypes, target)
     return (dtypes, blocks) if dtypes and blocks else None
 
@@ -62,12 +62,17 @@ def find_narrow_products(
     """Products of bytes by fours where the processor and the weights allow it, else of wider numbers."""
     data, weight = own
     dtypes = topi.x86.conv2d.narrow_dtypes(data, weight, sums, target)
-    is_known = isinstance(call.args[1], Constant) and sums == "int32"
-    if is_known and weight == "int8" and data in ("int8", "uint8"):
+    filters = call.args[1]
+    if (
+        isinstance(filters, Constant)
+        and sums == "int32"
+        and weight == "int8"
+        and data in ("int8", "uint8")
+    ):
         bytes_ = ("uint8", "int8")
         if topi.x86.conv2d.dot_group(*bytes_, target) > 1:
             return NarrowProducts(bytes_, data == "int8")
-        if topi.x86.conv2d.has_byte_pairs(target) and _are_small(call.args[1]):
+        if topi.x86.conv2d.has_byte_pairs(target) and _are_small(filters):
             return NarrowProducts(bytes_, data == "int8", has_small_weights=True)
     return None if dtypes is None else NarrowProducts(dtypes)
 
@@ -92,11 +97,12 @@ def with_raised_data(call: Call) -> Call:
     return call.replace(args=(data, call.args[1]), attrs=attrs.replace(padding=(0, 0, 0, 0)))
 
 
-def without_raise(blocked: Call, weight: Constant, block: int) -> RelayExpr:
+def without_raise(blocked: RelayExpr, weight: Constant, block: int) -> RelayExpr:
     """The result less what data 128 higher adds to it, in blocks of channels."""
     added = 128 * weight.data.numpy().astype("int64").sum((1, 2, 3))
     # int32 wraps around in the sums as it does here
     excess = const(added.astype("int32").reshape(1, -1, 1, 1, block), "int32")
+    assert isinstance(blocked, Call)  # a layout transform
     sums = ops.subtract(blocked.args[0], excess)
     return blocked.replace(args=(sums,))
 

@@ -9,9 +9,10 @@ from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
 
+from ..computes import computed_by
 from ..known_shapes import shape_of
 from ..layout_axes import layout_along_axes, layout_along_axis
 from ..operator import Expr, OptionalInts, operator
@@ -41,9 +42,9 @@ def _check_vectors(
     return found
 
 
-def _check_factors(who: str, arg_types: Sequence[TensorType], channels: Dim) -> None:
+def _check_factors(who: str, arg_types: Sequence[Type], channels: Dim) -> None:
     """Factors and offsets of the data's type, so that the result is of it too."""
-    names, dtype = ("gamma", "beta"), arg_types[0].dtype
+    names, dtype = ("gamma", "beta"), expect_tensor(arg_types[0], who).dtype
     vectors = _check_vectors(who, names, arg_types, channels)
     for name, vector in zip(names, vectors, strict=True):
         expect(
@@ -82,6 +83,9 @@ def _inference_batch_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayE
     return Tuple([ops.add(scaled, along(shift, attrs.axis, rank)), mean, variance])
 
 
+_batch_normalised = computed_by(topi.nn.batch_norm, "axis", "epsilon", "center", "scale")
+
+
 @operator(
     "nn.batch_norm",
     support_level=1,
@@ -89,7 +93,7 @@ def _inference_batch_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayE
     infer_layout=layout_along_axis(outputs=3),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=lambda attrs, inputs, out_type: [
-        topi.nn.batch_norm(*inputs, attrs.axis, attrs.epsilon, attrs.center, attrs.scale)[0],
+        _batch_normalised(attrs, inputs, out_type)[0],
         topi.identity(inputs[3]),
         topi.identity(inputs[4]),
     ],
@@ -185,7 +189,7 @@ def _layer_norm_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     over = {"axis": (axis,), "keepdims": True}
     rest = tuple([i for i in range(rank) if i != axis])
     average = ops.mean(data, **over)
-    epsilon = const(attrs.epsilon, infer_type_of(data).dtype)
+    epsilon = const(attrs.epsilon, tensor_type_of(data).dtype)
     root = ops.rsqrt(ops.add(ops.variance(data, average, **over), epsilon))
     normal = ops.multiply(ops.subtract(data, average), root)
     inner = ops.multiply(grad, along(gamma, axis, rank)) if attrs.scale else grad

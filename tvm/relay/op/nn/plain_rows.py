@@ -15,7 +15,7 @@ from tvm.target import Target
 
 from ..attributes import padding_pairs
 from ..registry import ops
-from ..types import is_known, shape_of_type
+from ..types import are_known, is_known, shape_of_type
 
 
 def wants_plain_rows(
@@ -25,7 +25,7 @@ def wants_plain_rows(
     attrs, shape = call.attrs, shape_of_type(out_type)
     if target.kind.name != "llvm" or attrs.groups != 1 or attrs.strides[1] != 1:
         return False
-    if not is_known(*shape) or shape[3] < 8:
+    if not are_known(shape) or shape[3] < 8:
         return False
     if any([ty.dtype != "float32" for ty in (*arg_types, out_type)]):
         return False
@@ -33,6 +33,7 @@ def wants_plain_rows(
     data = call.args[0]
     is_blocked = isinstance(data, Call) and data.op is ops.layout_transform
     window = shape_of_type(arg_types[1])[2:]
+    assert are_known(window)
     return topi.x86.conv2d.is_faster_in_rows(shape[1], window, lanes, is_blocked)
 
 
@@ -46,7 +47,7 @@ def keeps_channels_apart(call: Call, arg_types: Sequence[TensorType], out_type: 
         return False
     shape = shape_of_type(out_type)
     is_single = all([ty.dtype == "float32" for ty in (*arg_types, out_type)])
-    if not is_single or not is_known(*shape) or tuple(call.attrs.strides) != (1, 1):
+    if not is_single or not are_known(shape) or tuple(call.attrs.strides) != (1, 1):
         return False
     data = call.args[0]
     while isinstance(data, Call) and data.op is ops.reshape:
@@ -61,6 +62,7 @@ def in_plain_rows(call: Call, out_type: Type, target: Target) -> RelayExpr | Non
     shape = shape_of_type(out_type)
     lanes = topi.x86.conv2d.full_block("float32", target)
     columns = shape[3]
+    assert is_known(columns)
     wide = topi.x86.conv2d.row_columns(columns, lanes)
     if wide == columns:
         return None

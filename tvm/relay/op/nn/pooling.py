@@ -61,8 +61,9 @@ def pool_type(who: str, spatial: str) -> TypeRelation:
                 ),
                 extents[axis],
             )
+            extent = extents[axis]
             expect(
-                not isinstance(extents[axis], int) or extents[axis] > 0,
+                not isinstance(extent, int) or extent > 0,
                 f"{who} requires data at least as large as the window {attrs.pool_size}, "
                 f"got {data}",
             )
@@ -94,7 +95,7 @@ def _sizes(attrs: Attrs, extents: dict[str, Dim], spatial: str) -> Sequence[Dim]
         return (1,) * len(spatial)
     if attrs.output_size is None:
         return [extents[axis] for axis in spatial]
-    sizes = attrs.output_size
+    sizes: tuple[int, ...] = attrs.output_size
     return sizes * len(spatial) if len(sizes) == 1 else sizes
 
 

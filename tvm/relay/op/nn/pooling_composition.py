@@ -23,7 +23,7 @@ def channels_first(compose: Callable[[Call, RelayExpr], RelayExpr]) -> Simplify:
         out_layout = call.attrs.out_layout or layout
         if not (layout + out_layout).isupper():
             raise OpNotImplemented(
-                f"the gradient of {call.op.name} requires layouts of whole axes, got {layout} and "
+                f"the gradient of {call.operator.name} requires layouts of whole axes, got {layout} and "
                 f"{out_layout}"
             )
         plain = "NC" + "".join([axis for axis in layout if axis not in "NC"])
@@ -70,9 +70,9 @@ def composed_max_pool3d(call: Call, data: RelayExpr) -> RelayExpr:
 
 def composed_adaptive_max_pool(call: Call, data: RelayExpr) -> RelayExpr:
     sizes = call.attrs.output_size
-    rank = len(known_shape(data, call.op.name)) - 2
+    rank = len(known_shape(data, call.operator.name)) - 2
     for k in range(rank if sizes is not None else 0):
-        have = known_shape(data, call.op.name)[2 + k]
+        have = known_shape(data, call.operator.name)[2 + k]
         want = sizes[k] if len(sizes) > 1 else sizes[0]
         bins = [
             ops.max(sliced(data, 2 + k, i * have // want, -(-(i + 1) * have // want)), axis=(2 + k,), keepdims=True)

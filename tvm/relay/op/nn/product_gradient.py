@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tvm.ir.expr import RelayExpr
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call
 
 from ..known_shapes import shape_of
@@ -38,7 +38,7 @@ def product_gradient(
 
 def _in_rows(x: RelayExpr) -> RelayExpr:
     """Of more axes than two: the leading ones as one."""
-    for _ in range(len(infer_type_of(x).shape) - 2):
+    for _ in range(len(tensor_type_of(x).shape) - 2):
         x = ops.reshape(x, newshape=(-3, -2))
     return x
 

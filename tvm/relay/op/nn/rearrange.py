@@ -265,7 +265,11 @@ def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> RelayEx
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
         topi.nn.space_to_batch_nd(
-            inputs[0], attrs.block_shape, *zip(*attrs.paddings, strict=True), attrs.pad_value
+            inputs[0],
+            attrs.block_shape,
+            [before for before, _ in attrs.paddings],
+            [behind for _, behind in attrs.paddings],
+            attrs.pad_value,
         )
     ],
     simplify=_where_reshape_can_tell(_blocks_to_batch),

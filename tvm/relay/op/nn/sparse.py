@@ -155,7 +155,9 @@ def sparse_transpose(x: Sparse) -> TupleWrapper:
     infer_type=_conv2d_type,
     fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
-        topi.nn.sparse_conv2d(*inputs, attrs.layout, attrs.kernel_size[0])
+        topi.nn.sparse_conv2d(
+            inputs[0], inputs[1], inputs[2], inputs[3], attrs.layout, attrs.kernel_size[0]
+        )
     ],
     schedules=for_all_targets(topi.generic.schedule_sparse_conv2d),
 )

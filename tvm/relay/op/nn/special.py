@@ -9,10 +9,10 @@ from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Tuple
 
-from ..computes import computed_by
+from ..computes import RESULT_DTYPE, computed_by
 from ..known_shapes import known_shape, sliced
 from ..layout import Layouts
 from ..layout_shapes import axes_extents, moved, shape_in_layout
@@ -47,9 +47,10 @@ def _correlation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     shape = shape_of_type(first)
     for have, want in zip(shape_of_type(second), shape, strict=True):
         expect_dim(have, want, who, "the extents of data2")
+    height, width = [0 if is_any(e) else e for e in shape[2:]]
     extents = topi.nn.correlation_extents(
-        *[0 if is_any(e) else e for e in shape[2:]], attrs.kernel_size, attrs.max_displacement,
-        attrs.stride1, attrs.stride2, attrs.padding,
+        height, width, attrs.kernel_size, attrs.max_displacement, attrs.stride1, attrs.stride2,
+        attrs.padding,
     )  # fmt: skip
     places = [
         unknown() if is_any(have) else e for have, e in zip(shape[2:], extents[1:], strict=True)
@@ -138,10 +139,10 @@ def _deformable_compute(
 ) -> list[te.Tensor]:
     is_first = attrs.data_layout == "NCHW"
     function = topi.nn.deformable_conv2d_nchw if is_first else topi.nn.deformable_conv2d_nhwc
-    out = function(
-        *inputs, attrs.strides, attrs.padding, attrs.dilation, attrs.deformable_groups,
-        attrs.groups, out_type.dtype,
-    )  # fmt: skip
+    by_layout = computed_by(
+        function, "strides", "padding", "dilation", "deformable_groups", "groups", RESULT_DTYPE
+    )
+    [out] = by_layout(attrs, inputs, out_type)
     return [moved(out, attrs.data_layout, attrs.out_layout or attrs.data_layout)]
 
 
@@ -200,7 +201,7 @@ def _fifo_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     for i, (new, old) in enumerate(zip(have, kept, strict=True)):
         if i != axis:
             expect_dim(new, old, who, f"the data's extent along axis {i}")
-        elif is_known(new, old):
+        elif is_known(new) and is_known(old):
             expect(new <= old, f"{who} requires a buffer longer than the data along axis {axis}")
     return buffer
 
@@ -213,7 +214,7 @@ def _fifo_buffer_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     kept = max(held[axis] - shape[axis], 0)
     to_data = sliced(grad, axis, kept, held[axis])
     rest = tuple([held[axis] - kept if a == axis else n for a, n in enumerate(held)])
-    none = ops.zeros(shape=rest, dtype=infer_type_of(grad).dtype)
+    none = ops.zeros(shape=rest, dtype=tensor_type_of(grad).dtype)
     to_buffer = ops.concatenate(Tuple([none, sliced(grad, axis, 0, kept)]), axis=axis)
     return [to_data, to_buffer]
 

@@ -46,14 +46,13 @@ def _padded(value: RelayExpr, width: Sequence[int]) -> RelayExpr:
     return pad(value, [(0, after) for after in width])
 
 
-def _cut(value: RelayExpr, shape: Sequence[Any], is_padded: bool) -> RelayExpr:
+def _cut(value: RelayExpr, shape: Sequence[Any], is_padded: object) -> RelayExpr:
     if not is_padded:
         return value
     return strided_slice(value, begin=[0] * len(shape), end=[int(n) for n in shape])
 
 
-@dense_legalize.register(_TARGETS)
-def dense_for_tensor_cores(attrs: Any, inputs: Any, types: Any) -> Call | None:
+def dense_for_tensor_cores(attrs: Any, inputs: Any, types: Any) -> RelayExpr | None:
     """`nn.dense` of padded arguments, or None."""
     data, weight, out = types
     shapes = _SHAPES.get(str(data.dtype))
@@ -68,8 +67,7 @@ def dense_for_tensor_cores(attrs: Any, inputs: Any, types: Any) -> Call | None:
     return _cut(ops.nn.dense(x, w, units=units, out_dtype=attrs.out_dtype), out.shape, dm or dn)
 
 
-@batch_matmul_legalize.register(_TARGETS)
-def batch_matmul_for_tensor_cores(attrs: Any, inputs: Any, types: Any) -> Call | None:
+def batch_matmul_for_tensor_cores(attrs: Any, inputs: Any, types: Any) -> RelayExpr | None:
     """`nn.batch_matmul` of padded arguments, or None."""
     left, _, out = types
     shapes = _SHAPES.get(str(left.dtype))
@@ -86,8 +84,7 @@ def batch_matmul_for_tensor_cores(attrs: Any, inputs: Any, types: Any) -> Call |
     return _cut(product, out.shape, dm or dn)
 
 
-@conv2d_legalize.register(_TARGETS)
-def conv2d_for_tensor_cores(attrs: Any, inputs: Any, types: Any) -> Call | None:
+def conv2d_for_tensor_cores(attrs: Any, inputs: Any, types: Any) -> RelayExpr | None:
     """`nn.conv2d` of channels last, with batch and channels padded, or None."""
     data, _, out = types
     layouts = (attrs.data_layout, attrs.kernel_layout)
@@ -111,3 +108,8 @@ def conv2d_for_tensor_cores(attrs: Any, inputs: Any, types: Any) -> Call | None:
     w = _padded(inputs[1], [{inner: di, outer: do}.get(i, 0) for i in range(4)])
     made = Call(ops.nn.conv2d, (x, w), attrs.replace(channels=n + do))
     return _cut(made, out.shape, db or do)
+
+
+dense_legalize.register(dense_for_tensor_cores, _TARGETS)
+batch_matmul_legalize.register(batch_matmul_for_tensor_cores, _TARGETS)
+conv2d_legalize.register(conv2d_for_tensor_cores, _TARGETS)

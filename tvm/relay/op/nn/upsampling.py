@@ -91,7 +91,7 @@ def _compute2d(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> lis
     return [
         topi.nn.upsampling(
             inputs[0], attrs.scale_h, attrs.scale_w, attrs.layout, attrs.method,
-            attrs.align_corners, (size["H"], size["W"]),
+            attrs.align_corners, [size[axis] for axis in "HW"],
         )
     ]  # fmt: skip
 
@@ -101,7 +101,7 @@ def _compute3d(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> lis
     return [
         topi.nn.upsampling3d(
             inputs[0], attrs.scale_d, attrs.scale_h, attrs.scale_w, attrs.layout, attrs.method,
-            attrs.coordinate_transformation_mode, (size["D"], size["H"], size["W"]),
+            attrs.coordinate_transformation_mode, [size[axis] for axis in "DHW"],
         )
     ]  # fmt: skip
 

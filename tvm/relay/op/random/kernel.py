@@ -14,6 +14,7 @@ from tvm.relay.expr import Constant, TupleWrapper
 from tvm.runtime import ndarray as nd
 
 from ..attributes import as_expr, as_int, as_ints, names_arguments, refuse
+from ..computes import computed_by
 from ..operator import Attribute, Expr, Operand, operator
 from ..parameters import documented_by
 from ..registry import OpPattern, Precision
@@ -99,9 +100,7 @@ def threefry_key(seed: int) -> Constant:
 @operator(
     "random.threefry_generate",
     infer_type=_generate_type,
-    compute=lambda attrs, inputs, out_type: topi.random.threefry_generate(
-        inputs[0], attrs.out_shape
-    ),
+    compute=computed_by(topi.random.threefry_generate, "out_shape"),
     **_THREEFRY,
 )
 def threefry_generate(key: Expr, shape: OutShape) -> TupleWrapper:
@@ -124,7 +123,7 @@ def threefry_generate(key: Expr, shape: OutShape) -> TupleWrapper:
 @operator(
     "random.threefry_split",
     infer_type=_split_type,
-    compute=lambda attrs, inputs, out_type: topi.random.threefry_split(inputs[0]),
+    compute=computed_by(topi.random.threefry_split),
     **_THREEFRY,
 )
 def threefry_split(key: Expr) -> TupleWrapper:
@@ -140,9 +139,7 @@ def threefry_split(key: Expr) -> TupleWrapper:
 @operator(
     "random.uniform",
     infer_type=_distribution_type("random.uniform", ("low", "high")),
-    compute=lambda attrs, inputs, out_type: topi.random.uniform(
-        *inputs, attrs.out_shape, attrs.out_dtype
-    ),
+    compute=computed_by(topi.random.uniform, "out_shape", "out_dtype"),
     **_THREEFRY,
 )
 def uniform(
@@ -172,15 +169,15 @@ def uniform(
     """
     if isinstance(low, RelayExpr) and isinstance(high, RelayExpr):
         return None
-    return uniform(key, shape, dtype, as_expr(low, dtype), as_expr(high, dtype))
+    low, high = [as_expr(limit, dtype) for limit in (low, high)]
+    found: TupleWrapper = uniform(key, shape, dtype, low, high)
+    return found
 
 
 @operator(
     "random.normal",
     infer_type=_distribution_type("random.normal", ("mean", "scale")),
-    compute=lambda attrs, inputs, out_type: topi.random.normal(
-        *inputs, attrs.out_shape, attrs.out_dtype
-    ),
+    compute=computed_by(topi.random.normal, "out_shape", "out_dtype"),
     **_THREEFRY,
 )
 def normal(
@@ -210,13 +207,15 @@ def normal(
     """
     if isinstance(mean, RelayExpr) and isinstance(scale, RelayExpr):
         return None
-    return normal(key, shape, dtype, as_expr(mean, dtype), as_expr(scale, dtype))
+    mean, scale = [as_expr(moment, dtype) for moment in (mean, scale)]
+    found: TupleWrapper = normal(key, shape, dtype, mean, scale)
+    return found
 
 
 @operator(
     "random.multinomial",
     infer_type=_multinomial_type,
-    compute=lambda attrs, inputs, out_type: topi.random.multinomial(*inputs, attrs.num_samples),
+    compute=computed_by(topi.random.multinomial, "num_samples"),
     **_THREEFRY,
 )
 @documented_by(topi.random.multinomial)

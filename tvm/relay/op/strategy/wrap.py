@@ -109,7 +109,7 @@ def _attribute(attrs: Any, name: str, out_type: Any) -> Any:
     """The value of an attribute; a dtype that is left open is the result's."""
     value = getattr(attrs, name)
     if name in ("out_dtype", "dtype") and not value:
-        first = out_type.fields[0] if isinstance(out_type, TupleType) else out_type
+        first: Any = out_type.fields[0] if isinstance(out_type, TupleType) else out_type
         return first.dtype
     return value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import te, topi
+from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
@@ -14,6 +14,7 @@ from ..computes import computed_by
 from ..operator import Expr, Floats, operator
 from ..parameters import documented_by
 from ..registry import OpPattern
+from ..schedules import for_all_targets
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
@@ -42,10 +43,6 @@ def _transform_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         expect_dim(value, extent, who, "a dimension of anchor")
     expect(len(attrs.variances) == 4, f"{who} requires four variances, got {attrs.variances}")
     return TupleType((tensor((batch, anchors, 6), scores.dtype), tensor((batch,), "int32")))
-
-
-def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_multibox_transform_loc(outs)
 
 
 @operator(
@@ -81,10 +78,10 @@ def multibox_prior(
     results=2,
     infer_type=_transform_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.vision.multibox_transform_loc(
-        *inputs, attrs.clip, attrs.threshold, attrs.variances, attrs.keep_background
+    compute=computed_by(
+        topi.vision.multibox_transform_loc, "clip", "threshold", "variances", "keep_background"
     ),
-    schedules={"generic": _schedule, "cpu": _schedule},
+    schedules=for_all_targets(topi.generic.schedule_multibox_transform_loc),
 )
 @documented_by(topi.vision.multibox_transform_loc)
 def multibox_transform_loc(

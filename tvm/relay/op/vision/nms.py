@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from tvm import te, topi
+from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
+from ..computes import computed_by
 from ..operator import Expr, number, operator
 from ..parameters import documented_by
 from ..registry import OpPattern
+from ..schedules import for_all_targets
 from ..types import apply, expect, expect_dim, expect_tensor, product, shape_of_type, tensor
 
 Size = Annotated[Any, number("int32")]
 Threshold = Annotated[Any, number("float32")]
 
 
-def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_nms(outs)
-
-
 _OPAQUE: dict[str, Any] = {
-    "fuse": OpPattern.OPAQUE,
-    "schedules": {"generic": _schedule, "cpu": _schedule},
-}
+    "fuse": OpPattern.OPAQUE, "schedules": for_all_targets(topi.generic.schedule_nms)
+}  # fmt: skip
 
 
 def _valid_counts_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -133,23 +130,18 @@ def get_valid_counts(
     """
 
 
-def _compute_nms(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-    found = topi.vision.non_max_suppression(
-        *inputs, attrs.force_suppress, attrs.top_k, attrs.coord_start, attrs.score_index,
-        attrs.id_index, attrs.return_indices, attrs.invalid_to_bottom,
-    )  # fmt: skip
-    return found if isinstance(found, list) else [found]
-
-
 @operator(
     "vision.non_max_suppression",
     "NonMaximumSuppressionAttrs",
     support_level=5,
     results=lambda attrs: 2 if attrs.return_indices else None,
     infer_type=_nms_type,
-    compute=_compute_nms,
+    compute=computed_by(
+        topi.vision.non_max_suppression, "force_suppress", "top_k", "coord_start", "score_index",
+        "id_index", "return_indices", "invalid_to_bottom",
+    ),
     **_OPAQUE,
-)
+)  # fmt: skip
 @documented_by(topi.vision.non_max_suppression)
 def non_max_suppression(
     data: Expr,
@@ -182,9 +174,7 @@ def non_max_suppression(
     support_level=5,
     results=lambda attrs: 2 if attrs.output_format == "onnx" else 3,
     infer_type=_all_class_type,
-    compute=lambda attrs, inputs, out_type: topi.vision.all_class_non_max_suppression(
-        *inputs, attrs.output_format
-    ),
+    compute=computed_by(topi.vision.all_class_non_max_suppression, "output_format"),
     **_OPAQUE,
 )
 @documented_by(topi.vision.all_class_non_max_suppression)
@@ -211,9 +201,9 @@ def all_class_non_max_suppression(
     "RegularNonMaximumSuppressionAttrs",
     results=4,
     infer_type=_regular_type,
-    compute=lambda attrs, inputs, out_type: topi.vision.regular_non_max_suppression(
-        *inputs, attrs.max_detections_per_class, attrs.max_detections, attrs.num_classes,
-        attrs.iou_threshold, attrs.score_threshold,
+    compute=computed_by(
+        topi.vision.regular_non_max_suppression, "max_detections_per_class", "max_detections",
+        "num_classes", "iou_threshold", "score_threshold",
     ),
     **_OPAQUE,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from tvm import te, topi
+from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.topi.vision.rcnn.roi_align import MODES
@@ -16,6 +16,7 @@ from ..operator import Expr, Floats, operator, spatial
 from ..parameters import documented_by
 from ..registry import OpPattern
 from ..sampling import composed_roi_align
+from ..schedules import for_all_targets
 from ..types import TypeRelation, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 Size = Annotated[int | Sequence[int], spatial(2)]
@@ -61,14 +62,9 @@ def _proposal_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor((apply(lambda b: b * attrs.rpn_post_nms_top_n, batch), 5), scores.dtype)
 
 
-def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Schedule:
-    return topi.generic.schedule_roi_align(outs)
-
-
 _OPAQUE: dict[str, Any] = {
-    "fuse": OpPattern.OPAQUE,
-    "schedules": {"generic": _schedule, "cpu": _schedule},
-}
+    "fuse": OpPattern.OPAQUE, "schedules": for_all_targets(topi.generic.schedule_roi_align)
+}  # fmt: skip
 _ALIGN = {"NCHW": topi.vision.roi_align_nchw, "NHWC": topi.vision.roi_align_nhwc}
 _POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
 
@@ -81,8 +77,8 @@ _POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
     infer_type=_regions_type("vision.roi_align"),
     compute=lambda attrs, inputs, out_type: [
         _ALIGN[attrs.layout](
-            *inputs, attrs.pooled_size, attrs.spatial_scale, attrs.mode, attrs.sample_ratio,
-            attrs.aligned,
+            inputs[0], inputs[1], attrs.pooled_size, attrs.spatial_scale, attrs.mode,
+            attrs.sample_ratio, attrs.aligned,
         )
     ],
     composition=composed_roi_align,
@@ -116,7 +112,7 @@ def roi_align(
     support_level=5,
     infer_type=_regions_type("vision.roi_pool"),
     compute=lambda attrs, inputs, out_type: [
-        _POOL[attrs.layout](*inputs, attrs.pooled_size, attrs.spatial_scale)
+        _POOL[attrs.layout](inputs[0], inputs[1], attrs.pooled_size, attrs.spatial_scale)
     ],
     **_OPAQUE,
 )
