@@ -9,106 +9,130 @@ What a rule is asked stands in `layout.py`. An operator that would part a block 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tvm import tir
 from tvm.ir.attrs import Attrs
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 
 from .layout import Layouts, data_layouts, has_blocks, layout_names
 from .registry import InferLayout, LayoutChoice
-from .types import Dim, Shape, shape_of_type
+from .types import Dim, Shape, are_known, shape_of_type
 
 _CHANNELS = "C"  # of vectors beside the data
 _SPATIAL = "WHDABEF"
 
 
-def layout_along_axis(outputs: int = 1) -> InferLayout[Any]:
-    """Operators along one axis, with vectors beside the data and the results: softmax, batch_norm."""
+@dataclass(frozen=True)
+class Move:
+    """The layouts that the first argument had and has, which name its axes, and what stands beside it."""
 
-    def rule(
-        attrs: Attrs, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
+    source: tir.Layout
+    target: tir.Layout
+    shapes: tuple[Shape, ...]  # of the arguments that are tensors
+    beside: Layouts  # the layouts that the other arguments had
+    wanted: Layouts | None  # and those that they come in now, None if nothing was chosen yet
+
+    def axes(self, letters: Sequence[str]) -> tuple[int, ...]:
+        """Where axes stand now."""
+        return tuple([self.target.index_of(letter) for letter in letters])
+
+    def has_blocks_of(self, letters: Sequence[str]) -> bool:
+        """Whether one of the axes is in blocks now."""
+        return any([self.target.factor_of(letter) > 0 for letter in letters])
+
+    def choice(self, attrs: Attrs, *results: tir.Layout) -> LayoutChoice:
+        """The data in its new layout alone, the other arguments in any; the results by default too."""
+        inputs = (self.target, *[None] * len(self.beside))
+        return LayoutChoice(inputs, results or (self.target,), attrs)
+
+
+def of_data(rule: Callable[[Any, Move], LayoutChoice | None]) -> InferLayout[Any]:
+    """A rule for data whose axes its layouts name; others keep theirs."""
+
+    def infer(
+        attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
     ) -> LayoutChoice | None:
         ends = _data_of_rank(new_in, old_in, arg_types)
         if ends is None:
             return None
-        source, target = ends
+        shapes = tuple([shape_of_type(ty) for ty in arg_types if isinstance(ty, TensorType)])
+        return rule(attrs, Move(*ends, shapes, old_in[1:], new_in and new_in[1:]))
+
+    infer.__doc__ = rule.__doc__
+    return infer
+
+
+def layout_along_axis(outputs: int = 1) -> InferLayout[Any]:
+    """Operators along one axis, with vectors beside the data and the results: softmax, batch_norm."""
+
+    @of_data
+    def rule(attrs: Attrs, move: Move) -> LayoutChoice | None:
         vector = tir.layout(_CHANNELS)
-        inputs = [
-            vector if len(shape_of_type(ty)) == 1 else None for ty in arg_types[1 : len(old_in)]
-        ]
-        if source != target:
-            if has_blocks(target):
+        beside = move.shapes[1 : len(move.beside) + 1]
+        inputs = [vector if len(shape) == 1 else None for shape in beside]
+        if move.source != move.target:
+            if has_blocks(move.target):
                 return None
-            letter = source[attrs["axis"] % len(source)]
-            attrs = attrs.replace(axis=target.index_of(letter))
-        return LayoutChoice((target, *inputs), (target, *(vector,) * (outputs - 1)), attrs)
+            letter = move.source[attrs["axis"] % len(move.source)]
+            attrs = attrs.replace(axis=move.target.index_of(letter))
+        results = (move.target, *(vector,) * (outputs - 1))
+        return LayoutChoice((move.target, *inputs), results, attrs)
 
     return rule
 
 
-def layout_along_axes(
-    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-) -> LayoutChoice | None:
+@of_data
+def layout_along_axes(attrs: Any, move: Move) -> LayoutChoice | None:
     """Operators along axes that keep the shape."""
-    ends = _data_of_rank(new_in, old_in, arg_types)
-    if ends is None:
-        return None
-    source, target = ends
-    if source != target and attrs.axis is not None:
-        letters = [source[axis % len(source)] for axis in attrs.axis]
-        if any([target.factor_of(letter) > 0 for letter in letters]):
+    if move.source != move.target and attrs.axis is not None:
+        letters = [move.source[axis % len(move.source)] for axis in attrs.axis]
+        if move.has_blocks_of(letters):
             return None
-        attrs = attrs.replace(axis=tuple([target.index_of(letter) for letter in letters]))
-    return LayoutChoice((target,), (target,), attrs)
+        attrs = attrs.replace(axis=move.axes(letters))
+    return move.choice(attrs)
 
 
-def layout_with_two_axes(
-    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-) -> LayoutChoice | None:
+@of_data
+def layout_with_two_axes(attrs: Any, move: Move) -> LayoutChoice | None:
     """Two tensors of one rank, each with vectors along an axis of its own or single elements."""
-    ends = _data_of_rank(new_in, old_in, arg_types)
-    rank = len(shape_of_type(arg_types[0]))
-    if ends is None or len(shape_of_type(arg_types[1])) != rank:
+    rank, source, target = len(move.source), move.source, move.target
+    if len(move.shapes[1]) != rank:
         return None
-    source, target = ends
-    if new_in is not None and target == source and old_in[1] == source and new_in[1] is not None:
-        target = new_in[1]
+    if move.wanted is not None and target == source and move.beside[0] == source:
+        target = move.wanted[0] or target
     if source != target:
         for key, first in (("lhs_axis", 2), ("rhs_axis", 4)):
-            if all([not shape_of_type(ty) for ty in arg_types[first : first + 2]]):
+            if not any(move.shapes[first : first + 2]):
                 continue
             letter = source[attrs[key] % rank]
             if target.factor_of(letter) > 0:
                 return None
             attrs = attrs.replace(**{key: target.index_of(letter)})
-    return LayoutChoice((target, target, *[None] * (len(old_in) - 2)), (target,), attrs)
+    others = [None] * (len(move.beside) - 1)
+    return LayoutChoice((target, target, *others), (target,), attrs)
 
 
 def layout_expanded(axis_of: Callable[[Attrs, int], int]) -> InferLayout[Attrs]:
     """Axes of extent 1 come in beside channels in blocks; `axis_of(attrs, rank)` is where."""
 
-    def rule(
-        attrs: Attrs, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-    ) -> LayoutChoice | None:
-        ends = _data_of_rank(new_in, old_in, arg_types)
-        rank = len(shape_of_type(arg_types[0]))
-        if ends is None or has_blocks(ends[0]):
-            return None
-        source, target = ends
-        axis, free = axis_of(attrs, rank), [c for c in _SPATIAL if c not in source]
-        if axis < 2 or attrs.num_newaxis > len(free):
+    @of_data
+    def rule(attrs: Attrs, move: Move) -> LayoutChoice | None:
+        source, target = move.source, move.target
+        axis, free = axis_of(attrs, len(source)), [c for c in _SPATIAL if c not in source]
+        if has_blocks(source) or axis < 2 or attrs.num_newaxis > len(free):
             return None
         added = list(reversed(free[: attrs.num_newaxis]))
         before = tir.layout("".join([*[*source][:axis], *added, *[*source][axis:]]))
-        if new_in is None:
+        if move.wanted is None:
             return LayoutChoice((source,), (before,))
         if not has_blocks(target):
             return None
         names = layout_names(target)
         place = target.index_of(source[axis - 1]) + 1
         after = tir.layout("".join([*names[:place], *added, *names[place:]]))
-        return LayoutChoice((target,), (after,), attrs.replace(axis=place))
+        return move.choice(attrs.replace(axis=place), after)
 
     return rule
 
@@ -116,20 +140,14 @@ def layout_expanded(axis_of: Callable[[Attrs, int], int]) -> InferLayout[Attrs]:
 def layout_squeezed(axes_of: Callable[[Attrs, Shape], Sequence[int]]) -> InferLayout[Attrs]:
     """Axes of extent 1 go away."""
 
-    def rule(
-        attrs: Attrs, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-    ) -> LayoutChoice | None:
-        ends = _data_of_rank(new_in, old_in, arg_types)
-        if ends is None:
+    @of_data
+    def rule(attrs: Attrs, move: Move) -> LayoutChoice | None:
+        gone = [move.source[axis] for axis in axes_of(attrs, move.shapes[0])]
+        if move.has_blocks_of(gone) or (left := _without(move.target, gone)) is None:
             return None
-        source, target = ends
-        gone = [source[axis] for axis in axes_of(attrs, shape_of_type(arg_types[0]))]
-        if any([target.factor_of(letter) > 0 for letter in gone]):
-            return None
-        left = _without(target, gone)
-        if source != target:
-            attrs = attrs.replace(axis=tuple([target.index_of(letter) for letter in gone]))
-        return None if left is None else LayoutChoice((target,), (left,), attrs)
+        if move.source != move.target:
+            attrs = attrs.replace(axis=move.axes(gone))
+        return move.choice(attrs, left)
 
     return rule
 
@@ -142,14 +160,9 @@ def layout_reduced(
     Positions along several axes follow from the order of the axes, which has to stay.
     """
 
-    def rule(
-        attrs: Attrs, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-    ) -> LayoutChoice | None:
-        ends = _data_of_rank(new_in, old_in, arg_types)
-        if ends is None:
-            return None
-        source, target = ends
-        rank = len(source)
+    @of_data
+    def rule(attrs: Attrs, move: Move) -> LayoutChoice | None:
+        source, target, rank = move.source, move.target, len(move.source)
         gone = [source[axis] for axis in axes_of(attrs, rank)]
         if gives_positions and not _same_order(source, target, gone):
             return None
@@ -157,14 +170,14 @@ def layout_reduced(
             "".join([f"1{n[-1]}" if _is_block_of(n, gone) else n for n in layout_names(target)])
         )
         left = kept if attrs.keepdims else _without(target, gone)
-        if left is None or any([len(shape_of_type(ty)) != rank for ty in arg_types]):
+        if left is None or any([len(shape) != rank for shape in move.shapes]):
             return None
         if source != target and attrs.axis is not None:
             # with `exclude` the attribute names the axes that stay
             named = [c for c in source if (c in gone) != attrs.exclude]
             places = [i for i, c in enumerate(target) if c.upper() in named]
             attrs = attrs.replace(axis=tuple(places))
-        return LayoutChoice((target, *(kept,) * (len(old_in) - 1)), (left,), attrs)
+        return LayoutChoice((target, *(kept,) * len(move.beside)), (left,), attrs)
 
     return rule
 
@@ -174,15 +187,12 @@ def layout_sliced(
 ) -> InferLayout[Any]:
     """Slices of whole blocks; `ranges_of` gives (begin, extent, stride) of each axis."""
 
-    def rule(
-        attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-    ) -> LayoutChoice | None:
-        ends = _data_of_rank(new_in, old_in, arg_types)
-        if ends is None or ends[0] == ends[1]:
-            return ends and LayoutChoice((ends[1],), (ends[1],))
-        source, target = ends
-        shape = shape_of_type(arg_types[0])
-        if not all([isinstance(extent, int) for extent in shape]):
+    @of_data
+    def rule(attrs: Any, move: Move) -> LayoutChoice | None:
+        source, target, shape = move.source, move.target, move.shapes[0]
+        if source == target:
+            return LayoutChoice((target,), (target,))
+        if not are_known(shape):
             return None
         if has_blocks(target):
             moved = _sliced_blocks(attrs, source, target, ranges_of(attrs, shape))
@@ -243,16 +253,14 @@ def _sliced_blocks(
     )  # fmt: skip
 
 
-def layout_split(
-    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-) -> LayoutChoice | None:
+@of_data
+def layout_split(attrs: Any, move: Move) -> LayoutChoice | None:
     """Parts of whole blocks, or of another axis."""
-    ends = _data_of_rank(new_in, old_in, arg_types)
-    shape, cuts = shape_of_type(arg_types[0]), attrs.indices_or_sections
+    source, target, shape = move.source, move.target, move.shapes[0]
+    cuts = attrs.indices_or_sections
     count = cuts if isinstance(cuts, int) else len(cuts) + 1
-    if ends is None or count == 1:
+    if count == 1:
         return None
-    source, target = ends
     axis = attrs.axis % len(shape)
     extent, letter = shape[axis], source[axis]
     block = target.factor_of(letter) if source != target else -1
@@ -268,63 +276,48 @@ def layout_split(
             attrs = attrs.replace(indices_or_sections=tuple([cut // block for cut in cuts]))
     if source != target:
         attrs = attrs.replace(axis=target.index_of(letter))
-    return LayoutChoice((target,), (target,) * count, attrs)
+    return move.choice(attrs, *(target,) * count)
 
 
-def layout_transposed(
-    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-) -> LayoutChoice | None:
+@of_data
+def layout_transposed(attrs: Any, move: Move) -> LayoutChoice | None:
     """Another order of axes: the result has the layout that it had, the way there changes."""
-    ends = _data_of_rank(new_in, old_in, arg_types)
-    if ends is None:
+    source, rank = move.source, len(move.source)
+    if has_blocks(move.target):
         return None
-    source, target = ends
-    rank = len(source)
     order = range(rank - 1, -1, -1) if attrs.axes is None else attrs.axes
     letters = [source[axis % rank] for axis in order]
-    if source != target:
-        if has_blocks(target):
-            return None
-        attrs = attrs.replace(axes=tuple([target.index_of(letter) for letter in letters]))
-    elif has_blocks(source):
-        return None
-    return LayoutChoice((target,), (tir.layout("".join(letters)),), attrs)
+    if source != move.target:
+        attrs = attrs.replace(axes=move.axes(letters))
+    return move.choice(attrs, tir.layout("".join(letters)))
 
 
-def layout_sliced_like(
-    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-) -> LayoutChoice | None:
+@of_data
+def layout_sliced_like(attrs: Any, move: Move) -> LayoutChoice | None:
     """Two tensors of known layouts; the axes along which they are cut have no blocks."""
-    ends = _data_of_rank(new_in, old_in, arg_types)
-    if ends is None or old_in[1] is None:
+    source, target, like = move.source, move.target, move.beside[0]
+    if like is None:
         return None
-    source, target = ends
     if source == target:
-        return LayoutChoice((source, old_in[1]), (source,))
-    if old_in[1] != source or not attrs.axes:
+        return LayoutChoice((source, like), (source,))
+    if like != source or not attrs.axes:
         return None
     letters = [source[axis % len(source)] for axis in attrs.axes]
-    if any([target.factor_of(letter) > 0 for letter in letters]):
+    if move.has_blocks_of(letters):
         return None
-    moved = attrs.replace(axes=tuple([target.index_of(letter) for letter in letters]))
-    return LayoutChoice((target, target), (target,), moved)
+    return LayoutChoice((target, target), (target,), attrs.replace(axes=move.axes(letters)))
 
 
-def layout_padded(
-    attrs: Any, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
-) -> LayoutChoice | None:
+@of_data
+def layout_padded(attrs: Any, move: Move) -> LayoutChoice | None:
     """Padding of axes without blocks."""
-    ends = _data_of_rank(new_in, old_in, arg_types)
-    if ends is None:
-        return None
-    source, target = ends
-    if source != target:
-        widths = {c: tuple(width) for c, width in zip(source, attrs.pad_width, strict=True)}
-        blocks = [c.upper() for c in target if c.islower()]
+    if move.source != move.target:
+        widths = {c: tuple(width) for c, width in zip(move.source, attrs.pad_width, strict=True)}
+        blocks = [c.upper() for c in move.target if c.islower()]
         if any([any(widths[letter]) for letter in blocks]):
             return None
-        attrs = attrs.replace(pad_width=tuple([widths.get(c, (0, 0)) for c in target]))
-    return LayoutChoice((target, *[None] * (len(old_in) - 1)), (target,), attrs)
+        attrs = attrs.replace(pad_width=tuple([widths.get(c, (0, 0)) for c in move.target]))
+    return move.choice(attrs)
 
 
 def _data_of_rank(
