@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm import te, topi
+from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, TupleWrapper, field_of
@@ -21,6 +21,7 @@ from .registry import LayoutChoice, OpPattern, ops, zero_gradient
 from .scatter_gradient import scattered_back
 from .schedules import EXTERN_SCHEDULES
 from .types import (
+    Dim,
     expect,
     expect_dim,
     expect_same_dtype,
@@ -68,13 +69,7 @@ def _sort_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     **_COMMON,
 )
 def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> RelayExpr:
-    """The elements in order along an axis; stable, NaN is the greatest.
-
-    Parameters
-    ----------
-    is_ascend : bool
-        The smallest first, or the greatest.
-    """
+    """The elements in order along an axis; stable, NaN is the greatest."""
 
 
 def _argsort_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -121,11 +116,16 @@ def _topk_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
             f"topk requires k of at most the axis' extent {extent}, got {attrs.k}",
         )
         shape[axis] = attrs.k
-    values, indices = tensor(shape, data.dtype), tensor(shape, attrs.dtype)
+    return values_or_indices(attrs, shape, data.dtype, "topk")
+
+
+def values_or_indices(attrs: Any, shape: Sequence[Dim], dtype: str, who: str) -> Type:
+    """The results of `topk` of these extents that are asked for."""
+    values, indices = tensor(shape, dtype), tensor(shape, attrs.dtype)
     found = {"values": values, "indices": indices, "both": TupleType((values, indices))}
     expect(
         attrs.ret_type in found,
-        f"topk requires a ret_type of both, values or indices, got {attrs.ret_type!r}",
+        f"{who} requires a ret_type of both, values or indices, got {attrs.ret_type!r}",
     )
     return found[attrs.ret_type]
 
@@ -139,11 +139,6 @@ def _fold_topk(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list
         "indices": order.astype(attrs.dtype),
     }
     return [found[what] for what in found if attrs.ret_type in (what, "both")]
-
-
-def _compute_topk(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-    found = topi.topk(inputs[0], attrs.k, attrs.axis, attrs.ret_type, attrs.is_ascend, attrs.dtype)
-    return found if isinstance(found, list) else [found]
 
 
 def _topk_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -171,7 +166,7 @@ def _topk_layout(
     results=lambda attrs: 2 if attrs.ret_type == "both" else None,
     infer_type=_topk_type,
     infer_layout=_topk_layout,
-    compute=_compute_topk,
+    compute=computed_by(topi.topk, "k", "axis", "ret_type", "is_ascend", "dtype"),
     fold=_fold_topk,
     gradient=_topk_gradient,
     **_COMMON,
@@ -184,19 +179,7 @@ def topk(
     is_ascend: bool = False,
     dtype: str = "int32",
 ) -> RelayExpr | TupleWrapper | None:
-    """The greatest (or smallest) elements along an axis, in order, and their indices.
-
-    Parameters
-    ----------
-    k : int or relay.Expr
-        How many; all of them if it is below 1.
-    ret_type : str
-        "both", "values" or "indices".
-    is_ascend : bool
-        The smallest, from the smallest on.
-    dtype : str
-        The indices' dtype: int32, int64, float32 or float64.
-    """
+    """The greatest (or smallest) elements along an axis, in order, and their indices."""
     if not is_run_time(k):
         return None
     call = ops.dyn.topk(
@@ -226,9 +209,7 @@ def _searchsorted_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     "SearchSortedAttrs",
     support_level=4,
     infer_type=_searchsorted_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.searchsorted(inputs[0], inputs[1], attrs.right, attrs.dtype)
-    ],
+    compute=computed_by(topi.searchsorted, "right", "dtype"),
     gradient=zero_gradient,
     **_COMMON,
 )
@@ -239,12 +220,6 @@ def searchsorted(
 
     Parameters
     ----------
-    sorted_sequence : relay.Expr
-        One row sorted in ascending order for all values, or one for each row of values.
-    values : relay.Expr
-        What to look for, of the sequence's dtype.
-    right : bool
-        Behind the elements that equal the value, rather than before them.
     dtype : str
         The indices' dtype, int32 or int64.
     """

@@ -7,67 +7,82 @@ the program runs. Where the value is a constant, `make_static` gives the operato
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import Annotated, Any, TypeAlias, get_type_hints
 
 import numpy as np
 
 from tvm import te, tir, topi
 from tvm.error import TypeCheckError
+from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, Constant
 
 from ..attributes import as_ints
-from ..registry import Compute, Gradient, OpPattern, OwnAttrs, Schedule, ShapeFunc, define_op
+from ..operator import OperatorFunction
+from ..registry import Compute, Gradient, OpPattern, Schedule, ShapeFunc, define_op
 from ..types import TypeRelation, expect, expect_tensor, shape_of_type, unknown
 
-Static = Callable[[Call, "list[np.ndarray]"], "RelayExpr | None"]
+# annotate arguments that decide about the shape: by whole numbers of any dtype, or by any numbers
+Values: TypeAlias = Annotated[np.ndarray, "whole numbers"]
+RealValues: TypeAlias = Annotated[np.ndarray, "numbers"]
 
 
 def dynamic(
     name: str,
-    attrs_type: type[OwnAttrs] | None,
-    inputs: Sequence[str],
-    reads: Sequence[int],
+    attrs: type[Attrs] | OperatorFunction[..., Any] | None = None,
+    *,
     infer_type: TypeRelation,
-    compute: Compute[OwnAttrs],
-    shape_func: ShapeFunc[OwnAttrs],
-    static: Static,
+    compute: Compute[Any],
+    shape_func: ShapeFunc[Any],
     fuse: OpPattern = OpPattern.INJECTIVE,
-    schedules: Mapping[str, Schedule[OwnAttrs]] | None = None,
+    schedules: Mapping[str, Schedule[Any]] | None = None,
     gradient: Gradient | None = None,
-    reals: Sequence[int] = (),
-) -> Op:
-    """Declare one.
+) -> Callable[[Callable[..., RelayExpr | None]], Op]:
+    """Declare an operator by what it is where its shape is known.
 
-    `reads` are the positions of the arguments that decide about the shape; those in `reals` may have
-    fractions, the other vectors are integers of any dtype.
+    That is a function of the attributes and of the arguments, of which those that decide about the
+    shape, `Values` and `RealValues`, are arrays.
     """
 
-    def make_static(call: Call) -> RelayExpr | None:
-        values: list[np.ndarray] = []
-        for i in reads:
-            arg = call.args[i]
-            if not isinstance(arg, Constant):
-                return None
-            found = arg.data.numpy()
-            is_whole = found.ndim == 1 and i not in reals
-            values.append(np.array(as_ints(found), "int64") if is_whole else found)
-        return static(call, values)
+    def declare(static: Callable[..., RelayExpr | None]) -> Op:
+        _, *names = signature(static).parameters
+        hints = get_type_hints(static, include_extras=True)
+        kinds = [hints[argument] for argument in names]
+        deciding = [i for i, kind in enumerate(kinds) if kind in (Values, RealValues)]
 
-    return define_op(
-        name,
-        attrs_type,
-        inputs=inputs,
-        infer_type=infer_type,
-        fuse=fuse,
-        compute=compute,
-        schedules=schedules,
-        shape_func=shape_func,
-        shape_reads=reads,
-        make_static=make_static,
-        gradient=gradient,
-    )
+        def make_static(call: Call) -> RelayExpr | None:
+            given: list[Any] = list(call.args)
+            for i in deciding:
+                if not isinstance(given[i], Constant):
+                    return None
+                found = given[i].data.numpy()
+                is_whole = found.ndim == 1 and kinds[i] == Values
+                given[i] = np.array(as_ints(found), "int64") if is_whole else found
+            return static(call.attrs, *given)
+
+        return define_op(
+            name,
+            attrs if attrs is None or isinstance(attrs, type) else attrs.op.attrs_type,
+            inputs=names,
+            infer_type=infer_type,
+            fuse=fuse,
+            compute=compute,
+            schedules=schedules,
+            shape_func=shape_func,
+            shape_reads=deciding,
+            make_static=make_static,
+            gradient=gradient,
+        )
+
+    return declare
+
+
+def given_shape(position: int) -> ShapeFunc[Any]:
+    """The shape function of results whose shape is an argument."""
+    return lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[position]))]
 
 
 def unknowns(rank: int) -> list[PrimExpr]:

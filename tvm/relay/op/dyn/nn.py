@@ -19,7 +19,7 @@ from ..nn.activation import pad
 from ..nn.upsampling import RESIZE_METHODS
 from ..registry import ShapeFunc, ops
 from ..types import TypeRelation, expect, expect_tensor, shape_of_type, tensor
-from .declare import dynamic, entries, scalar, shape_tensor, unknowns
+from .declare import RealValues, Values, dynamic, entries, scalar, shape_tensor, unknowns
 
 
 def _pad_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -76,21 +76,10 @@ def _pad_shape(
     ]
 
 
-def _static_pad(call: Call, values: list[np.ndarray]) -> RelayExpr:
-    widths = tuple([(int(a), int(b)) for a, b in values[0]])
-    return ops.nn.pad(call.args[0], call.args[2], pad_width=widths, pad_mode=call.attrs.pad_mode)
-
-
-dynamic(
-    "dyn.nn.pad",
-    pad.op.attrs_type,
-    inputs=("data", "pad_width", "pad_value"),
-    reads=(1,),
-    infer_type=_pad_type,
-    compute=_pad_compute,
-    shape_func=_pad_shape,
-    static=_static_pad,
-)
+@dynamic("dyn.nn.pad", pad, infer_type=_pad_type, compute=_pad_compute, shape_func=_pad_shape)
+def _pad(attrs: Any, data: RelayExpr, pad_width: Values, pad_value: RelayExpr) -> RelayExpr:
+    widths = tuple([(int(a), int(b)) for a, b in pad_width])
+    return ops.nn.pad(data, pad_value, pad_width=widths, pad_mode=attrs.pad_mode)
 
 
 def _with_unknown(who: str, spatial: str) -> TypeRelation:
@@ -119,13 +108,6 @@ def _resize_shape(
     return [shape_tensor(dims)]
 
 
-def _static_resize2d(call: Call, values: list[np.ndarray]) -> RelayExpr:
-    size, roi = values
-    region = tuple([float(v) for v in roi.reshape(-1)]) or None
-    attrs = call.attrs.replace(size=tuple([int(v) for v in size]), roi=region)
-    return Call(ops.image.resize2d, call.args[:1], attrs)
-
-
 def _resize2d_compute(
     attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
 ) -> list[te.Tensor]:
@@ -140,17 +122,17 @@ def _resize2d_compute(
     ]  # fmt: skip
 
 
-dynamic(
+@dynamic(
     "dyn.image.resize2d",
     ops.image.resize2d.attrs_type,
-    inputs=("data", "size", "roi"),
-    reads=(1, 2),
-    reals=(2,),
     infer_type=_with_unknown("dyn.image.resize2d", "HW"),
     compute=_resize2d_compute,
     shape_func=_resize_shape,
-    static=_static_resize2d,
 )
+def _resize2d(attrs: Any, data: RelayExpr, size: Values, roi: RealValues) -> RelayExpr:
+    region = tuple([float(v) for v in roi.reshape(-1)]) or None
+    known = attrs.replace(size=tuple([int(v) for v in size]), roi=region)
+    return Call(ops.image.resize2d, (data,), known)
 
 
 def _upsampling_shape(spatial: str) -> ShapeFunc[Attrs]:
@@ -168,38 +150,42 @@ def _upsampling_shape(spatial: str) -> ShapeFunc[Attrs]:
 
 
 def _upsampling(
-    name: str, spatial: str, static: Op, resize: Callable[..., te.Tensor],
-    mode: Callable[[Attrs], str],
-) -> Op:  # fmt: skip
-    names = tuple([f"scale_{letter.lower()}" for letter in spatial])
+    static: Op, spatial: str, resize: Callable[..., te.Tensor], mode: Callable[[Attrs], str]
+) -> Callable[[Callable[..., RelayExpr]], Op]:
+    """Upsampling of axes by factors that the run decides."""
 
-    def make_static(call: Call, values: list[np.ndarray]) -> RelayExpr:
-        factors = [float(v.reshape(-1)[0]) for v in values]
-        attrs = call.attrs.replace(**dict(zip(names, factors, strict=True)))
-        return Call(static, call.args[:1], attrs)
+    def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Any) -> list[te.Tensor]:
+        size, method = _sizes(attrs, out_type, spatial), RESIZE_METHODS[attrs.method]
+        return [resize(inputs[0], None, size, attrs.layout, method, mode(attrs))]
 
     return dynamic(
-        name,
+        f"dyn.{static.name}",
         static.attrs_type,
-        inputs=("data", *names),
-        reads=tuple(range(1, 1 + len(spatial))),
-        infer_type=_with_unknown(name, spatial),
-        compute=lambda attrs, inputs, out_type: [
-            resize(
-                inputs[0], None, _sizes(attrs, out_type, spatial), attrs.layout,
-                RESIZE_METHODS[attrs.method], mode(attrs),
-            )
-        ],
+        infer_type=_with_unknown(f"dyn.{static.name}", spatial),
+        compute=compute,
         shape_func=_upsampling_shape(spatial),
-        static=make_static,
-    )  # fmt: skip
+    )
 
 
-_upsampling(
-    "dyn.nn.upsampling", "HW", ops.nn.upsampling, topi.image.resize2d,
+def _upsampled(static: Op, data: RelayExpr, attrs: Attrs, **factors: np.ndarray) -> RelayExpr:
+    known = {name: float(factor.reshape(-1)[0]) for name, factor in factors.items()}
+    return Call(static, (data,), attrs.replace(**known))
+
+
+@_upsampling(
+    ops.nn.upsampling, "HW", topi.image.resize2d,
     lambda attrs: "align_corners" if attrs.align_corners else "asymmetric",
 )  # fmt: skip
-_upsampling(
-    "dyn.nn.upsampling3d", "DHW", ops.nn.upsampling3d, topi.image.resize3d,
+def _upsampling2d(attrs: Any, data: RelayExpr, scale_h: Values, scale_w: Values) -> RelayExpr:
+    return _upsampled(ops.nn.upsampling, data, attrs, scale_h=scale_h, scale_w=scale_w)
+
+
+@_upsampling(
+    ops.nn.upsampling3d, "DHW", topi.image.resize3d,
     lambda attrs: attrs.coordinate_transformation_mode,
 )  # fmt: skip
+def _upsampling3d(
+    attrs: Any, data: RelayExpr, scale_d: Values, scale_h: Values, scale_w: Values
+) -> RelayExpr:
+    factors = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
+    return _upsampled(ops.nn.upsampling3d, data, attrs, **factors)

@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tvm import te, tir, topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call
 
-from ..algorithm import topk
+from ..algorithm import topk, values_or_indices
 from ..attributes import as_ints
 from ..broadcasting import InitOpAttrs
 from ..registry import ops, zero_gradient
 from ..schedules import EXTERN_SCHEDULES
-from ..types import expect, expect_tensor, positive_axis, shape_of_type, tensor
-from .declare import dynamic, entries, scalar, shape_tensor, unknowns, vector_length
+from ..types import expect_tensor, positive_axis, shape_of_type, tensor, unknown
+from .declare import (
+    Values,
+    dynamic,
+    entries,
+    given_shape,
+    scalar,
+    shape_tensor,
+    unknowns,
+    vector_length,
+)
 
 
 def _filled(name: str, value: int, static: Op) -> Op:
@@ -28,17 +35,18 @@ def _filled(name: str, value: int, static: Op) -> Op:
     def infer_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         return tensor(unknowns(vector_length(arg_types[0], name, "shape")), attrs.dtype)
 
-    return dynamic(
+    @dynamic(
         name,
         InitOpAttrs,
-        inputs=("shape",),
-        reads=(0,),
         infer_type=infer_type,
         compute=lambda attrs, inputs, out_type: [topi.full(out_type.shape, attrs.dtype, value)],
-        shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[0]))],
-        static=lambda call, values: static(shape=as_ints(values[0]), dtype=call.attrs.dtype),
+        shape_func=given_shape(0),
         gradient=zero_gradient,
     )
+    def declared(attrs: Any, shape: Values) -> RelayExpr:
+        return static(shape=as_ints(shape), dtype=attrs.dtype)
+
+    return declared
 
 
 _filled("dyn.zeros", 0, ops.zeros)
@@ -51,20 +59,17 @@ def _full_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(unknowns(rank), attrs.dtype or value.dtype)
 
 
-dynamic(
+@dynamic(
     "dyn.full",
     InitOpAttrs,
-    inputs=("fill_value", "shape"),
-    reads=(1,),
     infer_type=_full_type,
     compute=lambda attrs, inputs, out_type: [
         topi.full(out_type.shape, out_type.dtype, inputs[0]())
     ],
-    shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[1]))],
-    static=lambda call, values: ops.full(
-        call.args[0], shape=as_ints(values[0]), dtype=call.attrs.dtype
-    ),
+    shape_func=given_shape(1),
 )
+def _full(attrs: Any, fill_value: RelayExpr, shape: Values) -> RelayExpr:
+    return ops.full(fill_value, shape=as_ints(shape), dtype=attrs.dtype)
 
 
 def _topk_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -72,14 +77,8 @@ def _topk_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], who)
     expect_tensor(arg_types[1], who, "k")
     shape = list(shape_of_type(data))
-    shape[positive_axis(attrs.axis, len(shape), who)] = unknowns(1)[0]
-    values, indices = tensor(shape, data.dtype), tensor(shape, attrs.dtype)
-    found = {"values": values, "indices": indices, "both": TupleType((values, indices))}
-    expect(
-        attrs.ret_type in found,
-        f"{who} requires a ret_type of both, values or indices, got {attrs.ret_type!r}",
-    )
-    return found[attrs.ret_type]
+    shape[positive_axis(attrs.axis, len(shape), who)] = unknown()
+    return values_or_indices(attrs, shape, data.dtype, who)
 
 
 def _topk_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
@@ -100,18 +99,13 @@ def _topk_shape(
     return [shape_tensor(dims) for _ in range(2 if attrs.ret_type == "both" else 1)]
 
 
-def _static_topk(call: Call, values: list[np.ndarray]) -> RelayExpr:
-    return Call(ops.topk, call.args[:1], call.attrs.replace(k=int(values[0].reshape(-1)[0])))
-
-
-dynamic(
+@dynamic(
     "dyn.topk",
-    topk.op.attrs_type,
-    inputs=("data", "k"),
-    reads=(1,),
+    topk,
     infer_type=_topk_type,
     compute=_topk_compute,
     shape_func=_topk_shape,
-    static=_static_topk,
     schedules=EXTERN_SCHEDULES,
 )
+def _topk(attrs: Any, data: RelayExpr, k: Values) -> RelayExpr:
+    return Call(ops.topk, (data,), attrs.replace(k=int(k.reshape(-1)[0])))

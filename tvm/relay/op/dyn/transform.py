@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
@@ -24,8 +22,10 @@ from ..shaping import reshape, reshape_like, squeeze
 from ..slicing import strided_slice
 from ..types import expect, expect_tensor, shape_of_type, tensor
 from .declare import (
+    Values,
     dynamic,
     entries,
+    given_shape,
     length_of,
     number,
     scalar,
@@ -81,19 +81,16 @@ def _entry_of_reshape(
     return copied if allow_zero else tir.Select(value.equal(0), here, copied)
 
 
-dynamic(
+@dynamic(
     "dyn.reshape",
-    reshape.op.attrs_type,
-    inputs=("data", "newshape"),
-    reads=(1,),
+    reshape,
     infer_type=_of_rank("dyn.reshape", "newshape"),
     compute=_reshaped,
     shape_func=_reshape_shape,
-    static=lambda call, values: ops.reshape(
-        call.args[0], newshape=as_ints(values[0]), allowzero=call.attrs.allowzero
-    ),
     gradient=reshape_like.op.gradient,
 )
+def _reshape(attrs: Any, data: RelayExpr, newshape: Values) -> RelayExpr:
+    return ops.reshape(data, newshape=as_ints(newshape), allowzero=attrs.allowzero)
 
 
 def _broadcast_to_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -104,16 +101,15 @@ def _broadcast_to_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(unknowns(rank), data.dtype)
 
 
-dynamic(
+@dynamic(
     "dyn.broadcast_to",
     InitOpAttrs,
-    inputs=("data", "shape"),
-    reads=(1,),
     infer_type=_broadcast_to_type,
     compute=lambda attrs, inputs, out_type: [topi.broadcast_to(inputs[0], out_type.shape)],
-    shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[1]))],
-    static=lambda call, values: ops.broadcast_to(call.args[0], shape=as_ints(values[0])),
+    shape_func=given_shape(1),
 )
+def _broadcast_to(attrs: Any, data: RelayExpr, shape: Values) -> RelayExpr:
+    return ops.broadcast_to(data, shape=as_ints(shape))
 
 
 class DynExpandDimsAttrs(Attrs, key="relay.attrs.DynExpandDimsAttrs"):
@@ -143,18 +139,15 @@ def _expand_dims_shape(
     return [shape_tensor(dims)]
 
 
-dynamic(
+@dynamic(
     "dyn.expand_dims",
     DynExpandDimsAttrs,
-    inputs=("data", "axis"),
-    reads=(1,),
     infer_type=_expand_dims_type,
     compute=_reshaped,
     shape_func=_expand_dims_shape,
-    static=lambda call, values: ops.expand_dims(
-        call.args[0], axis=int(values[0].reshape(-1)[0]), num_newaxis=call.attrs.num_newaxis
-    ),
 )
+def _expand_dims(attrs: Any, data: RelayExpr, axis: Values) -> RelayExpr:
+    return ops.expand_dims(data, axis=int(axis.reshape(-1)[0]), num_newaxis=attrs.num_newaxis)
 
 
 def _squeeze_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -183,16 +176,11 @@ def _squeeze_shape(
     return [shape_tensor(dims)]
 
 
-dynamic(
-    "dyn.squeeze",
-    squeeze.op.attrs_type,
-    inputs=("data", "axis"),
-    reads=(1,),
-    infer_type=_squeeze_type,
-    compute=_reshaped,
-    shape_func=_squeeze_shape,
-    static=lambda call, values: ops.squeeze(call.args[0], axis=as_ints(values[0])),
+@dynamic(
+    "dyn.squeeze", squeeze, infer_type=_squeeze_type, compute=_reshaped, shape_func=_squeeze_shape
 )
+def _squeeze(attrs: Any, data: RelayExpr, axis: Values) -> RelayExpr:
+    return ops.squeeze(data, axis=as_ints(axis))
 
 
 def _tile_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -222,16 +210,9 @@ def _tile_shape(
     return [shape_tensor([a * b for a, b in zip(have, times, strict=True)])]
 
 
-dynamic(
-    "dyn.tile",
-    tile.op.attrs_type,
-    inputs=("data", "reps"),
-    reads=(1,),
-    infer_type=_tile_type,
-    compute=_tile_compute,
-    shape_func=_tile_shape,
-    static=lambda call, values: ops.tile(call.args[0], reps=as_ints(values[0])),
-)
+@dynamic("dyn.tile", tile, infer_type=_tile_type, compute=_tile_compute, shape_func=_tile_shape)
+def _tile(attrs: Any, data: RelayExpr, reps: Values) -> RelayExpr:
+    return ops.tile(data, reps=as_ints(reps))
 
 
 def _strided_slice_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -301,19 +282,18 @@ def _strided_slice_compute(
     return [te.compute(shape, element, name="T_strided_slice", tag="injective")]
 
 
-dynamic(
+@dynamic(
     "dyn.strided_slice",
-    strided_slice.op.attrs_type,
-    inputs=("data", "begin", "end", "strides"),
-    reads=(1, 2, 3),
+    strided_slice,
     infer_type=_strided_slice_type,
     compute=_strided_slice_compute,
     shape_func=_strided_slice_shape,
-    static=lambda call, values: ops.strided_slice(
-        call.args[0], begin=as_ints(values[0]), end=as_ints(values[1]),
-        strides=as_ints(values[2]), slice_mode=call.attrs.slice_mode,
-    ),
-)  # fmt: skip
+)
+def _strided_slice(
+    attrs: Any, data: RelayExpr, begin: Values, end: Values, strides: Values
+) -> RelayExpr:
+    bounds = {"begin": as_ints(begin), "end": as_ints(end), "strides": as_ints(strides)}
+    return ops.strided_slice(data, slice_mode=attrs.slice_mode, **bounds)
 
 
 def _one_hot_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -342,21 +322,18 @@ def _one_hot_shape(
     return [shape_tensor([*dims[:axis], scalar(inputs[3]), *dims[axis:]])]
 
 
-def _static_one_hot(call: Call, values: list[np.ndarray]) -> RelayExpr:
-    attrs = call.attrs.replace(depth=int(values[0].reshape(-1)[0]))
-    return Call(ops.one_hot, call.args[:3], attrs)
-
-
-dynamic(
+@dynamic(
     "dyn.one_hot",
-    one_hot.op.attrs_type,
-    inputs=("indices", "on_value", "off_value", "depth"),
-    reads=(3,),
+    one_hot,
     infer_type=_one_hot_type,
     compute=_one_hot_compute,
     shape_func=_one_hot_shape,
-    static=_static_one_hot,
 )
+def _one_hot(
+    attrs: Any, indices: RelayExpr, on_value: RelayExpr, off_value: RelayExpr, depth: Values
+) -> RelayExpr:
+    known = attrs.replace(depth=int(depth.reshape(-1)[0]))
+    return Call(ops.one_hot, (indices, on_value, off_value), known)
 
 
 def _sparse_to_dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -368,18 +345,22 @@ def _sparse_to_dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(unknowns(rank), values.dtype)
 
 
-dynamic(
+@dynamic(
     "dyn.sparse_to_dense",
-    sparse_to_dense.op.attrs_type,
-    inputs=("sparse_indices", "output_shape", "sparse_values", "default_value"),
-    reads=(1,),
+    sparse_to_dense,
     infer_type=_sparse_to_dense_type,
     compute=lambda attrs, inputs, out_type: [
         topi.sparse_to_dense(inputs[0], out_type.shape, inputs[2], inputs[3])
     ],
-    shape_func=lambda attrs, inputs, out_ndims: [shape_tensor(entries(inputs[1]))],
-    static=lambda call, values: ops.sparse_to_dense(
-        call.args[0], call.args[2], call.args[3], output_shape=as_ints(values[0])
-    ),
+    shape_func=given_shape(1),
     schedules=EXTERN_SCHEDULES,
 )
+def _sparse_to_dense(
+    attrs: Any,
+    sparse_indices: RelayExpr,
+    output_shape: Values,
+    sparse_values: RelayExpr,
+    default_value: RelayExpr,
+) -> RelayExpr:
+    shape = as_ints(output_shape)
+    return ops.sparse_to_dense(sparse_indices, sparse_values, default_value, output_shape=shape)
