@@ -73,7 +73,7 @@ def strided_set(
 
     Parameters
     ----------
-    data, v : relay.Expr
+    data : relay.Expr
         The tensor, and the slice's new elements.
     begin, end, strides : relay.Expr or sequence of int
         One number for each of the leading axes; negative ones count from the end.

@@ -14,6 +14,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import TupleWrapper
 from tvm.topi.argwhere import count_nonzero
 
+from .computes import computed_by
 from .operator import Attribute, Expr, operator
 from .registry import OpPattern
 from .schedules import for_all_targets
@@ -83,9 +84,7 @@ def _fold_unique(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> li
     support_level=3,
     results=lambda attrs: 5 if attrs.return_counts else 4,
     infer_type=_unique_type,
-    compute=lambda attrs, inputs, out_type: topi.unique(
-        inputs[0], attrs.sorted, attrs.return_counts
-    ),
+    compute=computed_by(topi.unique, "sorted", "return_counts"),
     fold=_fold_unique,
     **_COMMON,
 )
@@ -95,15 +94,6 @@ def unique(
     return_counts: bool = False,
 ) -> TupleWrapper:
     """The distinct elements of a row, where they are first, and which each element is.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        A tensor of rank 1.
-    is_sorted : bool
-        In ascending order, or in that of their first places.
-    return_counts : bool
-        Tell how often each occurs.
 
     Returns
     -------

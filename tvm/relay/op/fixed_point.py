@@ -38,10 +38,6 @@ def fixed_point_multiply(data: Expr, multiplier: int, shift: int) -> RelayExpr:
     ----------
     data : relay.Expr
         int32 numbers.
-    multiplier : int
-        A fixed-point number with 31 bits behind the point.
-    shift : int
-        An exponent of two.
     """
 
 
@@ -84,16 +80,4 @@ def fixed_point_multiply_per_axis(
     is_rshift_required: bool,
     axes: Ints,
 ) -> RelayExpr:
-    """As `fixed_point_multiply`, with a multiplier and shifts for each place along `axes`.
-
-    Parameters
-    ----------
-    x : relay.Expr
-        int32 numbers.
-    y, lshift, rshift : relay.Expr
-        Multipliers, shifts to the left before the product, shifts to the right after it.
-    is_lshift_required, is_rshift_required : bool
-        Whether there is a shift that is not 0.
-    axes : int or sequence of int
-        The axes of `x` that the axes of `y` stand for.
-    """
+    """As `fixed_point_multiply`, with a multiplier and shifts for each place along `axes`."""

@@ -16,7 +16,7 @@ from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 
 from .attributes import as_int, is_run_time
-from .computes import computed_by
+from .computes import RESULT_SHAPE, computed_by
 from .known_shapes import known_shape
 from .layout import layout_broadcast
 from .operator import Expr, operator
@@ -112,9 +112,7 @@ def _index_in_range(indices: RelayExpr, extent: int, mode: str) -> RelayExpr:
     fields=("batch_dims", "axis", "mode"),
     infer_type=_take_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.take(inputs[0], inputs[1], attrs.axis, attrs.batch_dims, attrs.mode)
-    ],
+    compute=computed_by(topi.take, "axis", "batch_dims", "mode"),
     fold=_fold_take,
     gradient=_take_gradient,
 )
@@ -235,9 +233,7 @@ def _gather_nd_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     support_level=3,
     infer_type=_gather_nd_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: [
-        topi.gather_nd(inputs[0], inputs[1], attrs.batch_dims, out_type.shape)
-    ],
+    compute=computed_by(topi.gather_nd, "batch_dims", RESULT_SHAPE),
     fold=_fold_gather_nd,
     gradient=_gather_nd_gradient,
 )
@@ -248,10 +244,8 @@ def gather_nd(
 
     Parameters
     ----------
-    data, indices : relay.Expr
+    data : relay.Expr
         The tensor, and the index tuples.
-    batch_dims : int
-        The number of leading axes that data and indices share.
     index_rank : int, optional
         The length of the tuples, where the shape does not tell.
     """

@@ -205,9 +205,7 @@ def _part_count(attrs: Any) -> int:
     results=_part_count,
     infer_type=_split_type,
     fuse=OpPattern.INJECTIVE,
-    compute=lambda attrs, inputs, out_type: topi.split(
-        inputs[0], attrs.indices_or_sections, attrs.axis
-    ),
+    compute=computed_by(topi.split, "indices_or_sections", "axis"),
     fold=_fold_split,
     gradient=lambda call, grad: [ops.concatenate(grad, axis=call.attrs.axis)],
     infer_layout=layout_split,

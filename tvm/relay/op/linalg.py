@@ -13,7 +13,6 @@ from tvm.relay.expr import TupleWrapper
 
 from .computes import computed_by
 from .operator import Expr, operator
-from .parameters import documented_by
 from .registry import OpPattern, Precision, ops
 from .schedules import EXTERN_SCHEDULES
 from .types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -85,13 +84,7 @@ def _cholesky_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     **_COMMON,
 )
 def cholesky(data: Expr) -> TupleWrapper:
-    """The lower factor of positive definite matrices, and the first minor that is not, or 0.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        (..., n, n); the upper triangle is not read.
-    """
+    """The lower factor of positive definite matrices, and the first minor that is not, or 0."""
 
 
 def _solve_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -113,7 +106,6 @@ def _solve_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     compute=computed_by(topi.linalg.solve_triangular, "upper", "unit"),
     **_COMMON,
 )
-@documented_by(topi.linalg.solve_triangular)
 def solve_triangular(
     matrix: Expr, values: Expr, upper: bool = False, unit: bool = False
 ) -> RelayExpr:
@@ -134,13 +126,7 @@ def _qr_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
     **_COMMON,
 )
 def householder_qr(data: Expr) -> TupleWrapper:
-    """The upper factor of matrices, the vectors of reflections below it, and their factors.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        (..., m, n).
-    """
+    """The upper factor of matrices, the vectors of reflections below it, and their factors."""
 
 
 def _product_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -160,17 +146,7 @@ def _product_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     **_COMMON,
 )
 def householder_product(vectors: Expr, factors: Expr, columns: int) -> RelayExpr:
-    """The first columns of the product of the reflections that `householder_qr` gives.
-
-    Parameters
-    ----------
-    vectors : relay.Expr
-        (..., m, n).
-    factors : relay.Expr
-        (..., k).
-    columns : int
-        At most m.
-    """
+    """The first columns of the product of the reflections that `householder_qr` gives."""
 
 
 def _permutation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -189,15 +165,7 @@ def _permutation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     **_COMMON,
 )
 def pivots_to_permutation(pivots: Expr, rows: int) -> RelayExpr:
-    """The order of rows after the exchanges of `lu_factor`.
-
-    Parameters
-    ----------
-    pivots : relay.Expr
-        (..., 1, k), counted from 1.
-    rows : int
-        How many rows there are.
-    """
+    """The order of rows after the exchanges of `lu_factor`."""
 
 
 def _eigh_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -212,15 +180,7 @@ def _eigh_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     **_COMMON,
 )
 def eigh(data: Expr, upper: bool = False) -> list[RelayExpr]:
-    """Eigenvalues of symmetric matrices in ascending order, and an eigenvector in each row.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        (..., n, n), of which one triangle is read.
-    upper : bool
-        Whether it is the upper triangle.
-    """
+    """Eigenvalues of symmetric matrices in ascending order, and an eigenvector in each row."""
     found = TupleWrapper(ops.linalg.eigh(data, upper=bool(upper)), 3)
     return [found[0], found[1]]
 

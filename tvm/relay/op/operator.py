@@ -48,6 +48,7 @@ from .attributes import (
     padding_pairs,
     spread,
 )
+from .computes import ComputedBy
 from .registry import as_operand, define_op
 
 # where the classic release has all records of attributes
@@ -209,6 +210,8 @@ def operator(
     """
 
     def declare(function: Callable[P, R | None]) -> OperatorFunction[P, R]:
+        if isinstance(compute := facets.get("compute"), ComputedBy):
+            described_by(compute.function, types={"te.Tensor": "relay.Expr"})(function)
         described_by(_usual)(function)
         schema = _schema(function)
         record: Any = None

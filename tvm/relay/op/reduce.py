@@ -13,6 +13,7 @@ from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
+from tvm.support.docstrings import described_by
 
 from .attributes import as_optional_ints, names_arguments
 from .known_shapes import known_shape
@@ -363,6 +364,7 @@ def _variance_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     infer_layout=layout_reduced(reduced_axes),
     **_NUMERIC,
 )
+@described_by(mean)
 def variance(
     data: Expr,
     axis: OptionalInts = None,
@@ -375,10 +377,6 @@ def variance(
 
     Parameters
     ----------
-    axis : int or sequence of int, optional
-        The axes that go away, all by default.
-    keepdims, exclude : bool
-        As in `sum`.
     unbiased : bool
         Divide by the count less one.
     with_mean : relay.Expr, optional
@@ -389,6 +387,7 @@ def variance(
     return variance(data, axis, keepdims, exclude, unbiased, mean(data, axis, True, exclude))
 
 
+@described_by(variance)
 def std(
     data: RelayExpr,
     axis: int | Sequence[int] | None = None,
@@ -396,10 +395,11 @@ def std(
     exclude: bool = False,
     unbiased: bool = False,
 ) -> RelayExpr:
-    """The standard deviation along axes; parameters as in `variance`."""
+    """The standard deviation along axes."""
     return ops.sqrt(variance(data, axis, keepdims, exclude, unbiased))
 
 
+@described_by(variance)
 def mean_variance(
     data: RelayExpr,
     axis: int | Sequence[int] | None = None,
@@ -408,19 +408,6 @@ def mean_variance(
     unbiased: bool = False,
 ) -> TupleWrapper:
     """The mean and the variance along axes.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    axis : int or sequence of int, optional
-        Over which axes; all by default.
-    keepdims : bool
-        Keep reduced axes with extent 1.
-    exclude : bool
-        Reduce all axes but those of `axis`.
-    unbiased : bool
-        Divide squares by one less than the number of elements.
 
     Returns
     -------
@@ -432,6 +419,7 @@ def mean_variance(
     return TupleWrapper(Tuple([mean(data, axis, keepdims, exclude), spread]), 2)
 
 
+@described_by(variance)
 def mean_std(
     data: RelayExpr,
     axis: int | Sequence[int] | None = None,
@@ -439,17 +427,6 @@ def mean_std(
     exclude: bool = False,
 ) -> TupleWrapper:
     """The mean and the standard deviation along axes.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    axis : int or sequence of int, optional
-        Over which axes; all by default.
-    keepdims : bool
-        Keep reduced axes with extent 1.
-    exclude : bool
-        Reduce all axes but those of `axis`.
 
     Returns
     -------
@@ -461,20 +438,11 @@ def mean_std(
 
 
 @names_arguments
+@described_by(sum)
 def logsumexp(
     data: RelayExpr, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> RelayExpr:
-    """The logarithm of the sum of exponentials along axes, without overflow.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The tensor.
-    axis : int or sequence of int, optional
-        The axes that go away, all by default.
-    keepdims : bool
-        Keep the reduced axes with extent 1.
-    """
+    """The logarithm of the sum of exponentials along axes, without overflow."""
     largest = max(data, axis, True)
     total = sum(ops.exp(data - largest), axis, True)
     result = ops.log(total) + largest

@@ -90,8 +90,6 @@ def scatter_elements(
 
     Parameters
     ----------
-    data, indices, updates : relay.Expr
-        The tensor, the indices, and one update for each.
     reduction : str
         "update", "add", "mul", "min" or "max".
     """

@@ -53,19 +53,7 @@ def _sequence_mask_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 def sequence_mask(
     data: Expr, valid_length: Expr, mask_value: float = 0, axis: int = 0
 ) -> RelayExpr:
-    """Put one value behind the end of each sequence.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        (length, batch, ...), or (batch, length, ...) with axis 1.
-    valid_length : relay.Expr
-        The length of each sequence, (batch,).
-    mask_value : float
-        What stands behind the end.
-    axis : int
-        The axis of the places in the sequence, 0 or 1.
-    """
+    """Put one value behind the end of each sequence."""
 
 
 def _reverse_sequence_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -98,10 +86,6 @@ def reverse_sequence(
     ----------
     data : relay.Expr
         The sequences.
-    seq_lengths : relay.Expr
-        How many elements of each sequence are reversed, (batch,).
-    seq_axis, batch_axis : int
-        The axes of places and of sequences.
     """
 
 
@@ -142,13 +126,6 @@ def _sliding_window_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 )
 def sliding_window(data: Expr, axis: int, window_shape: Ints, strides: Ints) -> RelayExpr:
     """All places of a window over the axes from `axis` on.
-
-    Parameters
-    ----------
-    axis : int
-        The first axis that the window covers; it covers all that follow.
-    window_shape, strides : sequence of int
-        The window's extents and steps.
 
     Returns
     -------

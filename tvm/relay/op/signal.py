@@ -78,13 +78,6 @@ _COMMON: dict[str, Any] = {
 def dft(re_data: Expr, im_data: Expr, inverse: bool = False) -> TupleWrapper:
     """The discrete Fourier transform along the last axis.
 
-    Parameters
-    ----------
-    re_data, im_data : relay.Expr
-        The real and the imaginary part.
-    inverse : bool
-        Transform back.
-
     Returns
     -------
     tuple of relay.Expr

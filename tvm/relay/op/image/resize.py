@@ -205,7 +205,6 @@ def _crop_and_resize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         RESULT_DTYPE,
     ),
 )  # fmt: skip
-@documented_by(topi.image.crop_and_resize)
 def crop_and_resize(
     data: Expr,
     boxes: Expr,
@@ -216,10 +215,4 @@ def crop_and_resize(
     extrapolation_value: float = 0,
     out_dtype: OptionalStr = None,
 ) -> RelayExpr:
-    """Cut boxes out of images and resize each to one size.
-
-    Parameters
-    ----------
-    extrapolation_value : float
-        The value outside of the image.
-    """
+    """Cut boxes out of images and resize each to one size."""

@@ -20,7 +20,6 @@ from ..computes import RESULT_DTYPE, computed_by
 from ..known_shapes import known_shape
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Ints, OptionalStr, Padding2, Spatial2, operator
-from ..parameters import documented_by
 from ..registry import OpPattern, ops
 from ..sampling import composed_grid_sample
 from ..schedules import default_schedules
@@ -108,7 +107,6 @@ def _composed_affine_grid(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     compute=computed_by(topi.image.affine_grid, "target_shape"),
     composition=_composed_affine_grid,
 )
-@documented_by(topi.image.affine_grid)
 def affine_grid(data: Expr, target_shape: Ints) -> RelayExpr:
     """The grids that affine maps make of a regular one.
 
@@ -129,7 +127,6 @@ def affine_grid(data: Expr, target_shape: Ints) -> RelayExpr:
     ),
     composition=composed_grid_sample,
 )
-@documented_by(topi.image.grid_sample)
 def grid_sample(
     data: Expr,
     grid: Expr,
@@ -169,12 +166,8 @@ def dilation2d(
 
     Parameters
     ----------
-    data, weight : relay.Expr
-        The images, and a kernel for each channel.
     strides, padding, dilations : int or sequence of int
         Steps; borders, as 1, 2 or 4 (top, left, bottom, right) numbers; spacing of the kernel.
-    data_layout, kernel_layout : str
+    data_layout : str
         "NCHW" with "IHW", or "NHWC" with "HWI".
-    out_dtype : str
-        The dtype of the result, the data's by default.
     """

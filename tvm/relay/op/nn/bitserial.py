@@ -56,14 +56,6 @@ def bitpack(
 
     Parameters
     ----------
-    data : relay.Expr
-        Integers.
-    bits : int
-        How many of the lowest bits of each number count.
-    pack_axis, bit_axis : int
-        The axis along which bits are joined, and where the axis of the bits comes in.
-    pack_type : str
-        "uint8", "uint16", "uint32" or "uint64".
     name : str
         The name of the kernel's result.
     """
@@ -183,10 +175,6 @@ def bitserial_dense(
 
     Parameters
     ----------
-    data, weight : relay.Expr
-        (rows, inner) and (units, inner) integers.
     units : int, optional
         The number of output columns, checked if given.
-    data_bits, weight_bits, pack_dtype, out_dtype, unipolar
-        As in `bitserial_conv2d`.
     """

@@ -82,8 +82,6 @@ def contrib_conv3d_winograd_weight_transform(weight: Expr, tile_size: int) -> Re
     ----------
     weight : relay.Expr
         The weights.
-    tile_size : int
-        Outputs of a tile along an axis, 2 or 4.
     """
 
 

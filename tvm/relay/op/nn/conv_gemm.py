@@ -78,8 +78,6 @@ def contrib_conv2d_gemm_weight_transform(weights: Expr, tile_N: int, tile_K: int
     ----------
     weights : relay.Expr
         The weights.
-    tile_N, tile_K : int
-        Output channels, and elements of a window, of a tile.
     """
 
 

@@ -15,7 +15,6 @@ from tvm.relay.expr import Call, const
 from ..computes import computed_by
 from ..known_shapes import known_shape, sliced
 from ..operator import Expr, Ints, operator
-from ..parameters import documented_by
 from ..registry import OpPattern, Precision, ops
 from ..schedules import default_schedules
 from ..types import (
@@ -83,17 +82,7 @@ def lrn(
     alpha: float = 0.00001,
     beta: float = 0.75,
 ) -> RelayExpr:
-    """data / (bias + alpha / size * sum of squares of `size` neighbours) ** beta
-
-    Parameters
-    ----------
-    size : int
-        How many neighbours count, an odd number.
-    axis : int
-        Along which axis.
-    bias, alpha, beta : float
-        Coefficients.
-    """
+    """data / (bias + alpha / size * sum of squares of `size` neighbours) ** beta"""
 
 
 def _dilate_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -109,6 +98,5 @@ def _dilate_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     compute=computed_by(topi.nn.dilate, "strides", "dilation_value"),
     gradient=_dilate_gradient,
 )
-@documented_by(topi.nn.dilate)
 def dilate(data: Expr, strides: Ints, dilation_value: float = 0.0) -> RelayExpr:
     """Put `stride - 1` equal elements between neighbours along each axis."""

@@ -16,10 +16,12 @@ from ..computes import computed_by
 from ..known_shapes import shape_of
 from ..layout_axes import layout_along_axes, layout_along_axis
 from ..operator import Expr, OptionalInts, operator
+from ..parameters import same_parameters
 from ..registry import OpPattern, Precision, ops
 from ..schedules import default_schedules
 from ..types import (
     Dim,
+    TypeRelation,
     expect,
     expect_dim,
     expect_floating,
@@ -132,11 +134,21 @@ def batch_norm(
     """
 
 
-def _layer_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_floating(arg_types[0], "nn.layer_norm")
-    axis = positive_axis(attrs.axis, len(data.shape), "nn.layer_norm")
-    _check_factors("nn.layer_norm", arg_types, shape_of_type(data)[axis])
-    return data
+def _scaled_type(who: str) -> TypeRelation:
+    """The data's type; factors and offsets of its channels, which groups divide if there are some."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_floating(arg_types[0], who)
+        channels = shape_of_type(data)[positive_axis(attrs.axis, len(data.shape), who)]
+        _check_factors(who, arg_types, channels)
+        groups = attrs.num_groups if "num_groups" in attrs else 1
+        is_divided = groups > 0 and (not isinstance(channels, int) or channels % groups == 0)
+        expect(
+            is_divided, f"{who} requires channels divisible by num_groups={groups}, got {channels}"
+        )
+        return data
+
+    return relation
 
 
 def _normalised(data: RelayExpr, axes: tuple[int, ...], epsilon: float, dtype: str) -> RelayExpr:
@@ -204,7 +216,7 @@ def _layer_norm_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 @operator(
     "nn.layer_norm",
     support_level=1,
-    infer_type=_layer_norm_type,
+    infer_type=_scaled_type("nn.layer_norm"),
     infer_layout=layout_along_axis(),
     fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
     compute=_layer_norm_compute,
@@ -236,16 +248,8 @@ def layer_norm(
     """
 
 
-def _instance_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_floating(arg_types[0], "nn.instance_norm")
-    axis = positive_axis(attrs.axis, len(data.shape), "nn.instance_norm")
-    _check_factors("nn.instance_norm", arg_types, shape_of_type(data)[axis])
-    return data
-
-
 def _composed_instance_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr:
-    data, gamma, beta = call.args
-    attrs, ty = call.attrs, arg_types[0]
+    (data, gamma, beta), attrs, ty = call.args, call.attrs, arg_types[0]
     rank = len(ty.shape)
     axes = tuple([i for i in range(1, rank) if i != attrs.axis % rank])
     value = _normalised(data, axes, attrs.epsilon, ty.dtype)
@@ -255,36 +259,15 @@ def _composed_instance_norm(call: Call, arg_types: Sequence[TensorType]) -> Rela
 @operator(
     "nn.instance_norm",
     support_level=1,
-    infer_type=_instance_norm_type,
+    infer_type=_scaled_type("nn.instance_norm"),
     infer_layout=layout_along_axis(),
     argument_types=vectors_of_channels,
     simplify=_composed_instance_norm,
     precision=Precision.KEEP_FLOAT32,
 )
-def instance_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> RelayExpr:
+@same_parameters(layer_norm)
+def instance_norm(axis: int = 1) -> None:
     """Normalise each channel of each example; parameters as in `layer_norm`."""
-
-
-def _group_norm_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    who = "nn.group_norm"
-    data = expect_floating(arg_types[0], who)
-    axis = positive_axis(attrs.axis, len(data.shape), who)
-    channels = shape_of_type(data)[axis]
-    _check_factors(who, arg_types, channels)
-    expect(
-        attrs.num_groups > 0
-        and (not isinstance(channels, int) or channels % attrs.num_groups == 0),
-        f"{who} requires channels divisible by num_groups={attrs.num_groups}, got {channels}",
-    )
-    return data
 
 
 def _composed_group_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr:
@@ -306,7 +289,7 @@ def _composed_group_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayEx
     "nn.group_norm",
     support_level=1,
     defaults={"num_groups": 0},
-    infer_type=_group_norm_type,
+    infer_type=_scaled_type("nn.group_norm"),
     argument_types=vectors_of_channels,
     simplify=_composed_group_norm,
     precision=Precision.KEEP_FLOAT32,

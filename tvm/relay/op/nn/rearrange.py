@@ -220,19 +220,7 @@ def _batch_to_blocks(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
 def depth_to_space(
     data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
 ) -> RelayExpr:
-    """Spread channels over blocks of pixels.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        The images.
-    block_size : int
-        The side of a block.
-    layout : str
-        "NCHW" or "NHWC".
-    mode : str
-        Channels count by the place in the block first ("DCR"), or by the depth first ("CRD").
-    """
+    """Spread channels over blocks of pixels."""
 
 
 @operator(

@@ -106,8 +106,6 @@ def sparse_dense(dense_mat: Expr, sparse_mat: Sparse, sparse_lhs: bool = False) 
         A matrix.
     sparse_mat : tuple, or object with the fields data, indices and indptr
         A sparse matrix with as many columns, by rows or by rows of blocks.
-    sparse_lhs : bool
-        The sparse matrix stands on the left.
     """
 
 
@@ -136,7 +134,7 @@ def sparse_add(dense_mat: Expr, sparse_mat: Sparse) -> RelayExpr:
     support_level=1,
     infer_type=_transpose_type,
     fuse=OpPattern.OPAQUE,
-    compute=lambda attrs, inputs, out_type: topi.nn.sparse_transpose(*inputs),
+    compute=computed_by(topi.nn.sparse_transpose),
     schedules=for_all_targets(topi.generic.schedule_sparse_transpose),
     results=3,
 )

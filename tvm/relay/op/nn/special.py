@@ -17,7 +17,7 @@ from ..known_shapes import known_shape, sliced
 from ..layout import Layouts
 from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..operator import Expr, Padding2, Spatial2, operator
-from ..parameters import documented_by, more_parameters
+from ..parameters import more_parameters
 from ..registry import LayoutChoice, OpPattern, ops
 from ..schedules import default_schedules
 from ..types import (
@@ -80,7 +80,6 @@ _SCHEDULES = default_schedules(topi.x86.schedule_steps)
     ),
     schedules=_SCHEDULES,
 )  # fmt: skip
-@documented_by(topi.nn.correlation_nchw)
 def correlation(
     data1: Expr,
     data2: Expr,
@@ -96,12 +95,6 @@ def correlation(
 
     Parameters
     ----------
-    data1, data2 : relay.Expr
-        The maps.
-    kernel_size : int
-        The side of the patches that are compared, odd.
-    is_multiply : bool
-        Products of elements, or absolute differences.
     layout : str
         "NCHW".
     """
@@ -230,12 +223,4 @@ def _fifo_buffer_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     gradient=_fifo_buffer_gradient,
 )
 def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> RelayExpr:
-    """The buffer without its oldest entries, the data behind: a window that moves in time.
-
-    Parameters
-    ----------
-    data, buffer : relay.Expr
-        The new entries, and those before.
-    axis : int
-        The axis of time.
-    """
+    """The buffer without its oldest entries, the data behind: a window that moves in time."""

@@ -142,6 +142,4 @@ def contrib_conv2d_winograd_weight_transform(weight: Expr, tile_size: int) -> Re
     ----------
     weight : relay.Expr
         The weights of 3x3 windows.
-    tile_size : int
-        Outputs of a tile along an axis, 2 or 4.
     """

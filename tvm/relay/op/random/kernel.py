@@ -16,7 +16,6 @@ from tvm.runtime import ndarray as nd
 from ..attributes import as_expr, as_int, as_ints, names_arguments, refuse
 from ..computes import computed_by
 from ..operator import Attribute, Expr, Operand, operator
-from ..parameters import documented_by
 from ..registry import OpPattern, Precision
 from ..types import expect, expect_tensor, shape_of_type, tensor
 
@@ -159,8 +158,6 @@ def uniform(
         How many.
     dtype : str
         "float32" or "float64".
-    low, high : float or relay.Expr
-        The least number, and one above all.
 
     Returns
     -------
@@ -197,8 +194,6 @@ def normal(
         How many.
     dtype : str
         "float32" or "float64".
-    mean, scale : float or relay.Expr
-        The mean and the standard deviation.
 
     Returns
     -------
@@ -218,7 +213,6 @@ def normal(
     compute=computed_by(topi.random.multinomial, "num_samples"),
     **_THREEFRY,
 )
-@documented_by(topi.random.multinomial)
 def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
     """Indices, each as likely as its probability says.
 

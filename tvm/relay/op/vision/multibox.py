@@ -12,7 +12,6 @@ from tvm.relay.expr import TupleWrapper
 
 from ..computes import computed_by
 from ..operator import Expr, Floats, operator
-from ..parameters import documented_by
 from ..registry import OpPattern
 from ..schedules import for_all_targets
 from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -53,7 +52,6 @@ def _transform_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     fuse=OpPattern.INJECTIVE,
     compute=computed_by(topi.vision.multibox_prior, "sizes", "ratios", "steps", "offsets", "clip"),
 )
-@documented_by(topi.vision.multibox_prior)
 def multibox_prior(
     data: Expr,
     sizes: Floats = (1.0,),
@@ -62,13 +60,7 @@ def multibox_prior(
     offsets: Floats = (0.5, 0.5),
     clip: bool = False,
 ) -> RelayExpr:
-    """Boxes around every place of a map: each size with the first ratio, then the other ratios.
-
-    Parameters
-    ----------
-    clip : bool
-        Cut off what lies outside of the image.
-    """
+    """Boxes around every place of a map: each size with the first ratio, then the other ratios."""
 
 
 @operator(
@@ -83,7 +75,6 @@ def multibox_prior(
     ),
     schedules=for_all_targets(topi.generic.schedule_multibox_transform_loc),
 )
-@documented_by(topi.vision.multibox_transform_loc)
 def multibox_transform_loc(
     cls_prob: Expr,
     loc_pred: Expr,

@@ -142,7 +142,6 @@ def get_valid_counts(
     ),
     **_OPAQUE,
 )  # fmt: skip
-@documented_by(topi.vision.non_max_suppression)
 def non_max_suppression(
     data: Expr,
     valid_count: Expr,
@@ -157,15 +156,7 @@ def non_max_suppression(
     return_indices: bool = True,
     invalid_to_bottom: bool = False,
 ) -> RelayExpr | TupleWrapper:
-    """Drop the boxes that overlap one of a higher score.
-
-    Parameters
-    ----------
-    iou_threshold : float or relay.Expr
-        The intersection over union from which on a box is dropped; at most 0: none is.
-    return_indices : bool
-        Return indices (batch, boxes) and their number (batch, 1), or the boxes.
-    """
+    """Drop the boxes that overlap one of a higher score."""
 
 
 @operator(
@@ -177,7 +168,6 @@ def non_max_suppression(
     compute=computed_by(topi.vision.all_class_non_max_suppression, "output_format"),
     **_OPAQUE,
 )
-@documented_by(topi.vision.all_class_non_max_suppression)
 def all_class_non_max_suppression(
     boxes: Expr,
     scores: Expr,
@@ -207,7 +197,6 @@ def all_class_non_max_suppression(
     ),
     **_OPAQUE,
 )  # fmt: skip
-@documented_by(topi.vision.regular_non_max_suppression)
 def regular_non_max_suppression(
     boxes: Expr,
     scores: Expr,

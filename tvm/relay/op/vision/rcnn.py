@@ -146,7 +146,6 @@ def roi_pool(
     ),
     **_OPAQUE,
 )  # fmt: skip
-@documented_by(topi.vision.proposal)
 def proposal(
     cls_prob: Expr,
     bbox_pred: Expr,
@@ -161,11 +160,6 @@ def proposal(
     iou_loss: bool,
 ) -> RelayExpr:
     """The regions of the highest scores that do not overlap much.
-
-    Parameters
-    ----------
-    rpn_pre_nms_top_n, rpn_post_nms_top_n : int
-        How many regions take part in the suppression, and how many are wanted.
 
     Returns
     -------

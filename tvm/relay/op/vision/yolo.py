@@ -45,12 +45,4 @@ def _reorg_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     compute=computed_by(topi.vision.reorg, "stride"),
 )
 def yolo_reorg(data: Expr, stride: int) -> RelayExpr:
-    """Move each `stride` x `stride` patch of places to channels, in Darknet's order.
-
-    Parameters
-    ----------
-    data : relay.Expr
-        (batch, channels, height, width); channels divisible by the stride's square.
-    stride : int
-        The extent of patches.
-    """
+    """Move each `stride` x `stride` patch of places to channels, in Darknet's order."""
