@@ -53,7 +53,30 @@ def test_extern_is_an_opaque_block() -> None:
     b = te.extern((4,), [a], lambda i, o: tir.call_packed("f", i[0], o[0]), name="B")
     block = _blocks(te.create_prim_func([a, b]))["B"]
     assert not block.iter_vars and isinstance(block.body, tir.Evaluate)
-    assert [region.buffer.name for region in (*block.reads, *block.writes)] == ["A", "B"]
+    assert not block.reads and not block.writes
+
+
+def test_buffers_that_an_extern_declares_are_those_of_the_function() -> None:
+    rows = tir.decl_buffer((4, 4), "float32", "rows", strides=[tir.Var("s", "int32"), 1])
+    a = te.placeholder((4, 4), name="A")
+    b = te.compute((4, 4), lambda i, j: a[i, j] + 1, name="B")
+    c = te.extern(
+        (4, 4), [b], lambda i, o: tir.call_packed("f", i[0], o[0]), name="C", in_buffers=[rows]
+    )
+    func = te.create_prim_func([a, c])
+    assert [buffer.name for buffer in _blocks(func)["root"].alloc_buffers] == ["rows"]
+    assert _blocks(func)["B"].body.buffer is rows
+    assert isinstance(func.buffer_map[func.params[1]].elem_offset, tir.Var)
+
+
+def test_indices_that_intervals_say_nothing_of_read_the_whole_axis() -> None:
+    a, n = te.placeholder((8, 8), name="A"), te.var("n", "int64")
+
+    def nearest(i: tir.Var, j: tir.Var) -> PrimExpr:
+        return a[i, tir.min(tir.round(j.astype("float32") / n).astype("int32"), 7)]
+
+    region = _blocks(te.create_prim_func([a, n, te.compute((8, 8), nearest, name="B")]))["B"].reads
+    assert str(region[0]) == "A[v_i, 0:8]"
 
 
 def test_missing_inputs_are_named() -> None:

@@ -14,12 +14,12 @@ from typing import Any
 
 from tvm.arith import Analyzer
 from tvm.error import LoweringError
-from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
-from tvm.ir.visitor import Rewriter, Visitor
+from tvm.ir.visitor import Rewriter
 from tvm.support.dtype import dtype as as_dtype
 from tvm.support.naming import UniqueNames
 from tvm.support.scope import deep
+from tvm.tir.analysis.block_access_region import AccessFinder, merged
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import (
     BOOL,
@@ -124,15 +124,13 @@ class _Builder:
         self.params = params
         self.names = UniqueNames()
         self.buffers: dict[Tensor, Buffer] = {}
-        self.inside: list[Buffer] = []
         self.layout_free: set[int] = set()  # positions of parameters
 
     def build(self) -> PrimFunc:
         tensors = [param for param in self.params if isinstance(param, Tensor)]
-        for tensor in tensors:
-            self.buffers[tensor] = decl_buffer(tensor.shape, tensor.dtype, _plain(tensor.name))
         outputs = [tensor.op for tensor in tensors]
         ops = post_dfs_order(outputs, create_read_graph(outputs))
+        self.declare(tensors, ops)
         for op in ops:
             _check_kind(op)
         body = seq(
@@ -142,12 +140,30 @@ class _Builder:
                 if not isinstance(op, PlaceholderOp) or self.check_input(op)
             ]
         )
-        root = Block((), (), (), "root", body, None, self.inside)
+        inside = [
+            self.buffer_of(tensor)
+            for op in ops
+            if not isinstance(op, PlaceholderOp)
+            for tensor in op.outputs
+            if not any(tensor is param for param in tensors)
+        ]
+        if inside or not _is_root(body):
+            root = Block((), (), (), "root", body, None, inside)
+            body = BlockRealize((), const(True, BOOL), root)
         params = [p if isinstance(p, Var) else self.buffers[p] for p in self.params]
         attrs: dict[str, Any] = {"global_symbol": "main", "tir.noalias": True}
         if self.layout_free:
             attrs["layout_free_buffers"] = sorted(self.layout_free)
-        return PrimFunc(params, BlockRealize((), const(True, BOOL), root), None, None, attrs)
+        return PrimFunc(params, body, None, None, attrs)
+
+    def declare(self, params: Sequence[Tensor], ops: Sequence[Operation]) -> None:
+        """The buffers of parameters, and those that extern operations declare for their tensors."""
+        externs = [op for op in ops if isinstance(op, ExternOp)]
+        for placeholder, tensor in [pair for op in externs for pair in _placeholders(op)]:
+            self.buffers.setdefault(tensor, placeholder)
+        for tensor in params:
+            if tensor not in self.buffers:
+                self.buffers[tensor] = decl_buffer(tensor.shape, tensor.dtype, _plain(tensor.name))
 
     def check_input(self, op: PlaceholderOp) -> bool:
         """Every input has to be a parameter; it needs no statement."""
@@ -163,7 +179,6 @@ class _Builder:
         if (buffer := self.buffers.get(tensor)) is None:
             buffer = decl_buffer(tensor.shape, tensor.dtype, _plain(tensor.name))
             self.buffers[tensor] = buffer
-            self.inside.append(buffer)
         return buffer
 
     def statement_of(self, op: Any) -> Stmt:
@@ -212,11 +227,23 @@ class _Builder:
             values_of = [analyzer.simplify(loads.visit(op.body[index])) for index in outputs]
             body = _stores(buffers, values_of, indices)
         block = Block(
-            axes, _regions_read(body if init is None else seq([init, body]), buffers), [_point(b, indices) for b in buffers],
+            axes, self.regions_read([init, body], buffers), [_point(b, indices) for b in buffers],
             self.names.fresh(_plain(op.output(outputs[0]).name if len(outputs) == 1 else op.name)),
             body, init, None, None, self.annotations_of(op),
         )  # fmt: skip
         return BlockRealize(tuple(values), const(True, BOOL), block)
+
+    def regions_read(
+        self, stmts: Sequence[Stmt | None], written: Sequence[Buffer]
+    ) -> list[BufferRegion]:
+        """What the statements read; a reduction's own result, which its init provides, is left out."""
+        finder = AccessFinder({buffer.data: buffer for buffer in self.buffers.values()})
+        for stmt in stmts:
+            if stmt is not None:
+                finder.visit(stmt)
+        for buffer in written:
+            finder.reads.pop(buffer, None)
+        return merged(finder.regions(finder.reads), finder.whole())
 
     def _domain(self, iv: IterVar, loops: dict[Var, Var]) -> Range:
         assert iv.dom is not None
@@ -235,18 +262,13 @@ class _Builder:
         return self.statement_of(plain)
 
     def extern_block(self, op: ExternOp) -> Stmt:
+        """What the body touches is its own matter: the block declares no regions."""
         body: Stmt = op.body
-        pairs = [
-            *zip(op.output_placeholders, op.outputs, strict=True),
-            *zip(op.input_placeholders, op.inputs, strict=True),
-        ]
-        for placeholder, tensor in pairs:
-            body = bind_placeholder(body, placeholder, self.buffer_of(tensor))
-        block = Block(
-            (), [_whole(self.buffer_of(t)) for t in op.input_tensors],
-            [_whole(self.buffer_of(t)) for t in op.outputs],
-            self.names.fresh(_plain(op.name)), body, None, None, None, self.annotations_of(op),
-        )  # fmt: skip
+        for placeholder, tensor in _placeholders(op):
+            if (buffer := self.buffer_of(tensor)) is not placeholder:
+                body = bind_placeholder(body, placeholder, buffer)
+        name = self.names.fresh(_plain(op.name))
+        block = Block((), (), (), name, body, None, None, None, self.annotations_of(op))
         return BlockRealize((), const(True, BOOL), block)
 
     def annotations_of(self, op: Operation) -> dict[str, Any]:
@@ -268,6 +290,19 @@ def _check_kind(op: Operation) -> None:
             f"Unsupported Operation: {type(op).__name__}. create_prim_func requires computes and "
             f"externs, got {op.name}"
         )
+
+
+def _placeholders(op: ExternOp) -> list[tuple[Buffer, Tensor]]:
+    """The buffers that stand for the outputs and inputs in the body of an extern operation."""
+    return [
+        *zip(op.output_placeholders, op.outputs, strict=True),
+        *zip(op.input_placeholders, op.inputs, strict=True),
+    ]
+
+
+def _is_root(body: Stmt) -> bool:
+    """Whether the body is a block without axes: an extern operation alone, as in scripts."""
+    return isinstance(body, BlockRealize) and not body.block.iter_vars
 
 
 def _is_empty(iv: IterVar) -> bool:
@@ -330,57 +365,3 @@ def _update(
 def _point(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
     region = [Range.from_min_extent(index, const(1, index.dtype)) for index in indices]
     return BufferRegion(buffer, tuple(region))
-
-
-def _whole(buffer: Buffer) -> BufferRegion:
-    region = [Range.from_min_extent(const(0, dim.dtype), dim) for dim in buffer.shape]
-    return BufferRegion(buffer, tuple(region))
-
-
-class _ReadCollector(Visitor):
-    def __init__(self) -> None:
-        self.found: dict[Buffer, list[BufferLoad]] = {}
-
-    def visit_buffer_load(self, load: BufferLoad) -> None:
-        self.visit_children(load)
-        self.found.setdefault(load.buffer, []).append(load)
-
-
-def _regions_read(body: Stmt, written: Sequence[Buffer]) -> list[BufferRegion]:
-    """What the body reads; a reduction's own result, which its init provides, is left out."""
-    reads = _ReadCollector()
-    reads.visit(body)
-    return [
-        _hull(buffer, loads)
-        for buffer, loads in reads.found.items()
-        if not any(buffer is other for other in written)
-    ]
-
-
-def _hull(buffer: Buffer, loads: list[BufferLoad]) -> BufferRegion:
-    """The region around all loads: exact for one, else per dimension the point or everything."""
-    first = loads[0]
-    region = []
-    for axis, dim in enumerate(buffer.shape):
-        index = first.indices[axis]
-        if _is_plain(index) and all(
-            structural_equal(index, load.indices[axis]) for load in loads[1:]
-        ):
-            region.append(Range.from_min_extent(index, const(1, index.dtype)))
-        else:
-            region.append(Range.from_min_extent(const(0, dim.dtype), dim))
-    return BufferRegion(buffer, tuple(region))
-
-
-class _LoadFinder(Visitor):
-    found = False
-
-    def visit_buffer_load(self, load: BufferLoad) -> None:
-        self.found = True
-
-
-def _is_plain(index: PrimExpr) -> bool:
-    """Whether the index depends on no memory."""
-    finder = _LoadFinder()
-    finder.visit(index)
-    return not finder.found

@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Range, Var, const
+from tvm.tir.expr import BufferLoad, Call, Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, LetStmt
 from tvm.tir.stmt_functor import substitute
 
@@ -117,6 +117,8 @@ class AccessFinder(Visitor):
             return IntervalSet(low.min_value, high.max_value)
         if self.lets:
             index = substitute(index, self.lets)
+        if not _is_arithmetic(index):
+            return IntervalSet(neg_inf(), pos_inf())
         found = self.analyzer.int_set(index, self.domains)
         return IntervalSet(found.min_value, found.max_value)
 
@@ -150,6 +152,23 @@ class AccessFinder(Visitor):
             BufferRegion(buffer, tuple([Range(extent) for extent in buffer.shape]))
             for buffer in self.opaque
         ]
+
+
+class _OpaqueFinder(Visitor):
+    found = False
+
+    def visit_call(self, call: Call) -> None:
+        self.found = True
+
+    def visit_buffer_load(self, load: BufferLoad) -> None:
+        self.found = True
+
+
+def _is_arithmetic(index: PrimExpr) -> bool:
+    """Whether the index depends on neither memory nor calls, of which intervals say nothing."""
+    finder = _OpaqueFinder()
+    finder.visit(index)
+    return not finder.found
 
 
 def is_finite(side: IntervalSet) -> bool:
