@@ -13,12 +13,9 @@ from tvm.support.absent import explanation
 PARTS = [
     ("tvm", "dlight", "cost model"),
     ("tvm", "relax", "relay"),
-    ("tvm.contrib", "hexagon", "targets llvm and c"),
-    ("tvm.micro", "project", "--output-format mlf"),
-    ("tvm.micro", "Session", "--output-format mlf"),
+    ("tvm.contrib", "ethosn", "targets llvm and c"),
+    ("tvm.micro", "class_factory", "--output-format mlf"),
     ("tvm.exec", "rpc_server", "export_library"),
-    ("tvm.relay.frontend", "tensorflow", "ONNX"),
-    ("tvm.relay.frontend", "from_keras", "ONNX"),
 ]
 
 
@@ -65,6 +62,14 @@ def test_parts_for_some_uses_are_imported_and_refused_there(
         ("tvm.contrib.coreml_runtime", "create", "executors"),
         ("tvm.relay.op.contrib.tensorrt", "partition_for_tensorrt", "dnnl"),
         ("tvm.relay.op.contrib", "partition_for_ethosn", "dnnl"),
+        ("tvm.contrib.hexagon", "allocate_hexagon_array", "targets llvm and c"),
+        ("tvm.contrib.hexagon.session", "Session", "targets llvm and c"),
+        ("tvm.relay.backend.contrib.ethosu.tir.compiler", "lower_to_te", "targets llvm and c"),
+        ("tvm.micro", "Session", "--output-format mlf"),
+        ("tvm.micro.project", "generate_project_from_mlf", "--output-format mlf"),
+        ("tvm.relay.frontend", "from_keras", "ONNX"),
+        ("tvm.relay.frontend.tensorflow", "from_tensorflow", "ONNX"),
+        ("tvm.relay.testing.tf", "get_workload", "ONNX"),
     ],
 )
 def test_functions_of_absent_libraries_refuse_to_be_called(

@@ -1,8 +1,8 @@
 """Models for programs in C: the Model Library Format, and the C runtime that goes with it."""
 
-from typing import NoReturn as _NoReturn
+from typing import Any as _Any
 
-from tvm.support.absent import attribute_error as _attribute_error
+from tvm.support.absent import absent_name as _absent_name
 
 from .model_library_format import (
     UnsupportedInModelLibraryFormatError,
@@ -17,5 +17,5 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> _NoReturn:
-    raise _attribute_error("tvm.micro", name)
+def __getattr__(name: str) -> _Any:
+    return _absent_name("tvm.micro", name)

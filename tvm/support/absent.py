@@ -14,7 +14,9 @@ from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
+from tvm.support.absent_boards import BOARDS
 from tvm.support.absent_helpers import HELPERS, helper_functions
 
 _TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
@@ -24,16 +26,7 @@ _REMOTE = (
     "lib.export_library(path, cc='aarch64-linux-gnu-gcc') links"
 )
 _DEVICES = "code is generated for processors, by the targets llvm and c"
-_BOARDS = (
-    "`tvmc compile --target c --output-format mlf` writes C sources, from which projects for "
-    "microcontrollers can be made"
-)
-_ONNX = "models of this format are converted to ONNX first, which relay.frontend.from_onnx imports"
-
 _GPU_MODULES = "cuda_graph curand nvrtc rocm spirv_utils"
-_FORMATS = (
-    "caffe caffe2 coreml darknet keras mxnet oneflow paddlepaddle tensorflow tensorflow2 tflite"
-)
 
 # what there is instead: by package, groups of names
 _INSTEAD: dict[str, dict[str, str]] = {
@@ -44,7 +37,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
     },
     "tvm.contrib": {
         _GPU_MODULES: _DEVICES,
-        "hexagon ethosu ethosn mrvl uma_hexagon": _DEVICES,
+        "ethosn mrvl uma_hexagon": _DEVICES,
         "cuda_graph.cuda_graph_executor": _DEVICES,
         "rpc": _REMOTE,
     },
@@ -52,13 +45,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
         "rpc_server rpc_tracker rpc_proxy query_rpc_tracker autotvm_log_editor": _REMOTE,
     },
     "tvm.micro": {
-        "Session project build class_factory contrib debugger project_api "
-        "generate_project GeneratedProject TemplateProject autotvm_build_func "
-        "AutoTvmModuleLoader": _BOARDS
-    },
-    "tvm.relay.frontend": {
-        _FORMATS: _ONNX,
-        " ".join([f"from_{name}" for name in _FORMATS.replace("paddlepaddle", "paddle").split()]): _ONNX,
+        "build class_factory contrib debugger GeneratedProject TemplateProject": BOARDS
     },
 }  # fmt: skip
 # parts that raise where they are used, rather than where they are imported
@@ -78,6 +65,13 @@ def explanation(path: str) -> str | None:
     """That a part of the classic release is not there, and what there is instead; None for others."""
     instead = _SENTENCES.get(path)
     return None if instead is None else f"{path} is not in this release; {instead}"
+
+
+def absent_name(module: str, name: str) -> Any:
+    """What a module's ``__getattr__`` gives for a function that refuses to be called; others it refuses."""
+    if module in HELPERS and name in HELPERS[module].functions.split():
+        return helper_functions(module)[name]
+    raise attribute_error(module, name)
 
 
 def attribute_error(module: str, name: str) -> AttributeError:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from tvm.error import TVMError
+from tvm.support.absent_boards import GROUPS
 
 _PROCESSORS = "code is generated for processors, by the targets llvm and c"
 _COMPILERS = (
@@ -106,6 +107,11 @@ HELPERS: dict[str, HelperModule] = {
         _COMPILERS, "vitis_ai_compiler CodegenVitisAI", "vitis_ai_available"
     ),
     **{f"tvm.relay.op.contrib.{name}": has for name, has in _COMPILER_FUNCTIONS.items()},
+    **{
+        f"{package}.{name}".rstrip("."): HelperModule(instead, functions, is_package=True)
+        for package, (instead, modules) in GROUPS.items()
+        for name, functions in modules.items()
+    },
 }
 
 

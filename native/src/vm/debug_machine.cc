@@ -1,4 +1,4 @@
-// The virtual machine for profiling: notes the time of each kernel.
+// The virtual machine for profiling: notes the time of each kernel and of each allocation.
 #include <tvm/runtime/registry.h>
 
 #include <chrono>
@@ -22,10 +22,10 @@ class DebugMachine : public Machine {
     if (name == "reset") {
       return Exclusive(self, [this](TVMArgs, TVMRetValue*) { calls_.clear(); });
     }
-    if (name == "get_calls") {  // JSON: [[kernel, seconds, [shape and dtype of each argument], [kind and number of the device], nodes of the model], ...]
+    if (name == "get_calls") {  // JSON: [[kernel or instruction, seconds, [shape and dtype of each argument], [kind and number of the device], nodes of the model], ...]
       return Exclusive(self, [this](TVMArgs, TVMRetValue* rv) { *rv = CallsText(); });
     }
-    if (name == "observe") {  // (before, after): called around each kernel; None for neither
+    if (name == "observe") {  // (before, after): called around each of these; None for neither
       return Exclusive(self, [this](TVMArgs args, TVMRetValue*) {
         before_ = args[0].is_null() ? PackedFunc() : args[0].operator PackedFunc();
         after_ = args[1].is_null() ? PackedFunc() : args[1].operator PackedFunc();
@@ -36,35 +36,74 @@ class DebugMachine : public Machine {
 
  protected:
   void CallKernel(const Frame& site, int64_t index, const KernelArgs& args) final {
-    if (before_.defined()) before_();
-    auto start = Clock::now();
-    Machine::CallKernel(site, index, args);
-    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    if (after_.defined()) after_();
-    Call call{index, seconds, {}, {kDLCPU, 0}, exec_->SourcesOf(site.func, site.pc, index)};
+    Call& call = Timed([&] { Machine::CallKernel(site, index, args); });
+    call.name = exec_->kernels[index];
+    call.sources = exec_->SourcesOf(site.func, site.pc, index);
     for (const TVMValue& value : args.values) {
       auto* tensor = static_cast<DLTensor*>(value.v_handle);
       call.device = tensor->device;  // kernels run where their arguments are
-      std::string shape = "[";
-      for (int i = 0; i < tensor->ndim; ++i) shape += (i ? ", " : "") + std::to_string(tensor->shape[i]);
-      call.args.push_back(DLDataType2String(tensor->dtype) + shape + "]");
+      call.args.push_back(Described(*tensor));
     }
-    calls_.push_back(std::move(call));
+  }
+
+  ObjectRef Value(const Instruction& instruction, const ObjectRef* registers) final {
+    const char* name = AllocationName(instruction.op);
+    if (name == nullptr) return Machine::Value(instruction, registers);
+    ObjectRef value;
+    Call& call = Timed([&] { value = Machine::Value(instruction, registers); });
+    call.name = name;
+    if (const auto* storage = value.as<StorageObj>()) {
+      call.device = storage->device();
+      call.args.push_back(Cat("uint8[", storage->block.size, "]"));
+    } else {
+      NDArray array(ObjectPtr<Object>(value.get_mutable()));
+      call.device = array->device;
+      call.args.push_back(Described(*array.operator->()));
+    }
+    return value;
   }
 
  private:
   struct Call {
-    int64_t kernel;
     double seconds;
+    std::string name;
     std::vector<std::string> args;
-    DLDevice device;
+    DLDevice device{kDLCPU, 0};
     std::string sources;
   };
+
+  // How reports call an instruction that allocates; null for others.
+  static const char* AllocationName(int64_t op) {
+    switch (op) {
+      case kAllocTensor: return "VM::AllocTensor";
+      case kAllocTensorReg: return "VM::AllocTensorReg";
+      case kAllocStorage: return "VM::AllocStorage";
+      default: return nullptr;
+    }
+  }
+
+  // The note of what `run` took, under the eyes of the observers.
+  template <class F>
+  Call& Timed(F run) {
+    if (before_.defined()) before_();
+    auto start = Clock::now();
+    run();
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (after_.defined()) after_();
+    calls_.push_back(Call{seconds, {}, {}, {kDLCPU, 0}, {}});
+    return calls_.back();
+  }
+
+  static std::string Described(const DLTensor& tensor) {
+    std::string shape = "[";
+    for (int i = 0; i < tensor.ndim; ++i) shape += (i ? ", " : "") + std::to_string(tensor.shape[i]);
+    return DLDataType2String(tensor.dtype) + shape + "]";
+  }
 
   std::string CallsText() const {
     std::string text = "[";
     for (const Call& call : calls_) {
-      text += Cat(text.size() > 1 ? ", [" : "[", Json::Quote(exec_->kernels[call.kernel]), ", ", call.seconds, ", [");
+      text += Cat(text.size() > 1 ? ", [" : "[", Json::Quote(call.name), ", ", call.seconds, ", [");
       for (size_t i = 0; i < call.args.size(); ++i) text += (i ? ", " : "") + Json::Quote(call.args[i]);
       text += Cat("], [", static_cast<int>(call.device.device_type), ", ", call.device.device_id, "], ", Json::Quote(call.sources), "]");
     }

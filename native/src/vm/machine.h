@@ -88,7 +88,7 @@ class Machine : public ModuleNode {
   void InvokeClosure(State* state, const Instruction& call, const ObjectRef* registers);
   void InvokePacked(State* state, const Instruction& call, const ObjectRef* registers);
   // Instructions that only compute the value of one register.
-  ObjectRef Value(const Instruction& instruction, const ObjectRef* registers);
+  virtual ObjectRef Value(const Instruction& instruction, const ObjectRef* registers);
   ObjectRef AllocStorage(const Instruction& instruction, const ObjectRef* registers);
   ObjectRef AllocTensor(StorageObj* storage, int64_t offset, const std::vector<int64_t>& shape, DLDataType dtype) const;
   // The array that a caller gave for what an instruction allocates; undefined if there is none, or it does not fit.

@@ -235,8 +235,8 @@ class ModuleWriter:
     def function_slot(self, name: str) -> str:
         """A cache for the handle of a packed function."""
         if name not in self._handles:
-            self._handles[name] = self._static_name(f"packed_{name}")
-            self._statics[f"static TVMFunctionHandle {self._handles[name]} = NULL;"] = None
+            self._handles[name] = self.new_name(f"{name}_packed")
+            self._statics[f"static void* {self._handles[name]} = NULL;"] = None
         return self._handles[name]
 
     def static_handle(self, name: str) -> str:

@@ -3,9 +3,9 @@
 The frameworks themselves are imported at the first use of their importer.
 """
 
-from typing import NoReturn as _NoReturn
+from typing import Any as _Any
 
-from tvm.support.absent import attribute_error as _attribute_error
+from tvm.support.absent import absent_name as _absent_name
 
 from . import common, pytorch_utils, qnn_torch
 from .onnx import from_onnx
@@ -16,5 +16,5 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> _NoReturn:
-    raise _attribute_error("tvm.relay.frontend", name)
+def __getattr__(name: str) -> _Any:
+    return _absent_name("tvm.relay.frontend", name)

@@ -11,6 +11,7 @@
 
 #include <cctype>
 #include <cstdio>
+#include <cstring>
 #include <sstream>
 #include <string>
 
@@ -36,6 +37,12 @@ inline bool NamesErrorClass(const std::string& text) {
   return text.compare(colon - 5, 5, "Error") == 0 || text.compare(last, 2, "Op") == 0;
 }
 
+// Where a check or message stands, without the folders of the machine that compiled it.
+inline std::string Place(const char* file, int line) {
+  const char* name = std::strrchr(file, '/');
+  return Cat(name ? name + 1 : file, ":", line);
+}
+
 // Collects a text; throws it at the end of the statement.
 class FatalMessage {
  public:
@@ -43,9 +50,10 @@ class FatalMessage {
       : file_(file), line_(line), check_(check), operands_(std::move(operands)) {}
   [[noreturn]] ~FatalMessage() noexcept(false) {
     std::string text = stream_.str();
-    if (NamesErrorClass(text)) throw Error(text);
+    std::string place = Cat(" (", Place(file_, line_), ")");
+    if (NamesErrorClass(text)) throw Error(text + place);
     if (check_[0] != 0) text = Cat("Check failed: (", check_, ") is false", operands_, text.empty() ? "" : ": ", text);
-    throw InternalError(Cat(text, " (", file_, ":", line_, ")"));
+    throw InternalError(text + place);
   }
   std::ostringstream& stream() { return stream_; }
 
@@ -60,7 +68,7 @@ class FatalMessage {
 // Collects a text; writes it as one line.
 class LogMessage {
  public:
-  LogMessage(const char* file, int line, const char* level) { stream_ << "[" << level << "] " << file << ":" << line << ": "; }
+  LogMessage(const char* file, int line, const char* level) { stream_ << "[" << level << "] " << Place(file, line) << ": "; }
   ~LogMessage() { std::fprintf(stderr, "%s\n", stream_.str().c_str()); }
   std::ostringstream& stream() { return stream_; }
 
