@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tvm
-from tvm.contrib import cudnn, nnpack, nvcc
+from tvm.contrib import cudnn, emcc, nnpack, nvcc, rocm, spirv, stackvm
 from tvm.error import TVMError
 
 
@@ -65,6 +65,48 @@ def test_cuda_texts_are_compiled_by_nvcc(tmp_path: Path, monkeypatch: pytest.Mon
         nvcc.compile_cuda("int x;", options=["a", "b", "c", "fail"])
     with pytest.raises(ValueError, match="cubin, ptx or fatbin, got 'elf'"):
         nvcc.compile_cuda("", "elf")
+
+
+def test_what_is_known_of_cuda_is_read_from_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvcc, "find_cuda_path", lambda: str(tmp_path))
+    assert nvcc.callback_libdevice_path(70) == "" and not nvcc.have_cudagraph()
+    with pytest.raises(RuntimeError, match="does not tell it"):
+        nvcc.get_cuda_version()
+    (tmp_path / "version.json").write_text('{"cuda": {"version": "12.4.1"}}')
+    assert nvcc.get_cuda_version() == (12, 4, 1) and nvcc.have_cudagraph()
+    folder = tmp_path / "nvvm" / "libdevice"
+    folder.mkdir(parents=True)
+    for arch in (30, 50):
+        (folder / f"libdevice.compute_{arch}.10.bc").touch()
+    assert nvcc.find_libdevice_path(70).endswith("compute_50.10.bc")
+    (folder / "libdevice.10.bc").touch()
+    assert nvcc.callback_libdevice_path(70) == str(folder / "libdevice.10.bc")
+    assert nvcc.have_fp8("8.9") and not nvcc.have_fp8("8.6")
+
+
+def test_tools_for_other_devices_are_asked_for_when_they_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert rocm.find_lld(required=False) == [] and not rocm.have_matrixcore()
+    assert rocm.have_matrixcore("9.0") and rocm.get_rocm_arch(str(tmp_path)) == "gfx900"
+    with pytest.raises(RuntimeError, match="requires LLVM's linker"):
+        rocm.callback_rocm_link(b"")
+    with pytest.raises(RuntimeError, match="requires the program spirv-opt"):
+        spirv.optimize(b"")
+    with pytest.raises(RuntimeError, match="emcc is not there"):
+        emcc.create_tvmjs_wasm("a.wasm", ["a.bc"])
+
+
+def test_a_stackvm_library_is_its_code(tmp_path: Path) -> None:
+    code, library = tmp_path / "code.stackvm", tmp_path / "library.stackvm"
+    code.write_bytes(b"code")
+    stackvm.build(str(library), [str(code)])
+    assert library.read_bytes() == b"code"
+    with pytest.raises(RuntimeError, match="requires one file, got 2"):
+        stackvm.build(str(library), [str(code)] * 2)
 
 
 def test_choices_of_nnpack_are_numbers() -> None:

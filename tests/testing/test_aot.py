@@ -10,7 +10,13 @@ import pytest
 
 import tvm
 from tvm import relay
-from tvm.micro.testing.aot_test_utils import AOT_DEFAULT_RUNNER, parametrize_aot_options
+from tvm.micro.testing.aot_test_utils import (
+    AOT_APROFILE_AEM_RUNNER,
+    AOT_CORSTONE300_RUNNER,
+    AOT_DEFAULT_RUNNER,
+    AOT_USMP_CORSTONE300_RUNNER,
+    parametrize_aot_options,
+)
 from tvm.micro.testing.utils import get_conv2d_relay_module
 from tvm.testing.aot import (
     AOTDataLinkage,
@@ -96,3 +102,9 @@ def test_what_needs_a_board_is_refused() -> None:
 def test_ranges_of_dtypes() -> None:
     assert get_dtype_range("int8") == (-128, 127) and get_dtype_range("uint8") == (0, 255)
     assert get_dtype_range("float32") == (0, 1)
+
+
+def test_runners_of_boards_are_refused_when_they_are_run() -> None:
+    for runner in (AOT_CORSTONE300_RUNNER, AOT_USMP_CORSTONE300_RUNNER, AOT_APROFILE_AEM_RUNNER):
+        with pytest.raises(tvm.TVMError, match=f"got one for {runner.makefile}"):
+            run_and_check([], runner, "c")

@@ -107,6 +107,10 @@ def _refusing(name: str) -> Callable[..., NoReturn]:
 conv_forward = _refusing("conv_forward")
 conv_backward_data = _refusing("conv_backward_data")
 conv_backward_filter = _refusing("conv_backward_filter")
+conv_forward_find_algo = _refusing("conv_forward_find_algo")
+conv_backward_data_find_algo = _refusing("conv_backward_data_find_algo")
+conv_backward_filter_find_algo = _refusing("conv_backward_filter_find_algo")
+algo_to_index = _refusing("algo_to_index")
 softmax = _refusing("softmax")
 log_softmax = _refusing("log_softmax")
 

@@ -39,6 +39,22 @@ def create_staticlib(output: str, inputs: Sequence[str] | str) -> None:
 create_staticlib.output_format = "a"  # type: ignore[attr-defined]
 
 
+def get_global_symbol_section_map(path: str, *, nm: str | None = None) -> dict[str, str]:
+    """The global symbols of a library for Android, and the kind of section of each.
+
+    Parameters
+    ----------
+    path : str
+        The library.
+    nm : str, optional
+        The program that lists symbols; by default the NDK's.
+    """
+    beside = Path(_compiler()).with_name("llvm-nm")
+    return cc.get_global_symbol_section_map(
+        path, nm=nm or (str(beside) if beside.is_file() else None)
+    )
+
+
 def _compiler() -> str:
     if not knobs.NDK_CC.value:
         raise RuntimeError("Require environment variable TVM_NDK_CC to be the NDK's compiler")

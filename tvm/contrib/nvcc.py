@@ -1,4 +1,4 @@
-"""What NVIDIA's devices can do, by their compute capability.
+"""What NVIDIA's devices can do, by their compute capability, and where CUDA is.
 
 have_int8("6.1")    ->    True
 
@@ -7,6 +7,8 @@ Code is generated for processors; `compile_cuda` calls nvcc on texts of the user
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -97,6 +99,103 @@ def have_bf16(compute_version: str) -> bool:
         Such as "8.0".
     """
     return parse_compute_version(compute_version) >= (8, 0)
+
+
+def have_fp8(compute_version: str) -> bool:
+    """Whether devices compute with 8-bit floating point numbers.
+
+    Parameters
+    ----------
+    compute_version : str
+        Such as "8.9".
+    """
+    return parse_compute_version(compute_version) >= (8, 9)
+
+
+def have_cudagraph() -> bool:
+    """Whether CUDA captures graphs of kernels: version 10 and later does."""
+    try:
+        return get_cuda_version() >= (10, 0)
+    except RuntimeError:
+        return False
+
+
+def get_cuda_version(cuda_path: str | None = None) -> tuple[int, ...]:
+    """The version of CUDA, such as (12, 4).
+
+    Parameters
+    ----------
+    cuda_path : str, optional
+        CUDA's folder; the one of `find_cuda_path` by default.
+    """
+    folder = Path(cuda_path or find_cuda_path())
+    if (described := folder / "version.txt").is_file():
+        if (found := re.search(r"CUDA Version (\d+(?:\.\d+)*)", described.read_text())) is not None:
+            return _numbers(found[1])
+    elif (described := folder / "version.json").is_file():
+        return _numbers(json.loads(described.read_text())["cuda"]["version"])
+    if (compiler := folder / "bin" / "nvcc").is_file():
+        ran = subprocess.run([str(compiler), "--version"], capture_output=True, text=True)
+        if (found := re.search(r"release (\d+(?:\.\d+)*)", ran.stdout)) is not None:
+            return _numbers(found[1])
+    raise RuntimeError(f"get_cuda_version requires CUDA's version, {folder} does not tell it")
+
+
+def find_libdevice_path(arch: int) -> str:
+    """The file of LLVM code with the functions of devices.
+
+    Parameters
+    ----------
+    arch : int
+        The architecture, such as 70 for sm_70.
+    """
+    folder = Path(find_cuda_path()) / "nvvm" / "libdevice"
+    if not folder.is_dir():
+        raise RuntimeError(f"find_libdevice_path requires {folder}, which is not there")
+    if (single := folder / "libdevice.10.bc").is_file():
+        return str(single)
+    # old releases have a file for an architecture and those after it
+    suited = {
+        int(found[1]): path
+        for path in folder.iterdir()
+        if (found := re.search(r"compute_(\d+)", path.name)) is not None and int(found[1]) <= arch
+    }
+    if not suited:
+        raise RuntimeError(f"find_libdevice_path found no file for sm_{arch} in {folder}")
+    return str(suited[max(suited)])
+
+
+def callback_libdevice_path(arch: int) -> str:
+    """As `find_libdevice_path`, "" where CUDA is not there.
+
+    Parameters
+    ----------
+    arch : int
+        The architecture, such as 70 for sm_70.
+    """
+    try:
+        return find_libdevice_path(arch)
+    except RuntimeError:
+        return ""
+
+
+def tvm_callback_cuda_compile(code: str, target: Target | None = None) -> bytearray:
+    """What nvcc makes of a text for a target's architecture, as fatbin.
+
+    Parameters
+    ----------
+    code : str
+        The text.
+    target : tvm.target.Target, optional
+        The target; the innermost scope's by default.
+    """
+    major, minor = parse_compute_version(get_target_compute_version(target))
+    code_for = f"arch=compute_{major}{minor},code=sm_{major}{minor}"
+    return compile_cuda(code, target_format="fatbin", arch=["-gencode", code_for])
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple([int(number) for number in version.split(".")])
 
 
 def find_cuda_path() -> str:

@@ -26,7 +26,7 @@ _REMOTE = (
     "lib.export_library(path, cc='aarch64-linux-gnu-gcc') links"
 )
 _DEVICES = "code is generated for processors, by the targets llvm and c"
-_GPU_MODULES = "cuda_graph curand nvrtc rocm spirv_utils"
+_GPU_MODULES = "cuda_graph curand nvrtc spirv_utils"
 
 # what there is instead: by package, groups of names
 _INSTEAD: dict[str, dict[str, str]] = {
@@ -37,7 +37,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
     },
     "tvm.contrib": {
         _GPU_MODULES: _DEVICES,
-        "ethosn mrvl uma_hexagon": _DEVICES,
+        "ethosn uma_hexagon": _DEVICES,
         "cuda_graph.cuda_graph_executor": _DEVICES,
         "rpc": _REMOTE,
     },

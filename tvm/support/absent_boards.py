@@ -137,8 +137,21 @@ _MODELS = {
     ),
     "tflite": "TFLiteModel",
 }
+_LIBRARIES = {
+    "mrvl": (
+        "clean_up_sim compile_model convert_json_to_bin delete_temp_files find_value_in_KV_pair "
+        "get_nodes_json_string get_temp_dir get_working_dir modify_const_names run_simulation "
+        "search_path write_json_file"
+    ),
+    "peak": (
+        "measure_bandwidth_all_types measure_bandwidth_sum measure_compute_all_types "
+        "measure_compute_mad measure_peak_all"
+    ),
+    "sdaccel": "compile_vhls",
+}
 # what there is instead, and the modules below a package
 GROUPS: dict[str, tuple[str, dict[str, str]]] = {
+    "tvm.contrib": (BOARDS, _LIBRARIES),
     "tvm.contrib.hexagon": (BOARDS, _HEXAGON),
     "tvm.contrib.ethosu": (BOARDS, {"": ""}),
     "tvm.contrib.ethosu.cascader": (BOARDS, _CASCADER),

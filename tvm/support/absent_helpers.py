@@ -100,7 +100,8 @@ HELPERS: dict[str, HelperModule] = {
     "tvm.contrib.coreml_runtime": HelperModule(_EXECUTORS, "create CoreMLModule"),
     "tvm.contrib.tflite_runtime": HelperModule(_EXECUTORS, "create TFLiteModule"),
     "tvm.contrib.mxnet": HelperModule(_EXECUTORS, "to_mxnet_func"),
-    "tvm.contrib.tf_op": HelperModule(_EXECUTORS, "OpModule TensorFunc"),
+    "tvm.contrib.tf_op": HelperModule(_EXECUTORS, "OpModule TensorFunc", is_package=True),
+    "tvm.contrib.tf_op.module": HelperModule(_EXECUTORS, "OpModule TensorFunc"),
     "tvm.contrib.target": HelperModule(_COMPILERS, is_package=True),
     "tvm.contrib.target.coreml": HelperModule(_COMPILERS, "coreml_compiler CodegenCoreML"),
     "tvm.contrib.target.vitis_ai": HelperModule(

@@ -1,5 +1,7 @@
 """Help for tests of compiled programs, under the classic names."""
 
+from tvm.support.later import provide as _provide
+
 from . import attrs, conversions
 from ._ffi_api import (
     ErrorTest,
@@ -123,3 +125,6 @@ __all__ = [
     "skip_parameterizations", "xfail_parameterizations", "requires_opencl", "requires_x86",
     "skip_if_32bit", "strtobool",
 ]  # fmt: skip
+
+# the classic module of that name had all of them
+_provide(f"{__name__}.utils", {name: f"{__name__}:{name}" for name in __all__})

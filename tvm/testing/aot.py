@@ -230,6 +230,7 @@ def compile_and_run(
     debug_last_error: bool = False,
     checker: Callable[[str], bool] | None = None,
     print_output_on_mismatch: bool = False,
+    runtime: Runtime | None = None,
 ) -> bool:
     """`compile_models` and `run_and_check`; ``target_opts`` are options of the target."""
     if target_opts:
@@ -237,7 +238,7 @@ def compile_and_run(
     compiled = compile_models(
         models, interface_api, use_unpacked_api, workspace_byte_alignment, constant_byte_alignment,
         enable_op_fusion, runner.pass_config, use_runtime_executor, target,
-        schedule_name=schedule_name,
+        schedule_name=schedule_name, runtime=runtime,
     )  # fmt: skip
     return run_and_check(
         compiled, runner, interface_api, debug_calculated_workspaces, workspace_byte_alignment,

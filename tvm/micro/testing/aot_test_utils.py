@@ -9,6 +9,12 @@ from tvm.testing.aot import AOTTestRunner
 from tvm.testing.parametrize import pytest_mark
 
 AOT_DEFAULT_RUNNER = AOTTestRunner()
+# for boards in simulators: what is compiled for them runs there alone, so `run_and_check` refuses them
+AOT_CORSTONE300_RUNNER = AOTTestRunner(makefile="corstone300")
+AOT_USMP_CORSTONE300_RUNNER = AOTTestRunner(
+    makefile="corstone300", pass_config={"tir.usmp.enable": True}
+)
+AOT_APROFILE_AEM_RUNNER = AOTTestRunner(makefile="aprofile_aem")
 # programs in C call models by structs with plain pointers inside, or by packed arguments
 _OPTIONS = [("packed", False), ("packed", True), ("c", True)]
 
