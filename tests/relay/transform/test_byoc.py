@@ -19,7 +19,7 @@ from tvm.relay.transform import (
     PartitionGraph,
 )
 
-from .common import assert_transforms, assert_unchanged, run, typed
+from .common import assert_transforms, run, typed
 
 SUPPORTED = ("exp", "log", "add", "nn.dense")
 
@@ -54,15 +54,69 @@ def external(mod: tvm.IRModule) -> list[relay.Function]:
     return [f for _, f in mod.functions_items() if f.attrs.get("Compiler") == "c"]
 
 
-def test_annotate_marks_supported_operators() -> None:
+def own(e: relay.Expr) -> relay.Expr:
+    """What no compiler takes, with the marks on its only argument and on itself."""
+    call = e.replace(args=tuple([compiler_begin(a, "default") for a in e.args]))
+    return compiler_end(call, "default")
+
+
+def test_annotate_marks_who_takes_each_operator() -> None:
     x = x_()
     before = relay.Function([x], relay.tanh(relay.exp(x)))
     x = x_()
-    assert_transforms(
-        before, relay.Function([x], relay.tanh(end(relay.exp(begin(x))))), AnnotateTarget("c")
-    )
+    after = relay.Function([x], own(relay.tanh(end(relay.exp(begin(x))))))
+    assert_transforms(before, after, AnnotateTarget("c"))
     x = x_()
-    assert_unchanged(relay.Function([x], relay.tanh(x)), AnnotateTarget(["c"]))
+    assert_transforms(
+        relay.Function([x], relay.tanh(x)),
+        relay.Function([x], own(relay.tanh(x))),
+        AnnotateTarget(["c"]),
+    )
+
+
+def test_annotate_marks_every_use_of_its_own() -> None:
+    x = x_()
+    shared = relay.exp(x)
+    before = relay.Function([x], relay.add(relay.tanh(shared), shared))
+    x = x_()
+    shared = relay.exp(begin(x))
+    tanh = own(relay.tanh(end(shared)))
+    after = relay.Function([x], end(relay.add(begin(tanh), begin(end(shared)))))
+    assert_transforms(before, after, AnnotateTarget("c"))
+
+
+def test_annotate_gives_tuples_the_compiler_of_their_fields() -> None:
+    x = x_()
+    before = relay.Function([x], relay.Tuple([relay.exp(x), relay.tanh(x)]))
+    x = x_()
+    after = relay.Function([x], relay.Tuple([end(relay.exp(begin(x))), own(relay.tanh(x))]))
+    assert_transforms(before, after, AnnotateTarget("c", include_non_call_ops=False))
+
+    x = x_()
+    fields = [begin(end(relay.exp(begin(x)))), begin(end(relay.log(begin(x))))]
+    taken = end(relay.TupleGetItem(begin(end(relay.Tuple(fields))), 0))
+    x = x_()
+    pair = relay.Tuple([relay.exp(x), relay.log(x)])
+    item = relay.Function([x], relay.TupleGetItem(pair, 0))
+    assert_transforms(
+        item, relay.Function(relay.analysis.free_vars(taken), taken), AnnotateTarget("c")
+    )
+
+
+def test_annotate_marks_branches_and_lets() -> None:
+    x, c, v = x_(), relay.var("c", shape=(), dtype="bool"), relay.var("v")
+    before = relay.Function([c, x], relay.Let(v, relay.exp(x), relay.If(c, v, relay.log(v))))
+    x, c, v = x_(), relay.var("c", shape=(), dtype="bool"), relay.var("v")
+    branch = relay.If(c, v, end(relay.log(begin(v))))
+    plain = relay.Function([c, x], relay.Let(v, end(relay.exp(begin(x))), branch))
+    assert_transforms(before, plain, AnnotateTarget("c", include_non_call_ops=False))
+    assert_transforms(before, _bound_in_region(), AnnotateTarget("c"))
+
+
+def _bound_in_region() -> relay.Function:
+    x, c, v = x_(), relay.var("c", shape=(), dtype="bool"), relay.var("v")
+    branch = relay.If(c, v, end(relay.log(begin(v))))
+    return relay.Function([c, x], relay.Let(v, begin(end(relay.exp(begin(x)))), branch))
 
 
 def test_annotating_twice_changes_nothing_more() -> None:

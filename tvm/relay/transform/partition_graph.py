@@ -17,7 +17,7 @@ from tvm.relay.backend.name_transforms import sanitize
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_external_function
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.transform.regions import Regions, is_free, is_mark, read_regions, unmarked
+from tvm.relay.transform.regions import Regions, external_regions, is_free, is_mark, unmarked
 from tvm.relay.traverse import operands, with_operands
 
 Unit = tuple[str, int]  # a region, or an expression of our own
@@ -164,7 +164,7 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pa
             functions[gvar] = func
             if type(func) is not Function or is_external_function(func):
                 continue
-            if _has_marks(regions := read_regions(func)):
+            if _has_marks(regions := external_regions(func)):
                 name = sanitize(gvar.name_hint)
                 made = _Partitioner(regions, f"tvmgen_{sanitize(mod_name)}", name, bind_constants)
                 functions[gvar] = made.run()

@@ -13,7 +13,6 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.relay.expr import Call, Constant, Var
 from tvm.relay.function import Function
-from tvm.relay.op.annotation import compiler_begin, compiler_end
 from tvm.relay.op.annotation.annotation import COMPILER_BEGIN, COMPILER_END
 from tvm.relay.traverse import nodes_outside_functions, operands, with_operands
 
@@ -82,8 +81,7 @@ def read_regions(func: Function) -> Regions:
                 parent[find(id(operand))] = find(id(node))
     for node in nodes:
         for inside, mark in _marks_beside(node):
-            if mark.attrs["compiler"] != DEFAULT:
-                compilers[find(id(inside))] = str(mark.attrs["compiler"])
+            compilers[find(id(inside))] = str(mark.attrs["compiler"])
     order = [n for n in nodes if not is_mark(n)]
     numbers: dict[int, int] = {}
     result = Regions(func, order)
@@ -96,6 +94,13 @@ def read_regions(func: Function) -> Regions:
                 result.compiler[number] = compilers[root]
     _count_marks(result, nodes)
     return result
+
+
+def external_regions(func: Function) -> Regions:
+    """The regions that other compilers take; what is marked "default" is in none."""
+    regions = read_regions(func)
+    regions.compiler = {n: c for n, c in regions.compiler.items() if c != DEFAULT}
+    return regions
 
 
 def _count_marks(regions: Regions, nodes: list[RelayExpr]) -> None:
@@ -126,26 +131,21 @@ def _marks_beside(node: RelayExpr) -> list[tuple[RelayExpr, Call]]:
 
 
 def write_regions(regions: Regions) -> Function:
-    """The function with marks around its regions."""
+    """The function without the marks that stand inside regions."""
     done: dict[int, RelayExpr] = {}
-    ended: dict[int, RelayExpr] = {}
 
-    def leaving(expr: RelayExpr) -> RelayExpr:
-        compiler = regions.compiler_of(expr)
-        if compiler is None:
-            return done.get(id(expr), expr)
-        if id(expr) not in ended:
-            ended[id(expr)] = compiler_end(done[id(expr)], compiler)
-        return ended[id(expr)]
+    def with_marks(expr: RelayExpr) -> RelayExpr:
+        if id(expr) not in done:
+            done[id(expr)] = expr
+            if isinstance(expr, Call) and is_mark(expr):
+                done[id(expr)] = expr.replace(args=(with_marks(expr.args[0]),))
+        return done[id(expr)]
 
     def entering(operand: RelayExpr, user: RelayExpr) -> RelayExpr:
-        base, compiler = unmarked(operand), regions.compiler_of(user)
-        if regions.together(base, user) or isinstance(base, (Op, GlobalVar, Function)):
-            return done.get(id(base), base)
-        value = leaving(base)
-        return value if compiler is None else compiler_begin(value, compiler)
+        base = unmarked(operand)
+        return with_marks(base if regions.together(base, user) else operand)
 
     for node in regions.order:
         below = () if is_free(node) else operands(node)
         done[id(node)] = with_operands(node, [entering(o, node) for o in below]) if below else node
-    return regions.func.replace(body=leaving(unmarked(regions.func.body)))
+    return regions.func.replace(body=with_marks(regions.func.body))
