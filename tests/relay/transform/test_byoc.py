@@ -245,3 +245,19 @@ def test_inlined_functions_of_other_compilers_stay_whole() -> None:
     assert [gvar.name_hint for gvar in inlined.functions] == ["main"]
     called = inlined["main"].body.args[0].op
     assert called.attrs["Compiler"] == "c" and called.body.op.name == "exp"
+
+
+def test_partition_returns_the_fields_of_tuples() -> None:
+    x = x_()
+    register_op_attr("split", "target.c", lambda _: True)
+    try:
+        parts = relay.split(x, 2, axis=0)
+        mod = partitioned(relay.Function([x], relay.concatenate(parts, 1)))
+    finally:
+        tvm.ir.Op.get("split").reset_attr("target.c")
+    (func,) = external(mod)
+    half = relay.TensorType((2, 4))
+    assert func.ret_type == relay.TupleType([half, half])
+    items = mod["main"].body.args[0].fields
+    assert [type(item) for item in items] == [relay.TupleGetItem] * 2
+    assert [item.index for item in items] == [0, 1]

@@ -12,6 +12,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
+from tvm.ir.type import TupleType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.name_transforms import sanitize
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
@@ -113,7 +114,7 @@ class _Partitioner:
         ends = self.regions.first_end
         outputs = [node for node in members if id(node) in self.used_outside]
         outputs.sort(key=lambda node: ends.get(id(node), len(ends)))
-        results = [inside[id(node)] for node in outputs]
+        results = [r for node in outputs for r in _fields(node, inside[id(node)])]
         name = f"{self.prefix}_{sanitize(compiler)}_{self.name}_{number}"
         attrs = {"Primitive": 1, "Inline": 1, "Compiler": compiler, "global_symbol": name}
         body = results[0] if len(results) == 1 else Tuple(results)
@@ -121,8 +122,25 @@ class _Partitioner:
         gvar = GlobalVar(name)
         self.made[gvar] = func.with_attr(attrs)
         call = Call(gvar, [self.values[id(base)] for base in inputs])
-        for i, node in enumerate(outputs):
-            self.values[id(node)] = call if len(outputs) == 1 else TupleGetItem(call, i)
+        found = iter(
+            [call] if len(results) == 1 else [TupleGetItem(call, i) for i in range(len(results))]
+        )
+        for node in outputs:
+            count = _field_count(node)
+            values = [next(found) for _ in range(1 if count is None else count)]
+            self.values[id(node)] = values[0] if count is None else Tuple(values)
+
+
+def _field_count(node: RelayExpr) -> int | None:
+    """Of how many tensors a value is a tuple; None for tensors."""
+    ty = infer_type_of(node)
+    return len(ty.fields) if isinstance(ty, TupleType) else None
+
+
+def _fields(node: RelayExpr, value: RelayExpr) -> list[RelayExpr]:
+    """What leaves a region for a node: functions return tensors, or one tuple of them."""
+    count = _field_count(node)
+    return [value] if count is None else [TupleGetItem(value, i) for i in range(count)]
 
 
 def _has_constants(base: RelayExpr) -> bool:
