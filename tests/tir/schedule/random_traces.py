@@ -43,6 +43,8 @@ class RandomScheduler:
             self.compute_at, self.reverse_compute_at, self.compute_inline,
             self.reverse_compute_inline, self.cache_read, self.cache_write,
             self.decompose_reduction, self.add_unit_loop, self.bind, self.vectorize,
+            self.rfactor, self.rfactor, self.blockize, self.transform_layout, self.set_scope,
+            self.merge, self.cache_inplace, self.transform_block_layout,
         ]  # fmt: skip
 
     def step(self) -> None:
@@ -70,7 +72,7 @@ class RandomScheduler:
     def fuse(self) -> None:
         loops = self.sch.get_loops(self.block())
         at = self.random.randrange(max(1, len(loops) - 1))
-        self.sch.fuse(*loops[at : at + 2])
+        self.sch.fuse(*(loops[at : at + 2] or [self.loop()]))
 
     def reorder(self) -> None:
         loops = self.sch.get_loops(self.block())
@@ -108,6 +110,36 @@ class RandomScheduler:
 
     def cache_write(self) -> None:
         self.sch.cache_write(self.block(), 0, "global")
+
+    def rfactor(self) -> None:
+        self.sch.rfactor(self.loop(), self.random.choice([0, -1]))
+
+    def blockize(self) -> None:
+        self.sch.blockize(self.loop(), self.random.random() < 0.5)
+
+    def merge(self) -> None:
+        self.sch.merge(self.loop(), self.loop())
+
+    def cache_inplace(self) -> None:
+        self.sch.cache_inplace(self.block(), 0, "global")
+
+    def set_scope(self) -> None:
+        self.sch.set_scope(self.block(), 0, "shared")
+
+    def transform_layout(self) -> None:
+        block = self.block()
+        if self.sch.get(block).writes[0].buffer in self.sch.mod["main"].buffer_map.values():
+            return
+        step = self.random.choice([2, 4])
+        maps = [
+            lambda *i: [*i[:-1], i[-1] // step, i[-1] % step],
+            lambda *i: i[::-1],
+            lambda *i: [i[0] // step, *i[1:], i[0] % step],
+        ]
+        self.sch.transform_layout(block, ("write", 0), self.random.choice(maps))
+
+    def transform_block_layout(self) -> None:
+        self.sch.transform_block_layout(self.block(), lambda *i: i[::-1])
 
     def decompose_reduction(self) -> None:
         block = self.block()

@@ -305,7 +305,7 @@ class ScheduleBase(Object):
             kind, index = buffer[0], int(buffer[1])
             regions = stmt.reads if kind == "read" else stmt.writes
             if not 0 <= index < len(regions):
-                raise ValueError(
+                raise AssertionError(
                     f"block {stmt.name_hint} has {len(regions)} {kind} regions, got index {index}"
                 )
             return kind, index, regions[index].buffer

@@ -8,7 +8,7 @@ from typing import Any
 from tvm.tir.block_scope import StmtSRef
 
 from .base import ScheduleBase
-from .primitives import cache, compute_at, compute_inline, reduction
+from .primitives import cache, compute_at, compute_inline, reduction, rfactor
 from .random_variables import BlockRV, LoopRV
 
 
@@ -249,4 +249,25 @@ class BlockMethods(ScheduleBase):
         )
         found = self._new_block(sref)
         self._record("DecomposeReduction", [given, loop], [], [found])
+        return found
+
+    def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
+        """Reduce to one partial result for each iteration of a loop, and those to the result.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            A loop over which one block reduces.
+        factor_axis : int
+            Where the partial results have the new dimension.
+
+        Returns
+        -------
+        BlockRV
+            The block of the partial results.
+        """
+        found = self._new_block(
+            self._run("rfactor", rfactor.rfactor, self._loop(loop), factor_axis)
+        )
+        self._record("RFactor", [loop], [factor_axis], [found])
         return found

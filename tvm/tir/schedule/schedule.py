@@ -7,12 +7,14 @@ from tvm.ir.module import IRModule
 from tvm.tir.function import PrimFunc
 
 from .block_methods import BlockMethods
+from .layout_methods import LayoutMethods
 from .loop_methods import LoopMethods
 from .random_variables import BlockRV, ExprRV, LoopRV
+from .sampling_methods import SamplingMethods
 from .trace import Trace
 
 
-class Schedule(LoopMethods, BlockMethods):
+class Schedule(LoopMethods, BlockMethods, LayoutMethods, SamplingMethods):
     """A program that is scheduled.
 
     A primitive is refused with :class:`ScheduleError` where it would change what the program computes.

@@ -264,6 +264,7 @@ class CacheRewriter(AccessRewriter):
         self.chosen = chosen
         self.skipped = skipped
         self.active = False
+        self.inside = False
         self.done: dict[Stmt, Stmt] = {}  # loops that have been rewritten
 
     def visit_for(self, loop: For) -> Stmt:
@@ -272,12 +273,14 @@ class CacheRewriter(AccessRewriter):
     def visit_block(self, block: Block) -> Stmt:
         if block in self.skipped:
             return block
-        before, self.active = self.active, self.chosen is None or block in self.chosen
-        is_chosen = self.active
+        # what is inside of a chosen block, its initialisation too, is chosen with it
+        is_chosen = self.inside or self.chosen is None or block in self.chosen
+        before, outer = self.active, self.inside
+        self.active, self.inside = is_chosen, is_chosen and self.chosen is not None
         body = self.visit(block.body)
         init = None if block.init is None else self.visit(block.init)
         matches = tuple([self.visit(match) for match in block.match_buffers])
-        self.active = before
+        self.active, self.inside = before, outer
         same = body is block.body and init is block.init
         same = same and all([a is b for a, b in zip(matches, block.match_buffers, strict=True)])
         reads, writes = block.reads, block.writes

@@ -25,10 +25,19 @@ from .loops import require_plain_loop, require_zero_start
 
 def merge(state: ScheduleState, loop_srefs: Sequence[StmtSRef]) -> StmtSRef:
     """One nest of loops in the place of several nests of the same extents below one statement."""
-    if len(loop_srefs) < 2:
-        raise ValueError("merge requires at least two loops")
+    if len(dict.fromkeys(loop_srefs)) < max(2, len(loop_srefs)):
+        raise PrimitiveError(
+            "ScheduleError: merge requires at least two different loops",
+            f"merge requires at least two different loops, got {len(loop_srefs)}",
+        )
     _require_one_scope(loop_srefs)
     place = proper_ancestor(loop_srefs)
+    if any([b.is_inside(a) for a in loop_srefs for b in loop_srefs if a is not b]):
+        raise PrimitiveError(
+            "ScheduleError: Loops to be merged are inside of each other",
+            "The loops {0} and {1} are required to stand side by side",
+            loop_srefs[0].loop, loop_srefs[1].loop,
+        )  # fmt: skip
     nests = [_nest_below(place, sref) for sref in loop_srefs]
     _require_same_extents(nests)
     shown = nests[0][-1].loop

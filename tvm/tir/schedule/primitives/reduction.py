@@ -17,7 +17,7 @@ from tvm.tir.expr import IntImm, IterVar, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt, seq
 from tvm.tir.stmt_functor import substitute
 
-from ..analyses.bindings import loops_bound_to, uses_var
+from ..analyses.bindings import loops_bound_to, uses_var, variables_of
 from ..analyses.block_kind import require_reduction
 from ..errors import PrimitiveError
 from ..rewriting import Reuse, StmtReplacer
@@ -37,6 +37,7 @@ def decompose_reduction(
     _require_position(block_sref, loop_sref, loops, realize)
     assert block.init is not None
     inside = loops[[loop is loop_sref for loop in loops].index(True) :]
+    _require_bound(realize, inside)
     init_loops, init_block = _initialisation(block, block.init, realize, inside)
     reuse: Reuse = {}
     update = update_block(block)
@@ -48,6 +49,21 @@ def decompose_reduction(
     body = exchanged(parent.stmt.body, loop_sref.loop, seq([init_loops, new_loop]))
     state.replace_body(parent, body, reuse)
     return state.sref_of(init_block)
+
+
+def _require_bound(realize: BlockRealize, loops: Sequence[StmtSRef]) -> None:
+    """Refuse a loop that repeats the reduction: it would be initialised once."""
+    bound = variables_of(*realize.iter_values)
+    for sref in loops:
+        extent = sref.loop.extent
+        is_unit = isinstance(extent, IntImm) and extent.value == 1
+        if sref.loop.loop_var not in bound and not is_unit:
+            raise PrimitiveError(
+                "ScheduleError: A loop repeats the reduction",
+                "The loop {0} is in no value of the variables of the block {1}: what it repeats "
+                "can't be initialised outside of it",
+                sref.loop, realize.block,
+            )  # fmt: skip
 
 
 def update_block(block: Block) -> Block:
