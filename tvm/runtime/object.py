@@ -5,6 +5,7 @@ It carries no data and needs no native library; the node kernel and the runtime 
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,12 @@ class Object:
             return True
         native = self._native
         return native is not None and native == getattr(other, "_native", None)
+
+    @property
+    def handle(self) -> ctypes.c_void_p:
+        """Where the object is in memory."""
+        native = self._native
+        return ctypes.c_void_p(id(self if native is None else native))
 
     def legacy_repr(self) -> str:
         """The text that ``str`` gives."""
