@@ -10,6 +10,7 @@ import numpy as np
 
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.span import SourceName, Span
@@ -17,6 +18,8 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay import op as _op
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Constant, Tuple, TupleWrapper, Var, const
+from tvm.relay.function import Function
+from tvm.relay.transform import InferType
 from tvm.relay.transform.fold_constant import ConstantFolder
 from tvm.relay.traverse import free_vars, substitute
 from tvm.runtime.ndarray import NDArray
@@ -81,9 +84,23 @@ class ExprFolder(ConstantFolder):
         return new
 
 
-def infer_type(node: RelayExpr, mod: Any = None) -> Any:
-    """The type of an expression; only what is new is inferred."""
-    return infer_type_of(node)
+def infer_type(node: RelayExpr, mod: Any = None) -> RelayExpr:
+    """The expression, whose ``checked_type`` is known then; only what is new is inferred.
+
+    Parameters
+    ----------
+    node : relay.Expr
+        The expression.
+    mod : IRModule, optional
+        The functions that it calls.
+    """
+    if isinstance(node, Function):
+        program = IRModule.from_expr(node)
+        program.update(mod or {})
+        typed: Function = InferType()(program)["main"]
+        return typed
+    infer_type_of(node, mod)
+    return node
 
 
 def infer_shape(inputs: RelayExpr, mod: Any = None) -> tuple[Dim, ...]:
@@ -96,7 +113,7 @@ def infer_shape(inputs: RelayExpr, mod: Any = None) -> tuple[Dim, ...]:
 
 def infer_dtype(node: RelayExpr) -> str:
     """The element type."""
-    return str(infer_type(node).dtype)
+    return str(infer_type_of(node).dtype)
 
 
 def infer_value(
@@ -276,7 +293,7 @@ def as_exprs(result: Any) -> list[RelayExpr]:
 
 def flat_names(name: str, value: RelayExpr) -> list[str]:
     """Names of the tensors of an output: those of tuples are ``name.0``, ``name.1``, ..."""
-    return _names_in(name, infer_type(value))
+    return _names_in(name, infer_type_of(value))
 
 
 def _names_in(name: str, ty: Type) -> list[str]:

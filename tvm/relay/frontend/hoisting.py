@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tvm.ir.expr import RelayExpr
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
 from tvm.relay.traverse import operands, post_order, rewrite_post_order
-
-from .common import infer_type
 
 Bindings = list[tuple[Var, RelayExpr]]
 
@@ -30,7 +29,7 @@ def bound_before(
     outside = {id(node) for node in reached if isinstance(node, _COMPUTED)}
     whole = Tuple(exprs)
     bindings = [
-        (Var("once", infer_type(node)), node)
+        (Var("once", infer_type_of(node)), node)
         for node in post_order(whole, is_whole=lambda node: id(node) in outside)
         if id(node) in outside
     ]

@@ -10,8 +10,9 @@ import numpy as np
 
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import const
-from tvm.relay.frontend.common import infer_shape, infer_type, infer_value
+from tvm.relay.frontend.common import infer_shape, infer_value
 from tvm.relay.op.foreign import OPEN, packed_call
 from tvm.runtime.foreign import ONNX, described
 from tvm.runtime.foreign.onnx_node import NAMES
@@ -96,7 +97,7 @@ def _example(view: OnnxNode, value: Any, extent: int) -> np.ndarray[Any, Any]:
             f"got a value of type {type(value).__name__.lower()}"
         )
     shape = [dim if isinstance(dim, int) else extent for dim in infer_shape(value)]
-    return np.ones(shape, infer_type(value).dtype.numpy)
+    return np.ones(shape, infer_type_of(value).dtype.numpy)
 
 
 def model_of(

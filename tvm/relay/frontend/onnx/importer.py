@@ -19,8 +19,9 @@ from tvm.error import (
     suggest,
 )
 from tvm.ir.expr import RelayExpr
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Var, var
-from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, infer_type, set_span
+from tvm.relay.frontend.common import ExprFolder, as_exprs, constant, set_span
 from tvm.relay.frontend.dynamic_extents import with_inferred_extents, with_static_extents
 from tvm.relay.ty import Any as AnyDim
 from tvm.runtime import ndarray as nd
@@ -365,7 +366,7 @@ class GraphImporter:
         if isinstance(value, StringTensor):
             return StringTensor(value.table, cast(RelayExpr, self._fold(value.positions)))
         result = self.folder.fold(value)
-        infer_type(result)
+        infer_type_of(result)
         return result
 
 

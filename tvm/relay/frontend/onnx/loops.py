@@ -12,8 +12,9 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
 from tvm.relay import op as _op
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.loops import while_loop
 from tvm.relay.traverse import free_vars, operands, post_order, rewrite_post_order
@@ -35,12 +36,12 @@ def collecting_loop(
 
     Rows come first, not last, in collections that are `backwards`.
     """
-    states = [Var(f"state{i}", infer_type(value)) for i, value in enumerate(initial)]
+    states = [Var(f"state{i}", infer_type_of(value)) for i, value in enumerate(initial)]
     while True:
         trip = Var("trip", TensorType((), "int64")), Var("goes_on", TensorType((), "bool"))
         is_next, results, pieces = body(*trip, states)
         wider = [
-            Var(state.name_hint, _common_type(infer_type(state), infer_type(result)))
+            Var(state.name_hint, _common_type(infer_type_of(state), infer_type_of(result)))
             for state, result in zip(states, results, strict=True)
         ]
         if all(
@@ -74,7 +75,7 @@ class _Rows:
     """A tensor that grows by a row in each trip, at its end or at its begin."""
 
     def __init__(self, piece: RelayExpr, is_first: bool) -> None:
-        ty = infer_type(piece)
+        ty = infer_type_of(piece)
         self.piece, self.is_first = piece, is_first
         self.variables = [Var("rows", TensorType([AnyDim(), *ty.shape], ty.dtype))]
 
@@ -138,7 +139,7 @@ def _hoisted(
         elif isinstance(node, _AT_ONCE):
             for child in below:
                 if id(child) in fixed and isinstance(child, (*_AT_ONCE, If)):
-                    chosen.setdefault(id(child), (Var("once", infer_type(child)), child))
+                    chosen.setdefault(id(child), (Var("once", infer_type_of(child)), child))
     done: dict[int, RelayExpr] = {key: name for key, (name, _) in chosen.items()}
     rest = rewrite_post_order(
         whole, lambda _, new: new, lambda n: not isinstance(n, _AT_ONCE), done

@@ -15,8 +15,9 @@ from tvm.arith import Analyzer
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
 from tvm.relay import op as _op
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Constant, var
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, infer_type
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.indexing import SLICE_END
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
@@ -37,7 +38,7 @@ def without_variables(func: Function) -> Function:
     """A function whose parameters have dynamic sizes in place of variables."""
     replaced = {}
     for parameter in func.params:
-        if not isinstance(infer_type(parameter), TensorType):
+        if not isinstance(infer_type_of(parameter), TensorType):
             continue
         shape = infer_shape(parameter)
         if any(not isinstance(dim, (int, AnyDim)) for dim in shape):

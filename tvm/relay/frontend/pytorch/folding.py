@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
-from tvm.relay.frontend.common import ExprFolder, infer_type
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.frontend.common import ExprFolder
 
 from .complex_tensors import Complex
 from .quantized import Quantized
@@ -26,7 +27,7 @@ def folded(result: Any, folder: ExprFolder) -> Any:
     nested = _mapped(result, collect)
     folded = folder.fold_all(tensors)
     for tensor in folded:
-        infer_type(tensor)
+        infer_type_of(tensor)
     following = iter(folded)
     return _mapped(nested, lambda _: next(following))
 

@@ -16,8 +16,9 @@ import numpy as np
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import If, Tuple, TupleGetItem, Var
-from tvm.relay.frontend.common import constant, infer_shape, infer_type
+from tvm.relay.frontend.common import constant, infer_shape
 from tvm.relay.loops import while_loop
 
 from .control import as_flag
@@ -62,7 +63,7 @@ def _while(
     run: Run, condition: Any, step: Any, carried: Sequence[Any], others: Sequence[Any] = ()
 ) -> list[Any]:
     start = [as_tensor(value) for value in carried]
-    variables = [Var(f"carried{i}", infer_type(value)) for i, value in enumerate(start)]
+    variables = [Var(f"carried{i}", infer_type_of(value)) for i, value in enumerate(start)]
     loop = while_loop(
         lambda *values: as_flag(run(condition, [*values, *others])[0]),
         variables,

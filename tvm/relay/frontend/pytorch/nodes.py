@@ -10,8 +10,9 @@ import numpy as np
 from tvm.error import suggest
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import var
-from tvm.relay.frontend.common import Unsupported, constant, infer_shape, infer_type
+from tvm.relay.frontend.common import Unsupported, constant, infer_shape
 
 from .complex_tensors import Complex
 from .graph_types import SCALAR_TYPES, traced_shape, type_text
@@ -68,7 +69,7 @@ def empty_results(node: Any, args: Sequence[Any]) -> list[RelayExpr] | None:
 
 
 def _is_array(value: RelayExpr) -> bool:
-    return isinstance(infer_type(value), TensorType)
+    return isinstance(infer_type_of(value), TensorType)
 
 
 def overload_of(node: Any) -> Any:

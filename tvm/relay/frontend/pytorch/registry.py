@@ -12,8 +12,9 @@ from typing import Any
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Constant, const
-from tvm.relay.frontend.common import infer_dtype, infer_shape, infer_type
+from tvm.relay.frontend.common import infer_dtype, infer_shape
 from tvm.relay.frontend.converters import Converters
 from tvm.relay.op import cast
 
@@ -61,7 +62,7 @@ _TYPE_NAMES = {bool: "bool", int: "int32", float: "float32", list: "ListType", t
 def _type_name(value: Any) -> str:
     """The element type of a tensor, as classic converters are told it; of others their kind."""
     if is_tensor(value):
-        ty = infer_type(value)
+        ty = infer_type_of(value)
         return str(ty.dtype) if isinstance(ty, TensorType) else "TupleType"
     return _TYPE_NAMES.get(type(value), type(value).__name__)
 
