@@ -204,6 +204,14 @@ class LoweringError(TVMError):
     """A program cannot be brought to the next stage."""
 
 
+class IllFormedError(LoweringError, ValueError):
+    """A program breaks a rule that every stage relies on."""
+
+
+class ImpureFunctionError(LoweringError, AssertionError):
+    """A function that must be pure has an effect."""
+
+
 E = TypeVar("E", bound=type[BaseException])
 
 ERROR_TYPE: dict[str, type[BaseException]] = {}

@@ -10,6 +10,7 @@ from tests.tir.transform.programs import function, loop, store
 from tvm import te, tir
 from tvm.error import LoweringError, TVMError
 from tvm.ir import IRModule
+from tvm.script import tir as T
 from tvm.tir import analysis
 from tvm.tir.expr import CallEffectKind, IterVar, Range
 from tvm.tir.stmt import (
@@ -130,3 +131,16 @@ def test_common_ancestor_of_accesses() -> None:
     }
     assert isinstance(places["b"], Block) and places["b"].name_hint == "root"
     assert isinstance(places["a"], Block) and places["a"].name_hint == "b"
+
+
+def test_global_memory_is_accessed_by_all_blocks_of_a_kernel() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4, 8), "float32")):
+        for bx in T.thread_binding(4, thread="blockIdx.x"):
+            for tx in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block("A"):
+                    i, j = T.axis.remap("SS", [bx, tx])
+                    A[i, j] = T.float32(1)
+
+    place = analysis.detect_buffer_access_lca(func)[func.buffer_map[func.params[0]]]
+    assert place is func.body.block.body

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tests.tir.transform.programs import apply, assert_unchanged, function, loop, store
 from tvm import tir
 from tvm.error import LoweringError
+from tvm.script import tir as T
 from tvm.tir.analysis import undefined_vars, verify_ssa, verify_well_formed
+from tvm.tir.analysis.verify_well_formed import scope_problems
 from tvm.tir.stmt import Allocate, DeclBuffer, LetStmt, SeqStmt
 from tvm.tir.transform import ConvertSSA
 
@@ -20,7 +23,7 @@ def test_a_plain_function_is_well_formed() -> None:
 def test_a_variable_from_nowhere_is_found() -> None:
     broken = function([A, B], store(B, tir.Var("i"), A[0]))
     assert not verify_well_formed(broken, assert_mode=False)
-    with pytest.raises(LoweringError, match="variable i is used where it is not defined"):
+    with pytest.raises(LoweringError, match="undefined variable i at a place where nothing has"):
         verify_well_formed(broken)
 
 
@@ -31,14 +34,46 @@ def test_a_variable_used_after_its_loop_is_found() -> None:
 
 
 def test_an_undeclared_buffer_is_found() -> None:
-    with pytest.raises(LoweringError, match="buffer B is accessed where it is not declared"):
+    with pytest.raises(LoweringError, match="undefined variable B"):
         verify_well_formed(function([A], store(B, 0, A[0])))
+
+
+def test_a_view_of_memory_in_scope_needs_no_declaration() -> None:
+    view = tir.decl_buffer((4, 2), name="view", data=A.data)
+    func = function([A], tir.BufferStore(view, 1.0, [0, 1]))
+    assert verify_well_formed(func)
+    assert scope_problems(func) == ["buffer view is accessed where it is not declared"]
+
+
+def test_a_block_uses_loop_variables_through_its_axes() -> None:
+    @T.prim_func
+    def direct(A: T.Buffer(8, "float32")):
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = T.Cast("float32", i)
+
+    @T.prim_func
+    def through_an_axis(A: T.Buffer(8, "float32")):
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                A[vi] = T.Cast("float32", vi)
+
+    with pytest.raises(ValueError, match="loop variable i is used in a block"):
+        verify_well_formed(direct)
+    assert verify_well_formed(through_an_axis)
+
+
+def test_variables_belong_to_one_function() -> None:
+    first = function([A], loop(8, lambda i: store(A, i, 1.0)))
+    assert not verify_well_formed(tvm.IRModule({"one": first, "other": first}), assert_mode=False)
 
 
 def test_a_definition_inside_itself_is_found() -> None:
     x = tir.Var("x")
     broken = function([A], LetStmt(x, 1, LetStmt(x, 2, store(A, x, 0.0))))
-    with pytest.raises(LoweringError, match="variable x is defined again"):
+    with pytest.raises(LoweringError, match="nested definitions of variable x"):
         verify_well_formed(broken)
 
 
@@ -52,7 +87,9 @@ def test_memory_is_defined_where_it_is_allocated() -> None:
 def test_repeated_definitions_are_not_ssa_until_converted() -> None:
     step = loop(8, lambda i: store(B, i, A[i]))
     twice = function([A, B], SeqStmt([step, step]))
-    assert verify_well_formed(twice) and not verify_ssa(twice)
+    assert not scope_problems(twice) and not verify_ssa(twice)
+    with pytest.raises(ValueError, match="multiple definitions of variable i"):
+        verify_well_formed(twice)
     converted = apply(ConvertSSA(), twice)
     assert verify_ssa(converted) and verify_well_formed(converted)
     assert_unchanged(ConvertSSA(), converted)

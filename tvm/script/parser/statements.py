@@ -14,7 +14,7 @@ from tvm.tir import op
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer
 from tvm.tir.builtin import ret
-from tvm.tir.expr import ExprOp, IntImm, IterVar, Var, as_expr
+from tvm.tir.expr import ExprOp, IterVar, Var, as_expr
 
 from .builder import Builder, Frame, LoopFrame
 from .constructs import LetStmt, store
@@ -271,7 +271,7 @@ class StatementReader:
     def _condition(self, node: ast.expr, value: Any = None) -> PrimExpr:
         given = self.value(node) if value is None else value
         result: PrimExpr = self._guarded(node, as_expr, given)
-        if type(result) is IntImm and not result.dtype.is_bool:
+        if result.dtype.is_int and not result.dtype.is_bool:
             result = op.not_equal(result, 0)
         if not result.dtype.is_bool:
             raise self.error(f"a condition requires a bool, got {result.dtype}", node)

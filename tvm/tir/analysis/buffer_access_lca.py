@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
+from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
+from tvm.tir.analysis.undefined_vars import undefined_vars
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Var
 from tvm.tir.function import PrimFunc
@@ -14,29 +18,47 @@ from tvm.tir.stmt import BlockRealize, BufferRegion, BufferStore, For, Stmt
 def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, Stmt | None]:
     """For each buffer that is accessed, the lowest common ancestor of its accesses among loops and blocks.
 
-    The opaque uses of a pointer count for the buffers over it; None stands for the function itself.
+    The opaque uses of a pointer count for the buffers over it; None stands for the function itself. Buffers
+    of global memory that a kernel accesses are accessed by all its thread blocks: nothing inside of the
+    loops over blocks is their ancestor.
     """
     finder = AncestorFinder(func)
     finder.visit(func.body)
+    finder.leave_kernels()
     return {buffer: (path[-1] if path else None) for buffer, path in finder.common.items()}
 
 
 class AncestorFinder(Visitor):
     """Keeps the path of loops and blocks, and for each buffer the part common to its accesses.
 
-    What a reduction block accesses is accessed by all iterations of the reduction: its loops are left out.
+    The order of opaque axes of a block is unknown: what is accessed at such an axis may be accessed in any
+    iteration of the loops that it is bound to.
     """
 
     def __init__(self, func: PrimFunc) -> None:
         self.path: list[Stmt] = []
         self.common: dict[Buffer, list[Stmt]] = {}
         self.of_pointer: dict[Var, list[Buffer]] = {}
+        self.depth_of: dict[
+            Var, int
+        ] = {}  # of opaque axes, the depth around the loops they are bound to
+        self.kernels: list[list[Stmt]] = []  # the paths to loops over thread blocks
         for buffer in func.buffer_map.values():
             self.of_pointer.setdefault(buffer.data, []).append(buffer)
+
+    def leave_kernels(self) -> None:
+        """Move global buffers out of the loops over thread blocks."""
+        for buffer in self.common:
+            if buffer.scope() == "global":
+                for path in self.kernels:
+                    self._restrict(buffer, path)
 
     def visit_for(self, loop: For) -> None:
         self.visit(loop.min)
         self.visit(loop.extent)
+        binding = loop.thread_binding
+        if binding is not None and binding.thread_tag.startswith("blockIdx"):
+            self.kernels.append([*self.path, loop])
         self._inside(loop, loop.body)
 
     def visit_block_realize(self, realize: BlockRealize) -> None:
@@ -46,14 +68,9 @@ class AncestorFinder(Visitor):
         block = realize.block
         for buffer in block.alloc_buffers:
             self.of_pointer.setdefault(buffer.data, []).append(buffer)
-        reduced: dict[Var, None] = {}
         for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            if axis.iter_type != IterVar.DataPar:
-                collect_variables(value, reduced)
-        shared = [s for s in self.path if isinstance(s, For) and s.loop_var in reduced]
-        limit = self.path.index(shared[0]) if shared else len(self.path)
-        for region in block.writes if shared else ():
-            self._touch(region.buffer, limit)
+            if axis.iter_type not in (IterVar.DataPar, IterVar.CommReduce):
+                self.depth_of[axis.var] = self._depth_around(value)
         self.path.append(block)
         if block.init is not None:
             self.visit(block.init)
@@ -62,16 +79,30 @@ class AncestorFinder(Visitor):
             self._touch(match.source.buffer, len(self.path))
         self.path.pop()
 
+    def _depth_around(self, value: PrimExpr) -> int:
+        """How many loops and blocks stand around the outermost loop that a value depends on."""
+        used = undefined_vars(value)
+        inner = [
+            i
+            for i, s in enumerate(self.path)
+            if isinstance(s, For) and any(map(s.loop_var.same_as, used))
+        ]
+        return min([*inner, len(self.path)])
+
     def visit_buffer_region(self, region: BufferRegion) -> None:
         """Regions only repeat what the body does."""
 
     def visit_buffer_load(self, load: BufferLoad) -> None:
-        self._touch(load.buffer, len(self.path))
-        self.visit_children(load)
+        self._access(load)
 
     def visit_buffer_store(self, store: BufferStore) -> None:
-        self._touch(store.buffer, len(self.path))
-        self.visit_children(store)
+        self._access(store)
+
+    def _access(self, node: BufferLoad | BufferStore) -> None:
+        used = [var for index in node.indices for var in undefined_vars(index)]
+        depths = [self.depth_of[var] for var in used if var in self.depth_of]
+        self._touch(node.buffer, min([*depths, len(self.path)]))
+        self.visit_children(node)
 
     def visit_var(self, var: Var) -> None:
         for buffer in self.of_pointer.get(var, ()):
@@ -83,22 +114,13 @@ class AncestorFinder(Visitor):
         self.path.pop()
 
     def _touch(self, buffer: Buffer, depth: int) -> None:
-        known = self.common.get(buffer)
         path = self.path[:depth]
-        if known is None:
+        if buffer in self.common:
+            self._restrict(buffer, path)
+        else:
             self.common[buffer] = path
-            return
-        length = 0
-        for a, b in zip(known, path, strict=False):
-            if a is not b:
-                break
-            length += 1
-        self.common[buffer] = known[:length]
 
-
-def collect_variables(node: Any, found: dict[Var, None]) -> None:
-    """Add the variables of an expression."""
-    if isinstance(node, Var):
-        found[node] = None
-    for below in node.children():
-        collect_variables(below, found)
+    def _restrict(self, buffer: Buffer, path: Sequence[Stmt]) -> None:
+        known = self.common[buffer]
+        same = itertools.takewhile(lambda pair: pair[0] is pair[1], zip(known, path, strict=False))
+        self.common[buffer] = [stmt for stmt, _ in same]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm.error import LoweringError
+from tvm.error import ImpureFunctionError
 from tvm.ir.visitor import Visitor
 from tvm.tir.expr import Call, CallEffectKind, Var
 from tvm.tir.function import PrimFunc
@@ -20,7 +20,7 @@ def assert_pure_function(func: PrimFunc) -> bool:
     found = effect_found(func)
     if found is not None:
         name = func.get_attr("global_symbol", "a function")
-        raise LoweringError(f"{name} is not pure: it {found}")
+        raise ImpureFunctionError(f"{name} is not pure: it {found}")
     return True
 
 
