@@ -36,7 +36,6 @@ from tvm.tir.stmt import (
     BlockRealize,
     BufferRealize,
     BufferStore,
-    DeclBuffer,
     For,
     ForKind,
     Prefetch,
@@ -130,8 +129,6 @@ class StageChecker(Visitor):
         self.visit_children(node)
 
     def visit_allocate(self, alloc: Allocate) -> None:
-        if self.stage >= Stage.FLAT and len(alloc.extents) != 1 and not _is_divided(alloc):
-            self.problems.append(f"{alloc.buffer_var.name} has {len(alloc.extents)} extents")
         if self.stage is Stage.READY and alloc.constant_size() is None:
             self.problems.append(f"{alloc.buffer_var.name} has no constant size")
         self.visit_children(alloc)
@@ -151,12 +148,6 @@ class StageChecker(Visitor):
         if self.stage is Stage.READY and any([call.op is op for op in UNLOWERED_CALLS]):
             self.problems.append(f"a call of {call.op} is left")
         self.visit_children(call)
-
-
-def _is_divided(alloc: Allocate) -> bool:
-    """Whether axis separators divide what is allocated."""
-    declared = alloc.body
-    return isinstance(declared, DeclBuffer) and bool(declared.buffer.axis_separators)
 
 
 # the last pass of each stage: behind it the next one begins

@@ -58,7 +58,7 @@ def scope_problems(func: PrimFunc) -> list[str]:
     """What is wrong with the scopes of a function that is being lowered, a line each."""
     checker = ScopeChecker()
     checker.check(func)
-    return [*checker.problems, *checker.undeclared]
+    return checker.problems
 
 
 class ScopeChecker(Visitor):
@@ -73,7 +73,6 @@ class ScopeChecker(Visitor):
         self.block_depth = 0  # the number of blocks with axes around
         self.problems: list[str] = []
         self.repeated: list[str] = []  # definitions side by side, which unrolled loops have
-        self.undeclared: list[str] = []  # buffers that are not declared, whose pointers may be
 
     def check(self, func: PrimFunc) -> None:
         """Check one function."""
@@ -112,10 +111,8 @@ class ScopeChecker(Visitor):
         self.visit_children(region)
 
     def _use(self, buffer: Buffer) -> None:
-        if buffer in self.buffers:
-            return
-        self.undeclared.append(f"buffer {buffer.name} is accessed where it is not declared")
-        self.visit(buffer.data)
+        if buffer not in self.buffers:  # then it is a view of memory in scope
+            self.visit(buffer.data)
 
     # ---- definitions
 

@@ -1,27 +1,52 @@
 """Give every buffer one dimension.
 
-    A: Buffer((4, 8))            ->    A_1 = decl_buffer((32,), data=A.data)
+    A: Buffer((4, 8))            ->    A_1 = Buffer((32,), data=A.data)
     B = allocate([4, 8])               B = allocate([32])
     B[i, j] = A[i, j]                  B_1[i * 8 + j] = A_1[i * 8 + j]
 
-A buffer that axis separators divide keeps one dimension for each of its parts. Truth values are kept as bytes in memory, so loads and stores of them gain a cast.
+The flat views have the pointers of the buffers and need no declaration. A buffer that axis separators divide
+keeps one dimension for each of its parts. Truth values are kept as bytes in memory, so loads and stores of
+them gain a cast.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from tvm.arith import Analyzer, iter_map_simplify
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Call, Cast, const
+from tvm.tir.expr import (
+    And,
+    Broadcast,
+    BufferLoad,
+    Call,
+    Cast,
+    IterVar,
+    Not,
+    Ramp,
+    Range,
+    Var,
+    const,
+)
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Allocate, BufferStore, DeclBuffer, Stmt
-from tvm.tir.transform.common import ADDRESS_OF, comes_from_te, is_const, prim_func_pass
+from tvm.tir.stmt import (
+    Allocate,
+    AttrStmt,
+    Block,
+    BufferRegion,
+    BufferStore,
+    DeclBuffer,
+    For,
+    IfThenElse,
+    Stmt,
+)
+from tvm.tir.transform.common import ADDRESS_OF, TRUE, comes_from_te, is_const, prim_func_pass
 
 INT8 = as_dtype("int8")
 
@@ -120,8 +145,16 @@ def product(shape: Sequence[PrimExpr]) -> PrimExpr:
     return count
 
 
+def _parts_of(alloc: Allocate) -> list[tuple[PrimExpr, ...]]:
+    """The extents of what is allocated, as axis separators of the buffer declared over it divide them."""
+    separators: list[int] = []
+    if isinstance(decl := alloc.body, DeclBuffer) and decl.buffer.data is alloc.buffer_var:
+        separators = [int(separator) for separator in decl.buffer.axis_separators]
+    return [alloc.extents[a:b] for a, b in pairwise((0, *separators, len(alloc.extents)))]
+
+
 class BufferFlattener(Rewriter):
-    """Redirects accesses to flat views, made where a buffer is declared or first met."""
+    """Redirects accesses to flat views, made where a buffer is first met."""
 
     def __init__(self) -> None:
         self.views: dict[Buffer, FlatView] = {}
@@ -132,6 +165,10 @@ class BufferFlattener(Rewriter):
         if found is None:
             found = self.views[buffer] = flat_view(buffer)
         return found
+
+    def position(self, view: FlatView, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        """Where an element is in a flat view."""
+        return view.indices(indices)
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
         flat = self._load(load)
@@ -149,7 +186,7 @@ class BufferFlattener(Rewriter):
             return BufferStore(buffer, value, indices, predicate)
         if buffer.dtype.is_bool:
             value = Cast(INT8.with_lanes(value.dtype.lanes), value)
-        return BufferStore(view.buffer, value, view.indices(indices), predicate)
+        return BufferStore(view.buffer, value, self.position(view, indices), predicate)
 
     def visit_call(self, call: Call) -> PrimExpr:
         if call.op is ADDRESS_OF and isinstance(load := call.args[0], BufferLoad):
@@ -159,16 +196,34 @@ class BufferFlattener(Rewriter):
 
     def visit_allocate(self, alloc: Allocate) -> Stmt:
         body = self.visit(alloc.body)
-        if len(alloc.extents) == 1 and not alloc.dtype.is_bool:
+        extents = tuple([product(part) for part in _parts_of(alloc)])
+        if len(extents) == len(alloc.extents) and not alloc.dtype.is_bool:
             return alloc if body is alloc.body else alloc.replace(body=body)
         dtype = INT8.with_lanes(alloc.dtype.lanes) if alloc.dtype.is_bool else alloc.dtype
-        return alloc.replace(dtype=dtype, extents=(product(alloc.extents),), body=body)
+        return alloc.replace(dtype=dtype, extents=extents, body=body)
 
     def visit_decl_buffer(self, decl: DeclBuffer) -> Stmt:
-        view = self.view(decl.buffer)
-        body = self.visit(decl.body)
-        same = view.buffer is decl.buffer and body is decl.body
-        return decl if same else DeclBuffer(view.buffer, body)
+        body: Stmt = self.visit(decl.body)
+        return body
+
+    def visit_block(self, block: Block) -> Stmt:
+        new = self.rewrite_children(block)
+        buffers = tuple([self.view(buffer).buffer for buffer in block.alloc_buffers])
+        if all([a is b for a, b in zip(buffers, block.alloc_buffers, strict=True)]):
+            return new
+        return new.replace(alloc_buffers=buffers)
+
+    def visit_buffer_region(self, region: BufferRegion) -> BufferRegion:
+        buffer = region.buffer
+        view = self.view(buffer)
+        ranges = [self.visit(bound) for bound in region.region]
+        if view.buffer is buffer:
+            same = all([a is b for a, b in zip(ranges, region.region, strict=True)])
+            return region if same else BufferRegion(buffer, ranges)
+        first = self.position(view, [bound.min for bound in ranges])
+        last = self.position(view, [bound.min + bound.extent - 1 for bound in ranges])
+        flat = [Range.from_min_extent(a, b + 1 - a) for a, b in zip(first, last, strict=True)]
+        return BufferRegion(view.buffer, flat)
 
     def _load(self, load: BufferLoad) -> BufferLoad:
         buffer = load.buffer
@@ -181,29 +236,72 @@ class BufferFlattener(Rewriter):
                 if predicate is load.predicate
                 else BufferLoad(buffer, tuple(indices), predicate)
             )
-        return BufferLoad(view.buffer, view.indices(indices), predicate)
+        return BufferLoad(view.buffer, self.position(view, indices), predicate)
 
     @staticmethod
     def _same(old: Sequence[PrimExpr], new: Sequence[PrimExpr]) -> bool:
         return all([i is j for i, j in zip(old, new, strict=True)])
 
 
-def flatten_body(func: PrimFunc, flattener: BufferFlattener) -> PrimFunc:
-    """The function with its body flattened and its parameters' flat views declared."""
-    body = flattener.visit(func.body)
-    if body is func.body:
-        return func
-    for buffer in reversed(list(func.buffer_map.values())):
-        view = flattener.views.get(buffer)
-        if view is not None and view.buffer is not buffer:
-            body = DeclBuffer(view.buffer, body)
-    return func.with_body(body)
+class LoopAwareFlattener(BufferFlattener):
+    """Flattens within loops over ranges that it knows: fused and split indices join again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.domains: dict[Var, Range] = {}
+        self.conditions: list[PrimExpr] = []
+
+    def view(self, buffer: Buffer) -> FlatView:
+        found = self.views.get(buffer)
+        if found is None:
+            found = flat_view(buffer)
+            if found.buffer is not buffer:
+                analyzer = Analyzer()
+                shape = tuple([analyzer.simplify(extent) for extent in found.buffer.shape])
+                found = replace(found, buffer=found.buffer.replace(shape=shape))
+            self.views[buffer] = found
+        return found
+
+    def position(self, view: FlatView, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        flat = view.indices(indices)
+        if any([isinstance(index, (Ramp, Broadcast)) for index in flat]):
+            return flat
+        condition: PrimExpr = TRUE
+        for known in self.conditions:
+            condition = And(condition, known)
+        return iter_map_simplify(flat, self.domains, condition, simplify_trivial_iterators=False)
+
+    def visit_for(self, loop: For) -> Stmt:
+        self.domains[loop.loop_var] = Range.from_min_extent(loop.min, loop.extent)
+        new: Stmt = self.rewrite_children(loop)
+        del self.domains[loop.loop_var]
+        return new
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        axis = attr.node
+        if attr.attr_key not in ("thread_extent", "virtual_thread") or not isinstance(
+            axis, IterVar
+        ):
+            return self.rewrite_children(attr)
+        self.domains[axis.var] = Range(attr.value)
+        return self.rewrite_children(attr)
+
+    def visit_if_then_else(self, stmt: IfThenElse) -> Stmt:
+        condition = self.visit(stmt.condition)
+        self.conditions.append(condition)
+        yes = self.visit(stmt.then_case)
+        self.conditions[-1] = Not(condition)
+        no = None if stmt.else_case is None else self.visit(stmt.else_case)
+        self.conditions.pop()
+        if condition is stmt.condition and yes is stmt.then_case and no is stmt.else_case:
+            return stmt
+        return IfThenElse(condition, yes, no)
 
 
 @prim_func_pass("tir.FlattenBuffer")
 def flatten_buffer(func: PrimFunc) -> PrimFunc:
     """Make multi-dimensional buffers one-dimensional."""
-    return func if comes_from_te(func) else flatten_body(func, BufferFlattener())
+    return func if comes_from_te(func) else func.with_body(LoopAwareFlattener().visit(func.body))
 
 
 FlattenBuffer = flatten_buffer.factory

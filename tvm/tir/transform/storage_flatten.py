@@ -23,7 +23,6 @@ from tvm.tir.transform.flatten_buffer import (
     FlatView,
     compact_strides,
     divided_view,
-    flatten_body,
     product,
 )
 from tvm.tir.transform.inject_prefetch import PrefetchInjector
@@ -71,6 +70,12 @@ class StorageFlattener(BufferFlattener):
         body: Stmt = self.visit(attr.body)
         return body
 
+    def visit_decl_buffer(self, decl: DeclBuffer) -> Stmt:
+        view = self.view(decl.buffer)
+        body = self.visit(decl.body)
+        same = view.buffer is decl.buffer and body is decl.body
+        return decl if same else DeclBuffer(view.buffer, body)
+
     def visit_buffer_realize(self, realize: BufferRealize) -> Stmt:
         buffer = realize.buffer
         shape = tuple([self.visit(bound.extent) for bound in realize.bounds])
@@ -115,7 +120,17 @@ class StorageFlattener(BufferFlattener):
 @prim_func_pass("tir.StorageFlatten", StorageFlattenConfig)
 def storage_flatten(func: PrimFunc, config: StorageFlattenConfig) -> PrimFunc:
     """Allocate realized regions and make every buffer one-dimensional."""
-    return flatten_body(func, StorageFlattener(config)) if comes_from_te(func) else func
+    if not comes_from_te(func):
+        return func
+    flattener = StorageFlattener(config)
+    body = flattener.visit(func.body)
+    if body is func.body:
+        return func
+    for buffer in reversed(list(func.buffer_map.values())):
+        view = flattener.views.get(buffer)
+        if view is not None and view.buffer is not buffer:
+            body = DeclBuffer(view.buffer, body)
+    return func.with_body(body)
 
 
 StorageFlatten = storage_flatten.factory
