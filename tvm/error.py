@@ -200,6 +200,10 @@ class ScheduleError(TVMError):
     """A schedule primitive cannot be applied."""
 
 
+class VectorizeError(ScheduleError, InternalError):
+    """A loop cannot be vectorized; an internal error by its classic class."""
+
+
 class LoweringError(TVMError):
     """A program cannot be brought to the next stage."""
 

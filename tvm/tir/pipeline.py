@@ -65,7 +65,7 @@ FLATTEN = (
 
 # Phase 2: loops become what their marks say; memory is planned.
 PARTITION = (tir.LoopPartition(),)
-VECTORIZE = (tir.VectorizeLoop(True),)
+VECTORIZE = (tir.VectorizeLoop(True, masked=True),)
 SERIALIZE = (tir.VectorizeLoop(False),)
 PLAN = (tir.InjectVirtualThread(), tir.InjectDoubleBuffer())
 REUSE = (tir.StorageRewrite(),)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tvm import tir
-from tvm.error import ScheduleError
+from tvm.error import InternalError
 from tvm.tir.expr import Broadcast, BufferLoad, Let, Ramp, Select
 from tvm.tir.stmt import (
     Allocate,
@@ -76,7 +76,7 @@ def test_vectorize_can_be_switched_off() -> None:
 
 def test_vectorize_refuses_variable_extent() -> None:
     n = tir.Var("n")
-    with pytest.raises(ScheduleError, match="vectorize needs a constant extent"):
+    with pytest.raises(InternalError, match="Failed to vectorize loop with extent n"):
         apply(
             VectorizeLoop(), function([A, B, n], loop(n, lambda i: store(B, i, A[i]), VECTORIZED))
         )
@@ -128,12 +128,22 @@ BODIES: dict[str, Callable[[tir.Var], Stmt]] = {
 }  # fmt: skip
 
 
+MASKED = VectorizeLoop(masked=True)
+
+
 @pytest.mark.parametrize("name", BODIES)
-def test_vectorize_gives_the_same_results(name: str) -> None:
+@pytest.mark.parametrize("masked", [False, True])
+def test_vectorize_gives_the_same_results(name: str, masked: bool) -> None:
     before = vectorized(BODIES[name])
-    result = apply(VectorizeLoop(), before)
+    result = apply(VectorizeLoop(masked=masked), before)
     assert_same_results(before, result, 64, 64)
-    assert apply(VectorizeLoop(), result) is result
+    assert apply(VectorizeLoop(masked=masked), result) is result
+
+
+@pytest.mark.parametrize("name", ["guarded", "padded", "tail", "likely"])
+def test_without_masks_conditions_of_lanes_leave_a_loop(name: str) -> None:
+    (found,) = loops_of(apply(VectorizeLoop(), vectorized(BODIES[name])))
+    assert found.kind is ForKind.SERIAL
 
 
 @pytest.mark.parametrize(
@@ -141,11 +151,11 @@ def test_vectorize_gives_the_same_results(name: str) -> None:
     ["gather", "intrinsic", "guarded", "padded", "tail", "likely", "temporary", "let", "cast"],
 )
 def test_vectorize_leaves_no_loop(name: str) -> None:
-    assert loops_of(apply(VectorizeLoop(), vectorized(BODIES[name]))) == []
+    assert loops_of(apply(MASKED, vectorized(BODIES[name]))) == []
 
 
 def test_vectorize_masks_a_tail_behind_a_guard() -> None:
-    result = apply(VectorizeLoop(), vectorized(BODIES["tail"]))
+    result = apply(MASKED, vectorized(BODIES["tail"]))
     assert isinstance(result.body, IfThenElse)
     assert result.body.condition.dtype == "bool"
     assert isinstance(result.body.then_case, BufferStore)

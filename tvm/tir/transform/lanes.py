@@ -8,6 +8,8 @@ from enum import Enum
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.pass_context import PassContext
+from tvm.support.dtype import ScalableLanes
 from tvm.tir.buffer import Buffer
 from tvm.tir.builtin import get_active_lane_mask
 from tvm.tir.expr import (
@@ -28,7 +30,7 @@ from tvm.tir.expr import (
     as_lanes,
 )
 from tvm.tir.scalable import vscale_factor
-from tvm.tir.stmt import For, Stmt
+from tvm.tir.stmt import BufferStore, For, Stmt
 from tvm.tir.transform.common import constant_extent, contains, is_const, variables_of
 
 
@@ -62,6 +64,38 @@ def lanes_of(loop: For) -> int | None:
     if vscale_factor(loop.extent) is not None:
         return as_lanes(loop.extent)
     return constant_extent(loop)
+
+
+def default_masking(target: Any) -> Masking:
+    """Predicates are for processors whose vectors have them anyway."""
+    has_predicates = target is not None and target.features.has_sve
+    return Masking.ACTIVE_LANES if has_predicates else Masking.NONE
+
+
+def is_predicated() -> bool | None:
+    """What the context says of predicates of loads and stores, if anything."""
+    unsaid: bool | None = None
+    return PassContext.current().get("tir.enable_buffer_level_predication", unsaid)
+
+
+def problem_of_scalable_vectors(loop: For, lanes: int) -> str:
+    """Why vectors of scalable length stand in the way, or an empty text."""
+
+    def is_scalable(node: object) -> bool:
+        return isinstance(node, PrimExpr) and isinstance(node.dtype.lanes, ScalableLanes)
+
+    def stores_scalable(node: object) -> bool:
+        if not isinstance(node, BufferStore):
+            return False
+        return isinstance(node.buffer.dtype.lanes, ScalableLanes)
+
+    if isinstance(lanes, ScalableLanes):
+        found = contains(loop.body, is_vector)
+        return "Creating scalable vectors from existing vectors is not supported." if found else ""
+    if contains(loop.body, stores_scalable):
+        return "Vectorizing over scalable buffer elements is not supported in vectorizer."
+    found = contains(loop.body, is_scalable)
+    return "Vectorizing over existing scalable vectors is not supported." if found else ""
 
 
 def broadcast_to(e: PrimExpr, lanes: int) -> PrimExpr:

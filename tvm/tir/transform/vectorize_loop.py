@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tvm.error import VectorizeError
 from tvm.ir.expr import PrimExpr
-from tvm.ir.pass_context import PassContext
 from tvm.ir.visitor import Rewriter
 from tvm.support.dtype import ScalableLanes
 from tvm.tir import op
@@ -62,11 +62,9 @@ from tvm.tir.stmt_functor import post_order_visit, substitute
 from tvm.tir.transform.common import (
     IF_THEN_ELSE,
     LIKELY,
-    contains,
     fresh,
     is_const,
     prim_func_pass,
-    schedule_error,
 )
 from tvm.tir.transform.lanes import (
     Mask,
@@ -74,10 +72,12 @@ from tvm.tir.transform.lanes import (
     NoVectorForm,
     active_lanes,
     broadcast_to,
-    is_vector,
+    default_masking,
+    is_predicated,
     lanes_of,
     may_trap,
     names_of,
+    problem_of_scalable_vectors,
     reads,
     weakest_lane,
 )
@@ -92,7 +92,7 @@ class VectorizeLoopConfig:
     """What becomes of marked loops."""
 
     enable_vectorize: bool = True  # otherwise they become serial loops
-    masked: bool = True  # conditions that differ between lanes become masks of loads and stores
+    masked: bool = False  # conditions that differ between lanes become masks of loads and stores
 
 
 class LanesMeet(Exception):
@@ -115,17 +115,14 @@ class LoopVectorizer(Rewriter):
             return loop
         lanes = lanes_of(loop)
         if lanes is None:
-            raise schedule_error(
+            raise VectorizeError(
                 f"vectorize needs a constant extent, got {loop.extent}",
                 at=loop,
                 hint="split the axis first and vectorize the inner part",
+                classic=f"Failed to vectorize loop with extent {loop.extent} for target (nullptr)",
             )
-        if isinstance(lanes, ScalableLanes) and contains(loop.body, is_vector):
-            raise schedule_error(
-                "Creating scalable vectors from existing vectors is not supported.",
-                at=loop,
-                hint="vectorize one loop, of scalars",
-            )
+        if problem := problem_of_scalable_vectors(loop, lanes):
+            raise VectorizeError(problem, at=loop, hint="vectorize one loop, of scalars")
         if lanes <= 1:
             return substitute(loop.body, {loop.loop_var: loop.min}) if lanes else seq([])
         try:
@@ -133,9 +130,17 @@ class LoopVectorizer(Rewriter):
         except (NoVectorForm, LanesMeet):
             return loop.replace(kind=ForKind.SERIAL)
 
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        outer = self.masking
+        if attr.attr_key == "target" and outer is Masking.NONE and is_predicated() is None:
+            self.masking = default_masking(attr.node)
+        new = self.rewrite_children(attr)
+        self.masking = outer
+        return new
+
     def _vectorized(self, loop: For, lanes: int) -> Stmt:
         masking = self.masking
-        if isinstance(lanes, ScalableLanes) and masking is Masking.CONDITION:
+        if isinstance(lanes, ScalableLanes) and is_predicated() is None:
             masking = Masking.ACTIVE_LANES
         body: Stmt = StmtVectorizer(loop, lanes, masking).visit(loop.body)
         return body
@@ -234,7 +239,8 @@ class StmtVectorizer(Rewriter):
     def _both(self, e: And | Or) -> PrimExpr:
         new = self._pair(e)
         # a vector's second operand is evaluated for all lanes, whatever the first one says
-        if new.dtype.lanes > 1 and not is_safe_anywhere(e.b):
+        is_guard = self.masking is Masking.CONDITION
+        if new.dtype.lanes > 1 and is_guard and not is_safe_anywhere(e.b):
             raise NoVectorForm
         return new
 
@@ -255,8 +261,7 @@ class StmtVectorizer(Rewriter):
         if condition is e.condition and yes is e.true_value and no is e.false_value:
             return e
         lanes = max(condition.dtype.lanes, yes.dtype.lanes, no.dtype.lanes)
-        if condition.dtype.lanes > 1:
-            condition = broadcast_to(condition, lanes)
+        condition = broadcast_to(condition, lanes)
         return Select(condition, broadcast_to(yes, lanes), broadcast_to(no, lanes))
 
     def visit_let(self, e: Let) -> PrimExpr:
@@ -324,7 +329,7 @@ class StmtVectorizer(Rewriter):
 
     def _choose(self, condition: PrimExpr, yes: PrimExpr, no: PrimExpr) -> PrimExpr:
         """A choice lane by lane; what is read for a lane is read under its condition."""
-        if self.masking is Masking.ACTIVE_LANES:
+        if self.masking is not Masking.CONDITION:
             raise NoVectorForm
         lanes = condition.dtype.lanes
         values = [
@@ -572,15 +577,16 @@ def vectorize_loop(func: PrimFunc, config: VectorizeLoopConfig) -> PrimFunc:
     """Do what marked loops do in one step for all iterations."""
     if not config.enable_vectorize:
         return func.with_body(LoopSerializer().visit(func.body))
-    return func.with_body(LoopVectorizer(_masking(config)).visit(func.body))
+    return func.with_body(LoopVectorizer(_masking(func, config)).visit(func.body))
 
 
-def _masking(config: VectorizeLoopConfig) -> Masking:
-    none: bool | None = None
-    predicated = PassContext.current().get("tir.enable_buffer_level_predication", none)
-    if predicated is None:
-        return Masking.CONDITION if config.masked else Masking.NONE
-    return Masking.ACTIVE_LANES if predicated else Masking.NONE
+def _masking(func: PrimFunc, config: VectorizeLoopConfig) -> Masking:
+    predicated = is_predicated()
+    if predicated is not None:
+        return Masking.ACTIVE_LANES if predicated else Masking.NONE
+    if config.masked:
+        return Masking.CONDITION
+    return default_masking(func.get_attr("target"))
 
 
 class LoopSerializer(Rewriter):
