@@ -10,6 +10,7 @@ import pytest
 from tvm import te, tir
 from tvm.ir import IRModule
 from tvm.ir.transform import PassContext, Sequential
+from tvm.script import tir as T
 from tvm.tir import transform
 from tvm.tir.expr import IterVar, Range
 from tvm.tir.interp import interpret
@@ -144,20 +145,74 @@ def test_buffers_move_to_their_uses_and_shrink() -> None:
     assert_same_results(before, result, (16, 16), (16, 16), stage=Stage.FLAT)
 
 
-def test_allocations_grow_to_guarded_accesses_unless_strict() -> None:
+def test_allocations_grow_to_their_accesses_unless_strict() -> None:
     t = tir.decl_buffer((4,), name="t")
 
-    def guarded(i: tir.Var) -> Stmt:
-        inside = tir.all(i >= 1, i < 5)
-        return tir.SeqStmt([
-            tir.IfThenElse(inside, store(t, i - 1, A[i, 0]), None),
-            tir.IfThenElse(inside, store(B, [i, 0], t[i - 1]), None),
-        ])  # fmt: skip
+    def beyond(i: tir.Var) -> Stmt:
+        return tir.SeqStmt([store(t, i, A[i, 0]), store(B, [i, 0], t[i])])
 
-    before = function([A, B], root(loop(6, guarded), [t]))
+    before = function([A, B], root(loop(6, beyond), [t]))
 
     def size(is_strict: bool) -> int:
         result = transform.CompactBufferAllocation(is_strict)(IRModule({"main": before}))["main"]
         return int(result.body.block.alloc_buffers[0].shape[0])
 
     assert (size(is_strict=True), size(is_strict=False)) == (4, 6)
+
+
+def test_conditions_bound_what_is_allocated() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            with T.block(""):
+                t = T.alloc_buffer((16, 20))
+                for j in range(16):
+                    if j < 10:
+                        t[i, j + 2] = A[i, j]
+                for j in range(16):
+                    B[i, j] = T.if_then_else(2 <= j and j < 12, t[i, j], T.float32(0))
+
+    after = transform.CompactBufferAllocation()(IRModule({"main": before}))["main"]
+    (found,) = allocated(after.body)
+    assert [int(extent) for extent in found.shape] == [1, 10]
+    assert_same_results(before, after, (16, 16), (16, 16))
+
+
+def test_threads_share_what_one_of_them_allocates() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+        for bx in T.thread_binding(4, thread="blockIdx.x"):
+            for tx in T.thread_binding(8, thread="threadIdx.x"):
+                with T.block(""):
+                    own = T.alloc_buffer((4, 8), scope="local")
+                    common = T.alloc_buffer((4, 8), scope="shared")
+                    own[bx, tx] = A[bx, tx]
+                    common[bx, tx] = own[bx, tx]
+                    B[bx, tx] = common[bx, tx]
+
+    after = transform.CompactBufferAllocation()(IRModule({"main": before}))["main"]
+    shapes = [[int(extent) for extent in buffer.shape] for buffer in allocated(after.body)]
+    assert shapes == [[1, 1], [1, 8]]
+
+
+def test_lowered_allocations_are_compact_too() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(4):
+            t = T.decl_buffer((16,))
+            for j in range(4):
+                t[i * 4 + j] = A[i * 4 + j]
+            for j in range(4):
+                B[i * 4 + j] = t[i * 4 + j]
+
+    after = transform.CompactBufferAllocation()(IRModule({"main": before}))["main"]
+    assert int(after.body.body.extents[0]) == 4
+    assert_same_results(before, after, (16,), (16,))
+
+
+def allocated(body: Stmt) -> list[tir.Buffer]:
+    found: list[tir.Buffer] = []
+    tir.stmt_functor.post_order_visit(
+        body, lambda s: found.extend(s.alloc_buffers) if isinstance(s, tir.Block) else None
+    )
+    return found

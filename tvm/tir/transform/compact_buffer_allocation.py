@@ -8,18 +8,24 @@ block():                     ->    block():
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
-from tvm.tir.analysis.block_access_region import AccessFinder
+from tvm.ir.structural import structural_equal
+from tvm.ir.visitor import Visitor
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IntImm, Range
+from tvm.tir.expr import BufferLoad, Range, Var, const
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Block, BufferRegion, BufferStore, Stmt
+from tvm.tir.stmt import Allocate, Block, BufferRegion, BufferStore, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
 from tvm.tir.transform.common import comes_from_te, is_const, prim_func_pass
+from tvm.tir.transform.lower_opaque_block import allocation_shape
+from tvm.tir.transform.storage_flatten import DimAlign
+from tvm.tir.transform.used_region import used_regions
+
+Aligns = dict[Buffer, dict[int, DimAlign]]
 
 
 @dataclass(frozen=True)
@@ -32,35 +38,33 @@ class CompactBufferAllocationConfig:
 class AllocationCompacter(BufferRewriter):
     """Shrinks buffers and shifts the indices of their accesses."""
 
-    def __init__(self, config: CompactBufferAllocationConfig) -> None:
+    def __init__(self, regions: Mapping[Buffer, Sequence[Range]], aligns: Aligns) -> None:
         super().__init__()
-        self.config = config
         self.starts: dict[Buffer, list[PrimExpr]] = {}
+        self.allocated: dict[Var, Buffer] = {}
         self.analyzer = Analyzer()
+        for buffer, region in regions.items():
+            self._compact(buffer, region, aligns.get(buffer, {}))
 
-    def visit_block(self, block: Block) -> Stmt:
-        for buffer, region in used_regions(block).items():
-            self._compact(buffer, region)
-        return super().visit_block(block)
-
-    def _compact(self, buffer: Buffer, region: Sequence[Range]) -> None:
+    def _compact(
+        self, buffer: Buffer, region: Sequence[Range], aligns: Mapping[int, DimAlign]
+    ) -> None:
         if buffer.strides or buffer.axis_separators or not is_const(buffer.elem_offset, 0):
             return
-        starts: list[PrimExpr] = []
-        shape: list[PrimExpr] = []
-        for whole, used in zip(buffer.shape, region, strict=True):
-            fits = self._is_better(used.extent, whole)
-            starts.append(used.min if fits else IntImm(whole.dtype, 0))
-            shape.append(used.extent if fits else whole)
-        if any([a is not b for a, b in zip(shape, buffer.shape, strict=True)]):
-            self._buffers[buffer] = buffer.replace(shape=tuple(shape))
-            self.starts[buffer] = starts
+        shape = tuple([bound.extent for bound in region])
+        strides = aligned_strides(shape, aligns) if aligns else ()
+        if not strides and structural_equal(shape, tuple(buffer.shape)):
+            return
+        self._buffers[buffer] = compact = buffer.replace(shape=shape, strides=strides)
+        self.allocated[buffer.data] = compact
+        self.starts[buffer] = [bound.min for bound in region]
 
-    def _is_better(self, used: PrimExpr, whole: PrimExpr) -> bool:
-        if not isinstance(used, IntImm) or not isinstance(whole, IntImm):
-            return False
-        grows = used.value > whole.value and not self.config.is_strict
-        return 0 < used.value < whole.value or grows
+    def visit_allocate(self, alloc: Allocate) -> Stmt:
+        compact = self.allocated.get(alloc.buffer_var)
+        body = self.visit(alloc.body)
+        if compact is None:
+            return alloc if body is alloc.body else alloc.replace(body=body)
+        return alloc.replace(extents=allocation_shape(compact), body=body)
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
         starts = self.starts.get(load.buffer)
@@ -97,17 +101,32 @@ class AllocationCompacter(BufferRewriter):
         ]
 
 
-def used_regions(block: Block) -> dict[Buffer, Sequence[Range]]:
-    """The box around all accesses of each buffer that a block allocates; those used through their pointer
-    are left out."""
-    if not block.alloc_buffers:
-        return {}
-    finder = AccessFinder({buffer.data: buffer for buffer in block.alloc_buffers})
-    finder.visit(block.body)
-    accesses = {buffer: list(boxes) for buffer, boxes in finder.reads.items()}
-    for buffer, boxes in finder.writes.items():
-        accesses.setdefault(buffer, []).extend(boxes)
-    return {region.buffer: region.region for region in finder.regions(accesses)}
+class AlignFinder(Visitor):
+    """Collects how blocks want the strides of what they write."""
+
+    def __init__(self) -> None:
+        self.found: Aligns = {}
+
+    def visit_block(self, block: Block) -> None:
+        for buffer_index, axis, factor, offset in block.annotations.get("buffer_dim_align", ()):
+            buffer = block.writes[int(buffer_index)].buffer
+            align = DimAlign(int(factor), int(offset))
+            self.found.setdefault(buffer, {})[int(axis) % len(buffer.shape)] = align
+        self.visit_children(block)
+
+
+def aligned_strides(
+    shape: Sequence[PrimExpr], aligns: Mapping[int, DimAlign]
+) -> tuple[PrimExpr, ...]:
+    """The distances between neighbours, with some of them padded."""
+    analyzer = Analyzer()
+    strides: list[PrimExpr] = [const(1, shape[-1].dtype)]
+    if len(shape) - 1 in aligns:
+        strides = [aligns[len(shape) - 1].pad(strides[0])]
+    for axis in range(len(shape) - 2, -1, -1):
+        stride = strides[0] * shape[axis + 1]
+        strides.insert(0, aligns[axis].pad(stride) if axis in aligns else stride)
+    return tuple([analyzer.simplify(stride) for stride in strides])
 
 
 @prim_func_pass("tir.CompactBufferAllocation", CompactBufferAllocationConfig)
@@ -115,7 +134,10 @@ def compact_buffer_allocation(func: PrimFunc, config: CompactBufferAllocationCon
     """Shrink what blocks allocate to what they use."""
     if comes_from_te(func):
         return func
-    return func.with_body(AllocationCompacter(config).visit(func.body))
+    regions = used_regions(func, config.is_strict)
+    finder = AlignFinder()
+    finder.visit(func.body)
+    return func.with_body(AllocationCompacter(regions, finder.found).visit(func.body))
 
 
 CompactBufferAllocation = compact_buffer_allocation.factory

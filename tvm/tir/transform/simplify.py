@@ -28,6 +28,7 @@ from tvm.tir.expr import (
     Var,
 )
 from tvm.tir.function import PrimFunc
+from tvm.tir.linear import SumExpander
 from tvm.tir.op import logical_not
 from tvm.tir.stmt import (
     NO_OP,
@@ -58,6 +59,7 @@ class SimplifyConfig:
     propagate_knowns_to_simplify_expressions: bool = unsupported_option(False, KNOWNS)
     convert_boolean_to_and_of_ors: bool = False  # ``a and b or c`` as ``(a or c) and (b or c)``
     apply_constraints_to_boolean_branches: bool = False  # ``a and b``: b where a holds
+    expand_sums: bool = True  # ``(a * 4 + b) * 2`` as ``a * 8 + b * 2``
 
     def extensions(self) -> Extension:
         """What the analyzer does beyond its rules."""
@@ -72,14 +74,18 @@ class SimplifyConfig:
 class StmtSimplifier(Rewriter):
     """Keeps the analyzer informed on the way down, and asks it at each expression."""
 
-    def __init__(self, extensions: Extension = Extension.NoExtensions) -> None:
+    def __init__(
+        self, extensions: Extension = Extension.NoExtensions, expands: bool = False
+    ) -> None:
         self.analyzer = Analyzer()
+        self._expander = SumExpander() if expands else None
         self.analyzer.enabled_extensions = extensions
         self._alternative_loads = _AlternativeLoads(self.analyzer)
         self.keeps_loops = PassContext.current().get(KEEP_LOOPS, False)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
-        return self.analyzer.simplify(self._alternative_loads.visit(e))
+        simple = self.analyzer.simplify(self._alternative_loads.visit(e))
+        return simple if self._expander is None else self._expander.visit(simple)
 
     def visit_var(self, var: Var) -> PrimExpr:
         return self.analyzer.simplify(var)
@@ -207,7 +213,7 @@ def without_likely(condition: PrimExpr) -> PrimExpr:
 @prim_func_pass("tir.Simplify", SimplifyConfig)
 def simplify(func: PrimFunc, config: SimplifyConfig) -> PrimFunc:
     """Simplify all expressions, and drop what is found not to happen."""
-    simplifier = StmtSimplifier(config.extensions())
+    simplifier = StmtSimplifier(config.extensions(), config.expand_sums)
     return func.with_body(simplifier.visit(func.body))
 
 
