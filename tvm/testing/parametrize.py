@@ -49,7 +49,7 @@ def parameter(
 
     @pytest.fixture(params=values, ids=ids)
     def fixture_of_values(*_instance: Any, request: Any) -> Any:  # of a class, if it is inside one
-        return copy.deepcopy(request.param)
+        return request.param
 
     return fixture_of_values
 
@@ -110,7 +110,7 @@ def _fixture_of(column: Column) -> Any:
     import pytest
 
     def fixture_of_column(*_instance: Any, request: Any) -> Any:
-        return copy.deepcopy(request.param)
+        return request.param
 
     fixture_of_column.column = column  # type: ignore[attr-defined]
     return pytest.fixture(fixture_of_column)
