@@ -43,7 +43,7 @@ def check_scope(primitive: str, scope: Any) -> str:
             f"got a value of {type(scope).__name__}",
             hint=f"scopes are {', '.join(STORAGE_SCOPES[:4])}",
         )
-    if scope and scope.split(".", maxsplit=1)[0] not in STORAGE_SCOPES:
+    if scope and re.split(r"[^a-z]", scope, maxsplit=1)[0] not in STORAGE_SCOPES:
         raise ScheduleError(
             f'{primitive} requires a known storage scope, got "{scope}"',
             hint=suggest(scope, STORAGE_SCOPES)

@@ -5,6 +5,7 @@ import pytest
 from tvm import tir
 from tvm.error import ScheduleError
 from tvm.ir.transform import PassContext
+from tvm.script import tir as T
 from tvm.tir.analysis import verify_ssa
 from tvm.tir.stmt import AttrStmt, For, ForKind, SeqStmt
 from tvm.tir.transform import UnrollLoop
@@ -102,3 +103,26 @@ def test_extents_are_simplified_first() -> None:
     func = function([B, n], loop_of_two)
     with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 2}}):
         assert not isinstance(apply(UnrollLoop(), func).body, For)
+
+
+def test_loops_over_local_memory_are_unrolled_when_told_to() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((4,), "float32")):
+        t = T.decl_buffer((4,), scope="local")
+        for i in range(4):
+            t[i] = A[0]
+        for i in range(4):
+            A[i] = A[i] + T.float32(1)
+
+    with PassContext(config={"tir.UnrollLoop": {"unroll_local_access": True}}):
+        after = apply(UnrollLoop(), before)
+    kinds: list[type] = []
+    tir.stmt_functor.post_order_visit(after.body, lambda n: kinds.append(type(n)))
+    assert kinds.count(tir.For) == 1 and kinds.count(tir.BufferStore) == 5
+
+
+def test_loops_of_one_iteration_open_whatever_is_in_them() -> None:
+    before = function([A, B], loop(1, lambda i: loop(8, lambda j: store(B, i + j, A[j]))))
+    with PassContext(config={"tir.UnrollLoop": {"auto_max_extent": 1}}):
+        after = apply(UnrollLoop(), before)
+    assert isinstance(after.body, tir.For) and int(after.body.extent) == 8

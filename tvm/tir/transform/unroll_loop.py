@@ -13,13 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm.arith import Analyzer
-from tvm.ir.pass_context import unsupported_option
 from tvm.ir.visitor import Rewriter
-from tvm.tir.expr import IntImm
+from tvm.tir.expr import BufferLoad, IntImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, BufferStore, Evaluate, For, ForKind, SeqStmt, Stmt, seq
-from tvm.tir.stmt_functor import substitute
-from tvm.tir.transform.common import constant_extent, prim_func_pass, schedule_error
+from tvm.tir.stmt_functor import post_order_visit, substitute
+from tvm.tir.transform.common import (
+    constant_extent,
+    prim_func_pass,
+    schedule_error,
+    variables_of,
+)
 from tvm.tir.transform.convert_ssa import separate_definitions
 
 
@@ -31,7 +35,7 @@ class UnrollLoopConfig:
     auto_max_depth: int = 8  # at most this many unrolled loops inside one another
     auto_max_extent: int = 0  # loops of at most this many iterations, whatever their body
     explicit_unroll: bool = True  # rewrite the loop, rather than mark it for the code generator
-    unroll_local_access: bool = unsupported_option(False, "the code generator promotes registers")
+    unroll_local_access: bool = False  # loops that index local memory, so that it becomes registers
 
 
 class LoopUnroller(Rewriter):
@@ -42,11 +46,17 @@ class LoopUnroller(Rewriter):
         self.steps = 0  # statements that the part visited so far will execute
         self.depth = 0  # unrolled loops around one of them
         self.loops = 0  # loops that stay, around one of them
+        self.local_indices: dict[Var, None] = {}  # variables in indices of local memory
 
     def visit_for(self, loop: For) -> Stmt:
         body = self.visit(loop.body)
         if not self._wanted(loop):
             self.loops += 1
+            if self.config.auto_max_extent == 1 and simple_count(loop) in (0, 1):
+                # a loop in name only, whatever is in it
+                return (
+                    substitute(body, {loop.loop_var: loop.min}) if simple_count(loop) else seq([])
+                )
             return loop if body is loop.body else loop.replace(body=body)
         count = trip_count(loop)
         self.steps *= count
@@ -85,16 +95,30 @@ class LoopUnroller(Rewriter):
 
     def visit_buffer_store(self, store: BufferStore) -> Stmt:
         self.steps += 1
+        if self.config.unroll_local_access:
+            self._note_local_accesses(store)
         return store
 
     def visit_evaluate(self, stmt: Evaluate) -> Stmt:
         self.steps += 1
+        if self.config.unroll_local_access:
+            self._note_local_accesses(stmt)
         return stmt
+
+    def _note_local_accesses(self, stmt: Stmt) -> None:
+        def note(node: Any) -> None:
+            if isinstance(node, (BufferLoad, BufferStore)) and node.buffer.scope() == "local":
+                for index in node.indices:
+                    self.local_indices.update(variables_of(index))
+
+        post_order_visit(stmt, note)
 
     def _wanted(self, loop: For) -> bool:
         if loop.kind is ForKind.UNROLLED:
             return True
         config = self.config
+        if loop.kind is ForKind.SERIAL and loop.loop_var in self.local_indices:
+            return simple_count(loop) is not None
         if loop.kind is not ForKind.SERIAL or self.loops > 0 or self.depth >= config.auto_max_depth:
             return False
         if not config.auto_max_step and not config.auto_max_extent:
