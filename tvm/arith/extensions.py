@@ -9,6 +9,7 @@ i*m + j < n*m                 ->    true        where i < n and j < m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -29,21 +30,22 @@ MOST_CLAUSES = 64
 
 
 class BranchSimplifier(Rewriter):
-    """Simplifies the second operand of ``and`` and ``or`` where the first does not decide."""
+    """Simplifies each operand of ``and`` and ``or`` where the other one does not decide."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
 
     def visit_and(self, e: tir.And) -> PrimExpr:
-        return self._branches(e, e.a)
+        return self._branches(e, lambda operand: operand)
 
     def visit_or(self, e: tir.Or) -> PrimExpr:
-        return self._branches(e, op.logical_not(e.a))
+        return self._branches(e, op.logical_not)
 
-    def _branches(self, e: tir.And | tir.Or, known: PrimExpr) -> PrimExpr:
-        with self.analyzer.constraint_scope(known):
+    def _branches(self, e: tir.And | tir.Or, known: Callable[[PrimExpr], PrimExpr]) -> PrimExpr:
+        with self.analyzer.constraint_scope(known(e.a)):
             b = self.analyzer.plainly_simplified(self.visit(e.b))
-        a = self.visit(e.a)
+        with self.analyzer.constraint_scope(known(b)):
+            a = self.analyzer.plainly_simplified(self.visit(e.a))
         return self.analyzer.plainly_simplified(type(e)(a, b))
 
 

@@ -60,7 +60,7 @@ FLATTEN = (
     tir.UnifyThreadBinding(),
     tir.FlattenBuffer(),
     tir.NarrowDataType(32),
-    tir.Simplify(expand_sums=False),
+    tir.Simplify(thorough=False),
 )
 
 # Phase 2: loops become what their marks say; memory is planned.
@@ -73,7 +73,7 @@ UNROLL = (tir.UnrollLoop(),)
 
 # Phase 3: what the phases before have left is made small.
 CLEAN = (
-    tir.Simplify(expand_sums=False),
+    tir.Simplify(thorough=False),
     tir.RemoveNoOp(),
     tir.RewriteUnsafeSelect(),
     hoist_if_then_else.factory(),
@@ -143,7 +143,7 @@ def get_vtcm_compaction_passes() -> list[Pass]:
         tir.LowerMatchBuffer(),
         tir.LowerOpaqueBlock(),
         tir.FlattenBuffer(),
-        tir.Simplify(expand_sums=False),
+        tir.Simplify(thorough=False),
         *VECTORIZE,
         *REUSE,
     ]

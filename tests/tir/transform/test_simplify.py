@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
 from tvm import tir
-from tvm.error import TVMError
 from tvm.ir import assert_structural_equal
 from tvm.ir.transform import PassContext
 from tvm.tir.stmt import NO_OP, AssertStmt, For, ForKind, IfThenElse, LetStmt
@@ -89,8 +88,6 @@ def test_the_second_operand_is_simplified_where_the_first_holds_when_told_to() -
     with PassContext(config={"tir.Simplify": {"apply_constraints_to_boolean_branches": True}}):
         result = apply(Simplify(), func)
     assert_structural_equal(result.body.condition, x < 5, True)
-    with pytest.raises(TVMError, match="option propagate_knowns_to_prove_conditional"):
-        PassContext(config={"tir.Simplify": {"propagate_knowns_to_prove_conditional": True}})
 
 
 def test_conditions_become_conjunctions_if_wanted() -> None:
@@ -119,3 +116,37 @@ def test_indices_of_alternatives_are_simple_and_quotients_as_simple_as_their_con
         [A, B], loop(64, lambda i: store(B, i, alternatives(i, tir.IntImm("int32", 1), i)))
     )
     assert_transforms(Simplify(), before, after)
+
+
+def test_sums_are_multiplied_out() -> None:
+    def program(index: Any) -> tir.PrimFunc:
+        inner = lambda i: loop(2, lambda j: store(B, index(i, j), A[0]), name="j")  # noqa: E731
+        return function([A, B], loop(2, inner))
+
+    before = program(lambda i, j: (i * 2 + j) * 2)
+    assert_transforms(Simplify(), before, program(lambda i, j: i * 4 + j * 2))
+    assert_unchanged(Simplify(thorough=False), before)
+
+
+def test_comparisons_are_as_strong_as_what_is_known_allows() -> None:
+    n, m = tir.Var("n"), tir.Var("m")
+    target = tir.decl_buffer((1,), "bool", name="T")
+
+    def program(known: Any, value: Any) -> tir.PrimFunc:
+        return function([target, n, m], IfThenElse(known, store(target, 0, value)))
+
+    assert_transforms(Simplify(), program(n <= m, m <= n), program(n <= m, m.equal(n)))
+    assert_transforms(Simplify(), program(n != m, n <= m), program(n != m, n < m))
+
+
+def test_a_variable_stays_where_it_equals_a_constant() -> None:
+    before = function([A, B], loop(8, lambda i: IfThenElse(i.equal(5), store(B, i, A[i + 0]))))
+    after = function([A, B], loop(8, lambda i: IfThenElse(i.equal(5), store(B, i, A[i]))))
+    assert_transforms(Simplify(), before, after)
+
+
+def test_extents_are_not_negative() -> None:
+    n = tir.Var("n")
+    target = tir.decl_buffer((n * 4,), name="T")
+    before = function([target], store(target, tir.min(n, 0), 1.0))
+    assert_transforms(Simplify(), before, function([target], store(target, 0, 1.0)))

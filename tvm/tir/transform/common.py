@@ -15,19 +15,21 @@ from dataclasses import fields, replace
 from typing import Any
 
 from tvm.error import ScheduleError
+from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.transform import FunctionPass, PassInfo
 from tvm.ir.visitor import Visitor
-from tvm.tir.expr import BufferLoad, FloatImm, IntImm, Var, const
+from tvm.tir.expr import BufferLoad, Call, FloatImm, IntImm, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
-from tvm.tir.stmt import BufferStore, For
+from tvm.tir.stmt import BufferStore, Evaluate, For
 
 IF_THEN_ELSE = INTRINSICS["if_then_else"]
 LIKELY = INTRINSICS["likely"]
 ADDRESS_OF = INTRINSICS["address_of"]
+ASSUME = INTRINSICS["assume"]
 
 
 class PrimFuncPass(FunctionPass):
@@ -106,6 +108,20 @@ def as_int(e: Any) -> int:
 def is_constant(e: Any) -> bool:
     """Whether ``e`` is a number."""
     return type(e) is IntImm or type(e) is FloatImm
+
+
+def without_likely(condition: PrimExpr) -> PrimExpr:
+    """A condition without the hint that it mostly holds."""
+    if isinstance(condition, Call) and condition.op is LIKELY:
+        return condition.args[0]
+    return condition
+
+
+def assumption(stmt: object) -> PrimExpr | None:
+    """What a statement assumes, if it does."""
+    if not isinstance(stmt, Evaluate) or not isinstance(stmt.value, Call):
+        return None
+    return stmt.value.args[0] if stmt.value.op is ASSUME else None
 
 
 def constant_extent(loop: For) -> int | None:

@@ -7,14 +7,10 @@ B[0] = A[0]
 from __future__ import annotations
 
 from tvm.ir.visitor import Rewriter
-from tvm.tir.expr import Call
 from tvm.tir.function import PrimFunc
-from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import NO_OP, Evaluate, SeqStmt, Stmt
-from tvm.tir.transform.common import prim_func_pass
+from tvm.tir.transform.common import assumption, prim_func_pass
 from tvm.tir.transform.remove_no_op import NoOpRemover
-
-ASSUME = INTRINSICS["assume"]
 
 
 class AssumptionRemover(Rewriter):
@@ -24,7 +20,7 @@ class AssumptionRemover(Rewriter):
         self.found = False
 
     def visit_evaluate(self, stmt: Evaluate) -> Stmt:
-        if isinstance(stmt.value, Call) and stmt.value.op is ASSUME:
+        if assumption(stmt) is not None:
             self.found = True
             return NO_OP
         return stmt

@@ -8,15 +8,14 @@ B[0] = 1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
-from tvm.ir.pass_context import unsupported_option
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.side_effect import is_pure
-from tvm.tir.expr import BufferLoad, Call, Not, Var, const
+from tvm.tir.expr import BufferLoad, Not, Range
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
     NO_OP,
@@ -34,7 +33,9 @@ from tvm.tir.stmt import (
     is_no_op,
     seq,
 )
-from tvm.tir.transform.common import constant_extent, contains, prim_func_pass
+from tvm.tir.transform.common import constant_extent, contains, prim_func_pass, variables_of
+from tvm.tir.transform.known_values import KnownStoreRemover, SelfCopyRemover, is_copy_within
+from tvm.tir.transform.overwritten_stores import OverwrittenStoreRemover
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,14 @@ class RemoveNoOpConfig:
     """What is found to have no effect."""
 
     use_dataflow_analysis: bool = False  # also stores that are overwritten before they are read
-    max_simplification_steps: int = unsupported_option(0, "the analysis asks no such questions")
+    max_simplification_steps: int = 0  # accepted: the analysis asks a bounded number of questions
 
 
 class NoOpRemover(Rewriter):
     """Drops what has become empty, from the inside out. Expressions are left as they are."""
+
+    def __init__(self) -> None:
+        self.loops: list[For] = []  # around what is visited
 
     def visit_seq_stmt(self, block: SeqStmt) -> Stmt:
         stmts = [self.visit(stmt) for stmt in block.seq]
@@ -63,10 +67,24 @@ class NoOpRemover(Rewriter):
         return NO_OP if stores_what_is_there(store) else store
 
     def visit_for(self, loop: For) -> Stmt:
+        if self._never_runs(loop):
+            return NO_OP
+        self.loops.append(loop)
         body = self.visit(loop.body)
-        if constant_extent(loop) == 0 or (is_no_op(body) and is_pure(loop.extent)):
+        self.loops.pop()
+        if is_no_op(body) and is_pure(loop.extent):
             return NO_OP
         return loop if body is loop.body else loop.replace(body=body)
+
+    def _never_runs(self, loop: For) -> bool:
+        """Whether the extent is at most 0 for all values of the loops around."""
+        count = constant_extent(loop)
+        if count is not None or not self.loops or not is_pure(loop.extent):
+            return count == 0
+        analyzer = Analyzer()
+        for outer in self.loops:
+            analyzer.bind(outer.loop_var, Range.from_min_extent(outer.min, outer.extent), True)
+        return analyzer.const_int_bound(loop.extent).max_value <= 0
 
     def visit_if_then_else(self, stmt: IfThenElse) -> Stmt:
         yes = self.visit(stmt.then_case)
@@ -85,6 +103,8 @@ class NoOpRemover(Rewriter):
         body = self.visit(let.body)
         if is_no_op(body):
             return evaluated(let.value)
+        if is_pure(let.value) and let.var not in variables_of(body):
+            return body
         return let if body is let.body else let.replace(body=body)
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
@@ -129,70 +149,15 @@ def stores_what_is_there(store: BufferStore) -> bool:
     return all([structural_equal(i, j) for i, j in zip(value.indices, store.indices, strict=True)])
 
 
-class OverwrittenStoreRemover(Rewriter):
-    """Drops a store whose cells the next statements write again before anyone reads the buffer."""
-
-    def visit_seq_stmt(self, block: SeqStmt) -> Stmt:
-        block = self.rewrite_children(block)
-        kept = [
-            stmt
-            for position, stmt in enumerate(block.seq)
-            if not is_overwritten(stmt, block.seq[position + 1 :])
-        ]
-        return block if len(kept) == len(block.seq) else seq(kept)
-
-
-def is_overwritten(stmt: Stmt, following: Sequence[Stmt]) -> bool:
-    """Whether all that a statement stores is stored anew, at the same indices in the same loops, first."""
-    store = stored(stmt)
-    if store is None or not is_pure(store.value):
-        return False
-    for other in following:
-        later = stored(other)
-        if later is None or reads_pointer(other, store.buffer.data):
-            return False
-        if later.buffer is store.buffer and same_cells(stmt, other):
-            return True
-    return False
-
-
-def stored(stmt: Stmt) -> BufferStore | None:
-    """The store that a statement consists of, within loops."""
-    while type(stmt) is For:
-        stmt = stmt.body
-    return stmt if isinstance(stmt, BufferStore) and stmt.predicate is None else None
-
-
-def same_cells(stmt: Stmt, other: Stmt) -> bool:
-    """Whether two stores in loops run over the same indices."""
-    return structural_equal(without_value(stmt), without_value(other))
-
-
-def without_value(stmt: Stmt) -> Stmt:
-    """A store in loops, with 0 as its value."""
-    if isinstance(stmt, For):
-        return stmt.replace(body=without_value(stmt.body), annotations={})
-    assert isinstance(stmt, BufferStore)
-    return stmt.replace(value=const(0, stmt.value.dtype))
-
-
-def reads_pointer(stmt: Stmt, pointer: Var) -> bool:
-    """Whether a statement may read the memory at a pointer."""
-
-    def reads(node: object) -> bool:
-        if isinstance(node, BufferLoad):
-            return node.buffer.data is pointer
-        return node is pointer or (isinstance(node, Call) and not is_pure(node))
-
-    return contains(stmt, reads)
-
-
 @prim_func_pass("tir.RemoveNoOp", RemoveNoOpConfig)
 def remove_no_op(func: PrimFunc, config: RemoveNoOpConfig) -> PrimFunc:
     """Remove statements without effect."""
     body = func.body
     if config.use_dataflow_analysis:
         body = OverwrittenStoreRemover().visit(body)
+        body = KnownStoreRemover().visit(body)
+    elif contains(body, is_copy_within):
+        body = SelfCopyRemover().visit(body)
     return func.with_body(NoOpRemover().visit(body))
 
 

@@ -7,13 +7,22 @@ for i in range(4):           ->    for i in range(4):
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tvm.arith import Analyzer, Extension
 from tvm.ir.expr import PrimExpr
-from tvm.ir.pass_context import PassContext, register_pass_config, unsupported_option
+from tvm.ir.pass_context import PassContext, register_pass_config
+from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter
+from tvm.tir.analysis.dataflow import conjuncts
+from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.expr import (
+    EQ,
+    GE,
+    LE,
+    LT,
+    NE,
     Add,
     BufferLoad,
     Call,
@@ -26,6 +35,7 @@ from tvm.tir.expr import (
     StringImm,
     Sub,
     Var,
+    const,
 )
 from tvm.tir.function import PrimFunc
 from tvm.tir.linear import SumExpander
@@ -34,6 +44,7 @@ from tvm.tir.stmt import (
     NO_OP,
     AssertStmt,
     AttrStmt,
+    BufferStore,
     For,
     ForKind,
     IfThenElse,
@@ -41,13 +52,19 @@ from tvm.tir.stmt import (
     Stmt,
 )
 from tvm.tir.stmt_functor import substitute
-from tvm.tir.transform.common import IF_THEN_ELSE, LIKELY, constant_extent, is_const, prim_func_pass
+from tvm.tir.transform.common import (
+    IF_THEN_ELSE,
+    constant_extent,
+    fresh,
+    is_const,
+    prim_func_pass,
+    without_likely,
+)
+from tvm.tir.transform.known_values import KnownValuePropagator
+from tvm.tir.transform.remove_no_op import stores_what_is_there
 
 KEEP_LOOPS = "tir.debug_keep_trivial_loop"
 register_pass_config(KEEP_LOOPS, bool)  # loops of one iteration stay loops
-
-
-KNOWNS = "values in memory are not followed; UseAssumeToReduceBranches takes assumptions"
 
 
 @dataclass(frozen=True)
@@ -55,11 +72,13 @@ class SimplifyConfig:
     """What is tried beyond the rules of arithmetic."""
 
     transitively_prove_inequalities: bool = False  # accepted: they always are
-    propagate_knowns_to_prove_conditional: bool = unsupported_option(False, KNOWNS)
-    propagate_knowns_to_simplify_expressions: bool = unsupported_option(False, KNOWNS)
+    propagate_knowns_to_prove_conditional: bool = False  # values in memory decide conditions
+    propagate_knowns_to_simplify_expressions: bool = False  # they take the place of loads
     convert_boolean_to_and_of_ors: bool = False  # ``a and b or c`` as ``(a or c) and (b or c)``
     apply_constraints_to_boolean_branches: bool = False  # ``a and b``: b where a holds
-    expand_sums: bool = True  # ``(a * 4 + b) * 2`` as ``a * 8 + b * 2``
+    # multiply sums out, tighten comparisons, use extents and lets; the pipeline, which has no use for
+    # one form rather than another, goes without
+    thorough: bool = True
 
     def extensions(self) -> Extension:
         """What the analyzer does beyond its rules."""
@@ -74,18 +93,14 @@ class SimplifyConfig:
 class StmtSimplifier(Rewriter):
     """Keeps the analyzer informed on the way down, and asks it at each expression."""
 
-    def __init__(
-        self, extensions: Extension = Extension.NoExtensions, expands: bool = False
-    ) -> None:
+    def __init__(self, extensions: Extension = Extension.NoExtensions) -> None:
         self.analyzer = Analyzer()
-        self._expander = SumExpander() if expands else None
         self.analyzer.enabled_extensions = extensions
         self._alternative_loads = _AlternativeLoads(self.analyzer)
         self.keeps_loops = PassContext.current().get(KEEP_LOOPS, False)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
-        simple = self.analyzer.simplify(self._alternative_loads.visit(e))
-        return simple if self._expander is None else self._expander.visit(simple)
+        return self.analyzer.simplify(self._alternative_loads.visit(e))
 
     def visit_var(self, var: Var) -> PrimExpr:
         return self.analyzer.simplify(var)
@@ -132,21 +147,33 @@ class StmtSimplifier(Rewriter):
             return let
         return LetStmt(let.var, value, body)
 
+    def visit_buffer_store(self, store: BufferStore) -> Stmt:
+        new = self.rewrite_children(store)
+        return NO_OP if stores_what_is_there(new) else new
+
     def visit_if_then_else(self, stmt: IfThenElse) -> Stmt:
         condition = self.visit(stmt.condition)
-        known = truth_of(condition)
+        known = self.truth(condition)
         if known is not None:
             chosen = stmt.then_case if known else stmt.else_case
             return NO_OP if chosen is None else self.visit(chosen)
-        with self.analyzer.constraint_scope(without_likely(condition)):
-            yes = self.visit(stmt.then_case)
+        yes = self.branch(without_likely(condition), stmt.then_case)
         no = stmt.else_case
         if no is not None:
-            with self.analyzer.constraint_scope(logical_not(without_likely(condition))):
-                no = self.visit(no)
+            no = self.branch(logical_not(without_likely(condition)), no)
         if condition is stmt.condition and yes is stmt.then_case and no is stmt.else_case:
             return stmt
         return IfThenElse(condition, yes, no)
+
+    def truth(self, condition: PrimExpr) -> bool | None:
+        """Whether a simple condition holds, if that is known."""
+        return truth_of(condition)
+
+    def branch(self, condition: PrimExpr, body: Stmt) -> Stmt:
+        """A statement where a condition holds."""
+        with self.analyzer.constraint_scope(condition):
+            new: Stmt = self.visit(body)
+        return new
 
     def visit_assert_stmt(self, stmt: AssertStmt) -> Stmt:
         condition = self.visit(stmt.condition)
@@ -158,6 +185,80 @@ class StmtSimplifier(Rewriter):
         if condition is stmt.condition and body is stmt.body:
             return stmt
         return AssertStmt(condition, stmt.message, body)
+
+
+class ThoroughSimplifier(StmtSimplifier):
+    """Brings expressions to the forms that programs compare with.
+
+    Sums are multiplied out; a variable stays where a condition says what it equals; ``a <= b`` is ``a == b``
+    where ``a >= b`` is known.
+    """
+
+    def __init__(self, extensions: Extension) -> None:
+        super().__init__(extensions)
+        self._expander = SumExpander()
+        self._domains: dict[Var, Range] = {}
+        self._equal: dict[
+            Var, Var
+        ] = {}  # variables that equal a constant here, and what they are otherwise
+        self._conditions: dict[Var, PrimExpr] = {}  # the values of lets that are conditions
+
+    def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
+        e = self._alternative_loads.visit(e)
+        if self._equal and not e.dtype.is_bool:
+            simple = self.analyzer.simplify(substitute(e, self._equal))
+            simple = substitute(simple, {new: old for old, new in self._equal.items()})
+            simple = e if structural_equal(simple, e) else simple
+        else:
+            simple = self._tightened(self.analyzer.simplify(e))
+        expanded: PrimExpr = self._expander.visit(simple)
+        return expanded
+
+    def visit_var(self, var: Var) -> PrimExpr:
+        return var if var in self._equal else super().visit_var(var)
+
+    def visit_for(self, loop: For) -> Stmt:
+        self._domains[loop.loop_var] = Range.from_min_extent(loop.min, loop.extent)
+        return super().visit_for(loop)
+
+    def visit_let_stmt(self, let: LetStmt) -> Stmt:
+        if let.var.dtype.is_bool and is_safe_anywhere(let.value):
+            self._conditions[let.var] = let.value
+        return super().visit_let_stmt(let)
+
+    def truth(self, condition: PrimExpr) -> bool | None:
+        known = truth_of(condition)
+        if known is not None or not self._conditions:
+            return known
+        return truth_of(self.analyzer.simplify(substitute(condition, self._conditions)))
+
+    def branch(self, condition: PrimExpr, body: Stmt) -> Stmt:
+        if isinstance(condition, Var):
+            body = substitute(body, {condition: const(True, "bool")})
+        outer = dict(self._equal)
+        for part in conjuncts(condition):
+            if isinstance(part, EQ) and isinstance(part.a, Var) and isinstance(part.b, IntImm):
+                other = self._equal[part.a] = fresh(part.a)
+                if part.a in self._domains:
+                    self.analyzer.bind(other, self._domains[part.a], True)
+        new = super().branch(condition, body)
+        self._equal = outer
+        return new
+
+    def _tightened(self, e: PrimExpr) -> PrimExpr:
+        """A comparison by the strongest relation that holds where it does."""
+        if isinstance(e, (LE, GE)):
+            a, b = (e.a, e.b) if isinstance(e, LE) else (e.b, e.a)
+            if self.analyzer.can_prove(b <= a):
+                return self.analyzer.simplify(EQ(a, b))
+            if self.analyzer.can_prove(NE(a, b)):
+                return LT(a, b)
+        elif isinstance(e, NE) and e.a.dtype.is_int:
+            if self.analyzer.can_prove(e.a <= e.b):
+                return LT(e.a, e.b)
+            if self.analyzer.can_prove(e.b <= e.a):
+                return LT(e.b, e.a)
+        return e
 
 
 class _AlternativeLoads(Rewriter):
@@ -203,18 +304,23 @@ def truth_of(condition: PrimExpr) -> bool | None:
     return bool(condition.value) if type(condition) is IntImm else None
 
 
-def without_likely(condition: PrimExpr) -> PrimExpr:
-    """A condition without the hint that it mostly holds."""
-    if isinstance(condition, Call) and condition.op is LIKELY:
-        return condition.args[0]
-    return condition
-
-
 @prim_func_pass("tir.Simplify", SimplifyConfig)
 def simplify(func: PrimFunc, config: SimplifyConfig) -> PrimFunc:
     """Simplify all expressions, and drop what is found not to happen."""
-    simplifier = StmtSimplifier(config.extensions(), config.expand_sums)
-    return func.with_body(simplifier.visit(func.body))
+    in_conditions = config.propagate_knowns_to_prove_conditional
+    in_expressions = config.propagate_knowns_to_simplify_expressions
+    body = func.body
+    if in_conditions or in_expressions:
+        body = KnownValuePropagator(in_conditions, in_expressions).visit(body)
+    if not config.thorough:
+        return func.with_body(StmtSimplifier(config.extensions()).visit(body))
+    simplifier = ThoroughSimplifier(config.extensions())
+    with ExitStack() as known:
+        for buffer in func.buffer_map.values():
+            for extent in buffer.shape:
+                if not isinstance(extent, IntImm):
+                    known.enter_context(simplifier.analyzer.constraint_scope(extent >= 0))
+        return func.with_body(simplifier.visit(body))
 
 
 Simplify = simplify.factory

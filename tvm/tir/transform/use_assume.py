@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from tvm.ir.expr import PrimExpr
 from tvm.tir.analysis.safety import is_safe_anywhere
-from tvm.tir.expr import Call
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Evaluate, SeqStmt, Stmt, seq
-from tvm.tir.transform.common import contains, prim_func_pass
-from tvm.tir.transform.remove_assume import ASSUME
+from tvm.tir.transform.common import assumption, contains, prim_func_pass
 from tvm.tir.transform.simplify import StmtSimplifier
 
 
@@ -36,13 +33,6 @@ class AssumptionUser(StmtSimplifier):
 
     def visit_evaluate(self, stmt: Evaluate) -> Stmt:
         return stmt if assumption(stmt) is not None else self.rewrite_children(stmt)
-
-
-def assumption(stmt: object) -> PrimExpr | None:
-    """What a statement assumes, if it does."""
-    if not isinstance(stmt, Evaluate) or not isinstance(stmt.value, Call):
-        return None
-    return stmt.value.args[0] if stmt.value.op is ASSUME else None
 
 
 @prim_func_pass("tir.UseAssumeToReduceBranches")
