@@ -170,7 +170,7 @@ def test_conditions_bound_what_is_allocated() -> None:
                     if j < 10:
                         t[i, j + 2] = A[i, j]
                 for j in range(16):
-                    B[i, j] = T.if_then_else(2 <= j and j < 12, t[i, j], T.float32(0))
+                    B[i, j] = T.if_then_else(j >= 2 and j < 12, t[i, j], T.float32(0))
 
     after = transform.CompactBufferAllocation()(IRModule({"main": before}))["main"]
     (found,) = allocated(after.body)

@@ -55,7 +55,7 @@ from tvm.tir.stmt import (
     Stmt,
 )
 from tvm.tir.stmt_functor import substitute
-from tvm.tir.transform.common import IF_THEN_ELSE, LIKELY, contains, is_const, variables_of
+from tvm.tir.transform.common import IF_THEN_ELSE, LIKELY, contains, variables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
