@@ -78,7 +78,8 @@ class MemoryFacts:
             if fact.buffer is load.buffer and fact.value is not None:
                 place = dict(zip(self.axes(load.buffer), load.indices, strict=True))
                 if self.proves(substitute(fact.where, place)):
-                    return substitute(fact.value, place)
+                    found: PrimExpr = substitute(fact.value, place)
+                    return found
         return None
 
     def covers(self, buffer: Buffer, indices: Sequence[PrimExpr]) -> bool:

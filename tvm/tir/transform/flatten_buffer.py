@@ -219,11 +219,11 @@ class BufferFlattener(Rewriter):
         ranges = [self.visit(bound) for bound in region.region]
         if view.buffer is buffer:
             same = all([a is b for a, b in zip(ranges, region.region, strict=True)])
-            return region if same else BufferRegion(buffer, ranges)
+            return region if same else BufferRegion(buffer, tuple(ranges))
         first = self.position(view, [bound.min for bound in ranges])
         last = self.position(view, [bound.min + bound.extent - 1 for bound in ranges])
         flat = [Range.from_min_extent(a, b + 1 - a) for a, b in zip(first, last, strict=True)]
-        return BufferRegion(view.buffer, flat)
+        return BufferRegion(view.buffer, tuple(flat))
 
     def _load(self, load: BufferLoad) -> BufferLoad:
         buffer = load.buffer

@@ -20,7 +20,17 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, Cast, IntImm, IterVar, Range, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
-from tvm.tir.stmt import Allocate, Block, BufferRegion, BufferStore, For, LetStmt, Stmt
+from tvm.tir.stmt import (
+    Allocate,
+    AttrStmt,
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    For,
+    LetStmt,
+    Stmt,
+)
 from tvm.tir.transform.common import prim_func_pass, variables_of
 from tvm.tir.transform.narrow_data_type import INT64, IndexNarrower
 
@@ -115,7 +125,8 @@ class ForcedIndexNarrower(IndexNarrower):
             value = self.visit(call.args[0])
             if value.dtype is not call.args[0].dtype:
                 # the wider number has as many zeros more as it has bits more
-                return Call(call.dtype, CLZ, (value,)) - value.dtype.bits + INT64.bits
+                counted: PrimExpr = Call(call.dtype, CLZ, (value,)) - value.dtype.bits + INT64.bits
+                return counted
         return new
 
     def visit_range(self, bound: Range) -> Range:
@@ -126,10 +137,10 @@ class ForcedIndexNarrower(IndexNarrower):
         domain = None if axis.dom is None else self.visit(axis.dom)
         return axis.replace(var=self.visit(axis.var), dom=domain)
 
-    def visit_block_realize(self, realize: Any) -> Stmt:
+    def visit_block_realize(self, realize: BlockRealize) -> Stmt:
         values = tuple([self.index(value) for value in realize.iter_values])
         predicate, block = self.visit(realize.predicate), self.visit(realize.block)
-        return realize.replace(iter_values=values, predicate=predicate, block=block)  # type: ignore[no-any-return]
+        return realize.replace(iter_values=values, predicate=predicate, block=block)
 
     def visit_let_stmt(self, let: LetStmt) -> Stmt:
         if let.var not in self.names:
@@ -149,11 +160,11 @@ class ForcedIndexNarrower(IndexNarrower):
             loop_var=var, min=start, extent=extent, thread_binding=binding, body=body
         )
 
-    def visit_attr_stmt(self, attr: Any) -> Stmt:
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         if not isinstance(attr.node, IterVar):
             return self.rewrite_children(attr)
         node, value = self.visit(attr.node), self.index(attr.value)
-        return attr.replace(node=node, value=value, body=self.visit(attr.body))  # type: ignore[no-any-return]
+        return attr.replace(node=node, value=value, body=self.visit(attr.body))
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
         indices = tuple([self.index(index) for index in load.indices])

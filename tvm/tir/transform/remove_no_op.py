@@ -100,7 +100,7 @@ class NoOpRemover(Rewriter):
         return IfThenElse(stmt.condition, yes, no)
 
     def visit_let_stmt(self, let: LetStmt) -> Stmt:
-        body = self.visit(let.body)
+        body: Stmt = self.visit(let.body)
         if is_no_op(body):
             return evaluated(let.value)
         if is_pure(let.value) and let.var not in variables_of(body):
