@@ -119,6 +119,15 @@ class Substituter(BufferRewriter):
     def visit_allocate_const(self, stmt: AllocateConst) -> Stmt:
         return self._rename_pointer(stmt)
 
+    def visit_decl_buffer(self, node: DeclBuffer) -> Stmt:
+        pointer = self.mapping.get(node.buffer.data)
+        if pointer is None or isinstance(pointer, Var):
+            return super().visit_decl_buffer(node)
+        # a buffer's pointer is a variable: it has the value that takes the place of the old one
+        name = Var(node.buffer.data.name, node.buffer.data.type_annotation)
+        self._buffers[node.buffer] = node.buffer.map_children(self.visit).replace(data=name)
+        return LetStmt(name, pointer, super().visit_decl_buffer(node))
+
     def _rename_pointer(self, stmt: Any) -> Stmt:
         new = self.rewrite_children(stmt)
         pointer = self.mapping.get(stmt.buffer_var)

@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tvm
 from tvm import tir
 from tvm.error import LoweringError
 from tvm.ir import IRModule
 from tvm.ir.transform import PassContext
+from tvm.script import tir as T
 from tvm.tir.stmt import AttrStmt, Evaluate, IfThenElse, SeqStmt
 from tvm.tir.transform import (
     ApplyLayoutTransforms,
@@ -228,3 +230,44 @@ def test_fragments_are_described_where_they_are_allocated() -> None:
         found[body.attr_key] = body.value.value
         body = body.body
     assert found == {"fragment_layout": "row_major", "fragment_shape": "16, 16, 16"}
+
+
+def test_pointers_of_inlined_functions_get_names() -> None:
+    @tvm.script.ir_module
+    class Before:
+        @T.prim_func
+        def main(A: T.Buffer((8, 4), "float32")):
+            for i in range(8):
+                Before.clear(T.address_of(A[i, 0]))
+
+        @T.prim_func(private=True)
+        def clear(data: T.handle("float32")):
+            row = T.decl_buffer((4,), "float32", data=data)
+            for j in range(4):
+                row[j] = T.float32(0)
+
+    after = tir.transform.InlinePrivateFunctions()(Before)
+    (func,) = after.functions.values()
+    assert isinstance(func.body.body, tir.LetStmt)
+    assert func.body.body.var is func.body.body.body.buffer.data
+    assert tir.analysis.verify_well_formed(after)
+
+
+def test_views_that_contradict_their_source_are_refused() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((8, 8), "float32")):
+        for i, j in T.grid(8, 8):
+            with T.block(""):
+                T.reads()
+                T.writes(A[i, j])
+                view = T.match_buffer(A[i, j], (), elem_offset=0)
+                view[()] = T.float32(1)
+
+    with pytest.raises(LoweringError, match="match_buffer view requires 0 where its source has"):
+        tir.transform.LowerMatchBuffer()(tvm.IRModule({"main": before}))
+
+
+def test_unpacked_functions_need_a_target() -> None:
+    func = tir.PrimFunc([A], tir.Evaluate(0), attrs={"global_symbol": "f"})
+    with pytest.raises(tvm.TVMError, match="required the function to be annotated"):
+        tir.transform.MakeUnpackedAPI()(tvm.IRModule({"f": func}))

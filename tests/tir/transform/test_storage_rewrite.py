@@ -112,7 +112,7 @@ def test_storage_of_other_types_is_not_shared() -> None:
 def test_small_storage_is_left_in_place() -> None:
     small = tir.decl_buffer((4,), name="small")
     body = allocated(small, store(small, 0, A[0]), store(B, 0, small[0]))
-    assert_unchanged(StorageRewrite(), function([A, B], loop(2, lambda i: body)))
+    assert_unchanged(StorageRewrite(small_bytes=1024), function([A, B], loop(2, lambda i: body)))
 
 
 def in_turn(consumer: Stmt) -> tir.PrimFunc:

@@ -54,7 +54,9 @@ class ContextCombiner(Rewriter):
 
 @prim_func_pass("tir.CombineContextCall")
 def combine_context_call(func: PrimFunc) -> PrimFunc:
-    """Share the results of context calls within a thread."""
+    """Share the results of context calls within a thread, in functions of a known target."""
+    if func.get_attr("target") is None:
+        return func
     return func.with_body(ContextCombiner().combine(func.body))
 
 

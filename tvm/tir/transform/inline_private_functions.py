@@ -72,7 +72,7 @@ def inline_private_functions(mod: IRModule, _: PassContext) -> IRModule:
         gvar: func
         for gvar, func in functions.items()
         if gvar in found.statements and gvar not in found.values and is_private(func)
-        if not is_recursive(gvar, functions)
+        if not is_recursive(gvar, functions) and has_target_of_callers(gvar, functions)
     }
     if not chosen:
         return mod
@@ -87,6 +87,17 @@ def inline_private_functions(mod: IRModule, _: PassContext) -> IRModule:
 def is_private(func: PrimFunc) -> bool:
     """Whether a function is unknown outside its module, and its parameters are plain values."""
     return func.get_attr("global_symbol") is None and not func.buffer_map
+
+
+def has_target_of_callers(gvar: GlobalVar, functions: dict[GlobalVar, PrimFunc]) -> bool:
+    """Whether all that call a function run where it does."""
+    target = functions[gvar].get_attr("target")
+    for func in functions.values():
+        finder = CallFinder()
+        finder.visit(func.body)
+        if gvar in finder.statements and str(func.get_attr("target")) != str(target):
+            return False
+    return True
 
 
 def is_recursive(start: GlobalVar, functions: dict[GlobalVar, PrimFunc]) -> bool:

@@ -7,8 +7,9 @@ block():                     ->    block():
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from tvm.arith import Analyzer
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.buffer import Buffer
@@ -18,6 +19,7 @@ from tvm.tir.stmt import (
     Block,
     BufferRegion,
     BufferStore,
+    For,
     MatchBufferRegion,
     Stmt,
 )
@@ -29,8 +31,10 @@ from tvm.tir.transform.flatten_buffer import compact_strides
 class MatchLowerer(BufferRewriter):
     """Maps indices of a view to indices of its source, and binds the view's variables."""
 
-    def __init__(self) -> None:
+    def __init__(self, defined: Iterable[Var]) -> None:
         super().__init__()
+        self.defined = dict.fromkeys(defined)  # parameters, which a view cannot give values to
+        self.analyzer = Analyzer()
         self.sources: dict[Buffer, BufferRegion] = {}
         self.values: dict[Var, PrimExpr] = {}
 
@@ -62,9 +66,23 @@ class MatchLowerer(BufferRewriter):
             for wanted, found_stride in zip(view.strides, strides[-rank:], strict=True):
                 self._bind(wanted, found_stride, view)
 
+    def visit_for(self, loop: For) -> Stmt:
+        self.analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), True)
+        return self.rewrite_children(loop)
+
     def _bind(self, wanted: PrimExpr, value: PrimExpr, view: Buffer) -> None:
-        if isinstance(wanted, Var) and wanted not in self.values:
+        is_free = isinstance(wanted, Var) and wanted not in self.defined
+        if is_free and wanted not in self.values:
+            assert isinstance(wanted, Var)
             self.values[wanted] = value
+            return
+        known = self.visit(wanted)
+        same = known is value or known.dtype is value.dtype
+        if not same or not self.analyzer.can_prove_equal(known, value):
+            raise LoweringError(
+                f"match_buffer {view.name} requires {wanted} where its source has {value}",
+                hint="give the view offset_factor=1, or variables for what the source decides",
+            )
 
     def _redirect(self, view: Buffer, indices: Sequence[PrimExpr]) -> list[PrimExpr]:
         region = self.sources[view].region
@@ -108,7 +126,15 @@ class MatchLowerer(BufferRewriter):
 @prim_func_pass("tir.LowerMatchBuffer")
 def lower_match_buffer(func: PrimFunc) -> PrimFunc:
     """Remove matched views."""
-    return func if comes_from_te(func) else func.with_body(MatchLowerer().visit(func.body))
+    if comes_from_te(func):
+        return func
+    defined = [*func.params]
+    for buffer in func.buffer_map.values():
+        defined += [
+            buffer.data,
+            *[e for e in (*buffer.shape, *buffer.strides) if isinstance(e, Var)],
+        ]
+    return func.with_body(MatchLowerer(defined).visit(func.body))
 
 
 LowerMatchBuffer = lower_match_buffer.factory

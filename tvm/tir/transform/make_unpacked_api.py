@@ -7,10 +7,11 @@ def f(A: handle, n: int32)   ->    def f(A: pointer, n: int32) -> int32
 
 from __future__ import annotations
 
+from tvm.error import LoweringError
 from tvm.ir.type import PrimType
 from tvm.tir.expr import StringImm, Var, const
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import AttrStmt, DeclBuffer, Evaluate, Stmt, seq
+from tvm.tir.stmt import AttrStmt, Evaluate, Stmt, seq
 from tvm.tir.transform.abi import INT32
 from tvm.tir.transform.common import prim_func_pass
 from tvm.tir.transform.make_packed_api import device_type_of, is_exposed, success
@@ -21,14 +22,19 @@ def make_unpacked_api(func: PrimFunc) -> PrimFunc:
     """Make functions that have a global symbol callable from C."""
     if not is_exposed(func) or func.get_attr("tir.unpacked_api", False):
         return func
+    target = func.get_attr("target")
+    if target is None:
+        raise LoweringError(
+            "MakeUnpackedAPI requires functions with a target, got one without",
+            hint="run BindTarget(target) first",
+            classic="MakeUnpackedAPI required the function to be annotated with tvm::attr::kTarget",
+        )
     params: list[Var] = []
     body: Stmt = seq([func.body, Evaluate(success())])
-    for param in reversed(func.params):
+    for param in func.params:
         buffer = func.buffer_map.get(param)
-        params.insert(0, param if buffer is None else buffer.data)
-        if buffer is not None:
-            body = DeclBuffer(buffer, body)
-    device_type = device_type_of(func.get_attr("target"))
+        params.append(param if buffer is None else buffer.data)
+    device_type = device_type_of(target)
     node = StringImm("default")
     if func.buffer_map and device_type is not None:
         body = AttrStmt(node, "device_type", const(device_type, INT32), body)

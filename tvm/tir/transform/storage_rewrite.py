@@ -38,10 +38,17 @@ from tvm.tir.transform.common import TRUE, contains, prim_func_pass
 from tvm.tir.transform.in_place import is_in_place
 from tvm.tir.transform.launch_memory import LAUNCH_POINT, SharedMemoryHoister
 
-# what the code generator keeps on the stack anyway
-SMALL_BYTES = 1024
 # memory may be shared by allocations whose sizes differ by this factor
 MATCH_RANGE = 16
+
+
+@dataclass(frozen=True)
+class StorageRewriteConfig:
+    """What is planned."""
+
+    small_bytes: int = (
+        4  # allocations up to this size stay where they are, for registers or the stack
+    )
 
 
 @dataclass
@@ -87,7 +94,8 @@ class LifetimeFinder(Visitor):
     """Walks the program in order. A use inside a loop counts for the whole of the loop, unless the
     memory is allocated in there too."""
 
-    def __init__(self, body: Stmt) -> None:
+    def __init__(self, body: Stmt, config: StorageRewriteConfig) -> None:
+        self.config = config
         self.step = 0
         self.loop_starts: list[int] = []
         self.open: list[list[Lifetime]] = []  # by loop: what was used in it
@@ -98,7 +106,7 @@ class LifetimeFinder(Visitor):
 
     def visit_allocate(self, alloc: Allocate) -> None:
         size = alloc.constant_size()
-        is_large = size is not None and size * alloc.dtype.itemsize > SMALL_BYTES
+        is_large = size is not None and size * alloc.dtype.itemsize > self.config.small_bytes
         is_known = not any([contains(e, _reads_or_calls) for e in alloc.extents])
         if is_large or (size is None and is_known and self._is_always_made()):
             life = Lifetime(alloc, size, self.thread, len(self.loop_starts))
@@ -287,11 +295,11 @@ class StoragePlanner(BufferRewriter):
         return attr.replace(node=node, value=self.visit(attr.value), body=self.plan(attr.body))
 
 
-@prim_func_pass("tir.StorageRewrite")
-def storage_rewrite(func: PrimFunc) -> PrimFunc:
+@prim_func_pass("tir.StorageRewrite", StorageRewriteConfig)
+def storage_rewrite(func: PrimFunc, config: StorageRewriteConfig) -> PrimFunc:
     """Share memory between allocations, and allocate outside of loops."""
     body = SharedMemoryHoister().visit(func.body)
-    finder = LifetimeFinder(body)
+    finder = LifetimeFinder(body, config)
     finder.visit(body)
     planner = StoragePlanner(finder.threads)
     return func.with_body(planner.plan(body) if planner.blocks else body)
