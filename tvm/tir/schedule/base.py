@@ -326,7 +326,8 @@ def _named_buffer(block: Block, name: str) -> tuple[str, int, Buffer]:
     found: dict[Buffer, tuple[str, int]] = {}
     for kind, regions in (("read", block.reads), ("write", block.writes)):
         for index, region in enumerate(regions):
-            if region.buffer.name == name and region.buffer not in found:
+            # a buffer that is read and written is meant as the one that is written
+            if region.buffer.name == name:
                 found[region.buffer] = (kind, index)
     if not found:
         known = dict.fromkeys([r.buffer.name for r in (*block.reads, *block.writes)])

@@ -10,7 +10,13 @@ from tvm.tir.function import TensorIntrin
 from tvm.tir.index_map import IndexMap
 
 from .base import ScheduleBase
-from .primitives import blockize, buffer_properties, tensorize, transform_layout
+from .primitives import (
+    blockize,
+    buffer_properties,
+    hide_buffer_access,
+    tensorize,
+    transform_layout,
+)
 from .random_variables import BlockRV, LoopRV
 
 
@@ -165,6 +171,66 @@ class LayoutMethods(ScheduleBase):
             self._evaluated(index_map),
         )  # fmt: skip
         self._record("TransformBlockLayout", [given], [index_map])
+
+    # ---- what blocks say of their accesses
+
+    def unsafe_hide_buffer_access(
+        self, block: BlockRV | str, buf_type: str, buf_index_array: Sequence[int]
+    ) -> None:
+        """Leave regions out of what a block says it accesses; the dependencies on them are gone.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+        buf_type : str
+            ``"read"`` or ``"write"``.
+        buf_index_array : list of int
+            The numbers of the regions.
+        """
+        given = self._block_rv(block)
+        indices = [int(index) for index in buf_index_array]
+        self._run(
+            "unsafe-hide-buffer-access", hide_buffer_access.unsafe_hide_buffer_access,
+            self._block(given), buf_type, indices,
+        )  # fmt: skip
+        self._record("UnsafeHideBufferAccess", [given], [buf_type, indices])
+
+    def annotate_buffer_access(
+        self,
+        block: BlockRV | str,
+        buffer_index: int,
+        buf_type: str,
+        gen_new_ranges: IndexMap | Callable[..., Any],
+    ) -> None:
+        """State the region of a buffer that a block accesses.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+        buffer_index : int
+            The number of the region among the block's reads or writes.
+        buf_type : str
+            ``"read"`` or ``"write"``.
+        gen_new_ranges : IndexMap or callable
+            From the block's variables to an index or a pair of begin and end for each dimension.
+        """
+        given = self._block_rv(block)
+        index_map = gen_new_ranges
+        if not isinstance(index_map, IndexMap):
+            function, axes = index_map, self._block(given).block.iter_vars
+            variables = [axis.var.replace(name=axis.var.name) for axis in axes]
+            sides = [
+                side if isinstance(side, tuple) else (side, side + 1)
+                for side in function(*variables)
+            ]
+            index_map = IndexMap(
+                tuple(variables), tuple([as_expr(end) for side in sides for end in side])
+            )
+        self._run(
+            "annotate-buffer-access", hide_buffer_access.annotate_buffer_access,
+            self._block(given), buffer_index, buf_type, index_map,
+        )  # fmt: skip
+        self._record("AnnotateBufferAccess", [given], [buffer_index, buf_type, index_map])
 
     # ---- blocks as intrinsics
 

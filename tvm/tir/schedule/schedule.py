@@ -10,11 +10,12 @@ from .block_methods import BlockMethods
 from .layout_methods import LayoutMethods
 from .loop_methods import LoopMethods
 from .random_variables import BlockRV, ExprRV, LoopRV
+from .reindex_methods import ReindexMethods
 from .sampling_methods import SamplingMethods
 from .trace import Trace
 
 
-class Schedule(LoopMethods, BlockMethods, LayoutMethods, SamplingMethods):
+class Schedule(LoopMethods, BlockMethods, LayoutMethods, ReindexMethods, SamplingMethods):
     """A program that is scheduled.
 
     A primitive is refused with :class:`ScheduleError` where it would change what the program computes.

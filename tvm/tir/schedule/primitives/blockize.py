@@ -119,7 +119,8 @@ def _divided(
         realize.iter_values, domain_of(loops), inner_vars, realize.predicate, "surjective",
         not preserve_unit_iters,
     )  # fmt: skip
-    if found:
+    # an offset is in no part: what has one is divided by hand
+    if found and all([_is_zero(outer.base) for outer, _ in found[:-1]]):
         *sums, (outer_predicate, inner_predicate) = found
         pairs = []
         for outer, inner in sums:
@@ -216,6 +217,10 @@ def _axis(axis: IterVar, suffix: str, extent: PrimExpr) -> IterVar:
 
 def _is_one(expr: PrimExpr) -> bool:
     return isinstance(expr, IntImm) and expr.value == 1
+
+
+def _is_zero(expr: PrimExpr) -> bool:
+    return isinstance(expr, IntImm) and expr.value == 0
 
 
 def _is_const(expr: PrimExpr) -> bool:
