@@ -1,5 +1,5 @@
 """Neural-network operators."""
 
-from . import attention, tensor_cores
+from . import arm_channels, attention, tensor_cores
 from .nn import *
 from .nn import __all__
