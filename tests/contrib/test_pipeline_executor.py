@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tvm
 from tvm import relay
-from tvm.contrib import pipeline_executor, pipeline_executor_build
+from tvm.contrib import cc, pipeline_executor, pipeline_executor_build
 from tvm.contrib.pipeline_executor import PipelineModule
 from tvm.contrib.pipeline_executor_build import PipelineConfig
 
@@ -117,6 +118,31 @@ def test_configuration_as_text_and_values() -> None:
             "dependencies": [{"mod_idx": 2, "input_name": "d"}, {"global_output_index": 0}],
         }
     ]
+
+
+def test_ends_that_a_model_lacks_are_refused() -> None:
+    first, _, _ = models()
+    config = PipelineConfig()
+    with pytest.raises(RuntimeError, match=r"no output 2, it has \[0, 1\]"):
+        config[first]["output"][2]
+    with pytest.raises(RuntimeError, match=r"no input 'x', it has \['a', 'w'\]"):
+        config[first]["input"]["x"]
+
+
+def test_libraries_are_made_by_the_compiler_of_their_model(tmp_path: Path) -> None:
+    config = connected()
+    called = []
+
+    def fcompile(file_name: str, *args: Any, **kwargs: Any) -> None:
+        called.append(file_name)
+        cc.create_shared(file_name, *args, **kwargs)
+
+    first = next(iter(config.get_config()["module_connection"]))
+    config[first].fcompile = fcompile
+    assert config.get_config()["module_connection"][first]["fcompile"] is fcompile
+    factory = pipeline_executor_build.build(config)
+    check_runs(PipelineModule.load_library(factory.export_library(tmp_path)))
+    assert [Path(name).name for name in called] == ["lib0.so"]
 
 
 def test_wrong_connections_are_refused() -> None:

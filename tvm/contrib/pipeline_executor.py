@@ -17,7 +17,7 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -315,10 +315,15 @@ class PipelineExecutorFactoryModule:
     """The compiled models of a pipeline, and how they are connected."""
 
     def __init__(
-        self, pipeline_mods: Sequence[ExecutorFactoryModule | Module], layout: PipelineLayout
+        self,
+        pipeline_mods: Sequence[ExecutorFactoryModule | Module],
+        layout: PipelineLayout,
+        compilers: Sequence[Callable[..., Any] | None] = (),
     ) -> None:
         self.pipeline_mods = list(pipeline_mods)
         self.layout = layout
+        # what makes the library of each model, where it is not the usual compiler
+        self.compilers = list(compilers) or [None] * len(self.pipeline_mods)
 
     def get_pipeline_executor_module(self) -> PipelineModule:
         """A pipeline that is ready to run."""
@@ -337,11 +342,12 @@ class PipelineExecutorFactoryModule:
         if not folder.is_dir():
             raise RuntimeError(f"the directory {folder} does not exist")
         names = []
-        for number, lib in enumerate(self.pipeline_mods):
+        pairs = zip(self.pipeline_mods, self.compilers, strict=True)
+        for number, (lib, compiler) in enumerate(pairs):
             if not isinstance(lib, ExecutorFactoryModule):
                 raise TVMError("a pipeline that was loaded cannot be written again")
             names.append(f"lib{number}.so")
-            lib.export_library(str(folder / names[-1]))
+            lib.export_library(str(folder / names[-1]), compiler)
         config = folder / CONFIG_FILE
         layout = {"libraries": names, "layout": self.layout.as_json()}
         write_text(config, json.dumps(layout, indent=2))

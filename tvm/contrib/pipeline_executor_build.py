@@ -21,6 +21,8 @@ from tvm.contrib.pipeline_executor import (
     StageConfig,
 )
 from tvm.ir.module import IRModule
+from tvm.relay.transform.infer_type import infer_types
+from tvm.relay.ty import flat_types
 from tvm.runtime.device import cpu
 
 
@@ -90,6 +92,8 @@ class BindingList:
         if self.kind == "output":
             key = int(key)
         if key not in self.bindings:
+            if isinstance(self.owner, ModuleWrapper):
+                self.owner.check_end(self.kind, key)
             self.bindings[key] = Binding(self.owner, self.kind, key)
         return self.bindings[key]
 
@@ -107,6 +111,7 @@ class ModuleWrapper:
         self.dev: Any = cpu(0)
         self.params: Any = None
         self.build_func: Callable[..., Any] | None = None
+        self.fcompile: Callable[..., Any] | None = None  # makes the library of its modules
         self.cpu_affinity = ""
         self._ends = {
             "input": BindingList(self, "input"),
@@ -118,6 +123,16 @@ class ModuleWrapper:
         if key not in self._ends:
             raise RuntimeError(f"{key!r} not found: a model has input, output and param")
         return self._ends[key]
+
+    def check_end(self, kind: str, key: str | int) -> None:
+        """Refuse an input or an output that the model does not have."""
+        func = infer_types(self.mod)["main"]
+        if kind == "output":
+            names: list[Any] = list(range(len(flat_types(func.ret_type))))
+        else:
+            names = [param.name_hint for param in func.params]
+        if key not in names:
+            raise RuntimeError(f"the model has no {kind} {key!r}, it has {names}")
 
     @property
     def outputs(self) -> dict[int, Binding]:
@@ -195,6 +210,7 @@ class PipelineConfig:
                     "dev": wrapper.dev,
                     "params": wrapper.params,
                     "build": wrapper.build_func,
+                    "fcompile": wrapper.fcompile,
                 }
                 for wrapper in self.dag_topology_sort()
             },
@@ -292,7 +308,8 @@ def build(pipe_configs: PipelineConfig) -> PipelineExecutorFactoryModule:
     """Compile the models of a pipeline."""
     layout = pipe_configs.layout()
     libraries = []
-    for wrapper in pipe_configs.dag_topology_sort():
+    wrappers = pipe_configs.dag_topology_sort()
+    for wrapper in wrappers:
         compile_ = wrapper.build_func or relay.build
         libraries.append(
             compile_(
@@ -303,7 +320,8 @@ def build(pipe_configs: PipelineConfig) -> PipelineExecutorFactoryModule:
                 mod_name=wrapper.name,
             )
         )
-    return PipelineExecutorFactoryModule(libraries, layout)
+    compilers = [wrapper.fcompile for wrapper in wrappers]
+    return PipelineExecutorFactoryModule(libraries, layout, compilers)
 
 
 def export_library(factory: PipelineExecutorFactoryModule, directory_path: str | Path) -> str:
