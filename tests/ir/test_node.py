@@ -8,6 +8,8 @@ import pytest
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.node import Node, binder, child, derived, generic_repr, ignored, leaf, reference
+from tvm.ir.serialize import load_json, save_json
+from tvm.ir.span import SourceName, Span
 from tvm.ir.type import Type
 from tvm.ir.visitor import ContextVisitor, Rewriter, Visitor
 from tvm.support import DType, deep, dtype
@@ -204,3 +206,10 @@ def test_context_visitors_pass_on_what_the_caller_knows() -> None:
     assert Depths().visit(KernelAdd(KernelAdd(x, x), x), 0) == 2
     with pytest.raises(TVMError, match="Depths has no method for KernelPart"):
         Depths().visit(KernelPart(GlobalVar("g")), 0)
+
+
+def test_names_of_sources_are_equal_by_their_text() -> None:
+    span = Span(SourceName("model.onnx"), 1, 1, 2, 5)
+    read = load_json(save_json(span))
+    assert read.source_name == span.source_name != SourceName("other.onnx")
+    assert {span.source_name: 1}[read.source_name] == 1

@@ -10,6 +10,12 @@ class SourceName(Node):
 
     name: str
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourceName) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 def _as_source_name(source: SourceName | str) -> SourceName:
     return source if isinstance(source, SourceName) else SourceName(source)
