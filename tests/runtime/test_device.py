@@ -44,3 +44,7 @@ def test_devices_by_number_and_what_is_none() -> None:
     assert tvm.device(8, 2) == tvm.device("mtl", 2) == tvm.metal(2)
     with pytest.raises(TypeError, match="name or number of a kind of device, got None"):
         tvm.device(None)  # type: ignore[arg-type]
+
+
+def test_kinds_have_their_names_of_old_releases() -> None:
+    assert Device.STR2MASK["cuda"] == Device.kDLCUDA and Device.MASK2STR[Device.kDLCPU] == "cpu"

@@ -145,6 +145,9 @@ class Device(DeviceBase):
         "webgpu": 15,
         "hexagon": 16,
     }
+    # their names of old releases
+    MASK2STR = DEVICE_TYPE_TO_NAME
+    STR2MASK = DEVICE_NAME_TO_TYPE
 
     def __str__(self) -> str:
         kind = self.device_type

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
 from tvm import relay
+from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.relay.op.nn.conv import conv2d
 from tvm.relay.transform import InferType
@@ -15,3 +23,48 @@ def get_conv2d_relay_module() -> IRModule:
     conv = conv2d(data, weight, padding=(2, 2), kernel_size=(5, 5), channels=8, out_dtype="int32")
     mod: IRModule = InferType()(IRModule.from_expr(relay.Function([data, weight], conv)))
     return mod
+
+
+def mlf_extract_workspace_size_bytes(mlf_tar_path: str | Path) -> int:
+    """How much memory the models of an archive need besides their inputs and outputs.
+
+    Parameters
+    ----------
+    mlf_tar_path : str or Path
+        An archive in the Model Library Format.
+    """
+    with tarfile.open(mlf_tar_path, "r:*") as archive:
+        described = next((m for m in archive if Path(m.name).name == "metadata.json"), None)
+        file = None if described is None else archive.extractfile(described)
+        if file is None:
+            raise TVMError(f"{mlf_tar_path} is no Model Library Format: it has no metadata.json")
+        models = json.load(file)["modules"].values()
+    return sum(
+        [model["memory"]["functions"]["main"][0]["workspace_size_bytes"] for model in models]
+    )
+
+
+def create_header_file(
+    tensor_name: str, npy_data: np.ndarray[Any, Any], output_path: str | Path
+) -> None:
+    """Write a C header that defines an array and its length.
+
+    Parameters
+    ----------
+    tensor_name : str
+        The name of the array; the file is called ``<name>.h``, the length ``<name>_len``.
+    npy_data : numpy.ndarray
+        The elements: integers or float32.
+    output_path : str or Path
+        The folder, made if it is not there.
+    """
+    kind = "float" if npy_data.dtype == "float32" else f"{npy_data.dtype}_t"
+    if kind != "float" and npy_data.dtype.kind not in "iu":
+        raise TVMError(f"create_header_file requires integers or float32, got {npy_data.dtype}")
+    items = ", ".join([str(item) for item in npy_data.reshape(-1).tolist()])
+    folder = Path(output_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{tensor_name}.h").write_text(
+        f"#include <stddef.h>\n#include <stdint.h>\n\nconst size_t {tensor_name}_len = {npy_data.size};\n"
+        f"{kind} {tensor_name}[] = {{{items}}};\n"
+    )

@@ -105,15 +105,19 @@ def infer_type(node: RelayExpr, mod: Any = None) -> RelayExpr:
 
 def infer_shape(inputs: RelayExpr, mod: Any = None) -> tuple[Dim, ...]:
     """The shape as integers where known, as expressions where not."""
-    ty = infer_type_of(inputs)
-    if not isinstance(ty, TensorType):
-        raise TVMError(f"a tensor is required here, got a value of type {ty}")
-    return tuple([d.value if isinstance(d, IntImm) else d for d in ty.shape])
+    return tuple([d.value if isinstance(d, IntImm) else d for d in _tensor_type(inputs).shape])
 
 
 def infer_dtype(node: RelayExpr) -> str:
     """The element type."""
-    return str(infer_type_of(node).dtype)
+    return str(_tensor_type(node).dtype)
+
+
+def _tensor_type(node: RelayExpr) -> TensorType:
+    ty = infer_type_of(node)
+    if not isinstance(ty, TensorType):
+        raise TVMError(f"a tensor is required here, got a value of type {ty}")
+    return ty
 
 
 def infer_value(

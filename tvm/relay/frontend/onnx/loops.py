@@ -12,7 +12,7 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
 from tvm.relay import op as _op
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.dynamic_extents import with_static_extents
@@ -41,7 +41,7 @@ def collecting_loop(
         trip = Var("trip", TensorType((), "int64")), Var("goes_on", TensorType((), "bool"))
         is_next, results, pieces = body(*trip, states)
         wider = [
-            Var(state.name_hint, _common_type(infer_type_of(state), infer_type_of(result)))
+            Var(state.name_hint, _common_type(tensor_type_of(state), tensor_type_of(result)))
             for state, result in zip(states, results, strict=True)
         ]
         if all(
@@ -75,7 +75,7 @@ class _Rows:
     """A tensor that grows by a row in each trip, at its end or at its begin."""
 
     def __init__(self, piece: RelayExpr, is_first: bool) -> None:
-        ty = infer_type_of(piece)
+        ty = tensor_type_of(piece)
         self.piece, self.is_first = piece, is_first
         self.variables = [Var("rows", TensorType([AnyDim(), *ty.shape], ty.dtype))]
 

@@ -12,7 +12,7 @@ from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Tuple, TupleWrapper, Var, var
 from tvm.relay.frontend.common import (
     ExprFolder,
@@ -390,7 +390,7 @@ class GraphImporter(SharedMemory):
         overload = overload_of(node)
         if not self.fallback or overload is None:
             return list(substitutes)
-        types = [(infer_shape(v), infer_type_of(v).dtype) for v in substitutes]
+        types = [(infer_shape(v), tensor_type_of(v).dtype) for v in substitutes]
         if not has_traced_shapes(node, args):
             types = [((OPEN,) * len(shape), dtype) for shape, dtype in types]
         return list(torch_call(overload, [as_number(arg) for arg in args], types, self.left))
