@@ -74,7 +74,7 @@ class StrAttrsDict:
         return self._get(key, default, float)
 
     def get_int(self, key: str, default: Any = REQUIRED) -> int | None:
-        """A whole number; None for the text `None`."""
+        """An integer; None for the text `None`."""
         return self._get(key, default, lambda text: None if text == "None" else int(text))
 
     def get_str(self, key: str, default: Any = REQUIRED) -> str:
@@ -125,8 +125,10 @@ def get_relay_op(op_name: str) -> Callable[..., Any]:
         if found is None and has_op(op_name):
             found = _op.get(op_name)
     else:
-        positions = (_op, _op.nn, _op.image, _op.vision, getattr(_op, "contrib", None))
-        candidates = [getattr(place, op_name, None) for place in positions if place is not None]
+        namespaces = (_op, _op.nn, _op.image, _op.vision, getattr(_op, "contrib", None))
+        candidates = [
+            getattr(namespace, op_name, None) for namespace in namespaces if namespace is not None
+        ]
         found = next((f for f in candidates if callable(f)), None)
     if found is None:
         raise OpNotImplemented(f"Unable to map op_name {op_name} to relay")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -44,8 +44,8 @@ __all__ = [
     "AttrCvt", "DuplicateFilter", "ExprFolder", "ExprTable", "Renamer", "RequiredAttr",
     "StrAttrsDict", "Unsupported", "as_exprs", "autopad", "constant", "ensure_scalar_shape",
     "flat_names", "fold_constant", "get_name", "get_relay_op", "gru_cell", "infer_channels", "infer_dtype",
-    "infer_shape", "infer_type", "infer_value", "infer_value_simulated", "lstm_cell", "new_var",
-    "unsupported_operators", "rnn_cell", "same_padding", "scalar_like", "set_span", "shape_of",
+    "infer_shape", "infer_type", "infer_value", "infer_value_simulated", "is_static", "lstm_cell", "new_var",
+    "unsupported_operators", "rnn_cell", "same_padding", "scalar_like", "set_span", "shape_of", "static_or",
     "should_fill_span", "to_int_list", "try_infer_value", "try_resolve_var_to_const", "unbind",
 ]  # fmt: skip
 Dim: TypeAlias = Any  # an int, or tir.Any / a variable if it is not known
@@ -106,6 +106,16 @@ def infer_type(node: RelayExpr, mod: Any = None) -> RelayExpr:
 def infer_shape(inputs: RelayExpr, mod: Any = None) -> tuple[Dim, ...]:
     """The shape as integers where known, as expressions where not."""
     return tuple([d.value if isinstance(d, IntImm) else d for d in _tensor_type(inputs).shape])
+
+
+def is_static(extents: Iterable[Dim]) -> bool:
+    """Whether all extents are numbers."""
+    return all([isinstance(extent, int) for extent in extents])
+
+
+def static_or(extents: Iterable[Dim], other: Any) -> list[Any]:
+    """The extents, something else in place of dynamic ones."""
+    return [extent if isinstance(extent, int) else other for extent in extents]
 
 
 def infer_dtype(node: RelayExpr) -> str:
@@ -204,7 +214,7 @@ def shape_of(
         A vector with an element for each axis.
     """
     shape = infer_shape(x)[slice(start, end)]
-    if all([isinstance(dim, int) for dim in shape]):
+    if is_static(shape):
         return constant(np.array(shape, dtype))
     rank = len(infer_shape(x))
     first, last, _ = slice(start, end).indices(rank)
@@ -259,7 +269,7 @@ def autopad(
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise TVMError(f"autopad requires SAME_UPPER or SAME_LOWER as its mode, got {mode!r}")
     extents = infer_shape(data)[2:]
-    if not all([isinstance(extent, int) for extent in extents]):
+    if not is_static(extents):
         raise OpNotImplemented(f"autopad requires known extents, got {extents}")
     spread = [(k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=False)]
     if deconv:

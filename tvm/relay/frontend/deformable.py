@@ -21,7 +21,7 @@ class Window:
     dilations: Sequence[int]
 
     def positions(self, kernel: Sequence[int], size: Sequence[int]) -> np.ndarray:
-        """(kernel, 2, rows, columns): what each place of the kernel reads without offsets."""
+        """(kernel, 2, rows, columns): what each kernel position reads without offsets."""
         inner = np.indices(kernel).reshape(2, -1).T * np.array(self.dilations)
         outer = np.indices(size) * np.reshape(self.strides, (2, 1, 1))
         positions = inner[:, :, None, None] + outer[None]
@@ -38,9 +38,9 @@ def deformable_conv2d(
     size, count = infer_shape(offset)[2:], kernel[0] * kernel[1]
     seen = _sampled(x, offset, window.positions(kernel, size), offset_groups)
     if mask is not None:
-        apart = (batch, offset_groups, channels // offset_groups, count, *size)
+        grouped = (batch, offset_groups, channels // offset_groups, count, *size)
         weights = _op.reshape(mask, (batch, offset_groups, 1, count, *size))
-        seen = _op.reshape(seen, apart) * weights
+        seen = _op.reshape(seen, grouped) * weights
     inner = channels // groups * count
     data = _op.reshape(seen, (batch * groups, inner, size[0] * size[1]))
     rows = _op.tile(_op.reshape(weight, (groups, outputs // groups, inner)), (batch, 1, 1))

@@ -15,6 +15,8 @@ from tvm.relay.frontend.common import constant, infer_shape
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.known_elements import known_elements
 
+from .common import static_or
+
 
 def element(vector: RelayExpr, index: int) -> RelayExpr:
     """One element of a vector, as a vector."""
@@ -93,7 +95,7 @@ def difference_of(first: Any, second: Any) -> Any:
 def reshaped(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
     """``x`` in a shape of extents as `extent` gives them."""
     if len([e for e in extents if not isinstance(e, int)]) == 1 and 0 not in extents:
-        return _op.reshape(x, [e if isinstance(e, int) else -1 for e in extents])
+        return _op.reshape(x, static_or(extents, -1))
     return _in_shape(_op.reshape, x, extents)
 
 
@@ -105,7 +107,7 @@ def broadcast(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
 def _in_shape(
     function: Callable[[RelayExpr, Any], RelayExpr], x: RelayExpr, extents: Sequence[Any]
 ) -> RelayExpr:
-    known = [e if isinstance(e, int) else None for e in extents]
+    known = static_or(extents, None)
     if None not in known:
         return function(x, known)
     return with_static_extents(

@@ -45,8 +45,8 @@ def _resampled(x: RelayExpr, axis: int, at: RelayExpr, how: Resizing) -> RelayEx
     """The elements of an axis at positions, which may lie outside of it."""
     zero, last = _number(0.0), _op.cast(as_vector(extent(x, axis)), "float32") - _number(1.0)
 
-    def element(place: RelayExpr) -> RelayExpr:
-        within = _op.maximum(_op.minimum(place, last), zero)
+    def element(position: RelayExpr) -> RelayExpr:
+        within = _op.maximum(_op.minimum(position, last), zero)
         return _op.take(x, _op.cast(within, "int64"), axis)
 
     if how.method == "nearest_neighbor":

@@ -27,14 +27,14 @@ def bound_before(
     """Expressions over variables for what `known` expressions consist of, and those variables."""
     reached = post_order(*known, is_whole=lambda node: not isinstance(node, _AT_ONCE))
     outside = {id(node) for node in reached if isinstance(node, _COMPUTED)}
-    whole = Tuple(exprs)
+    body = Tuple(exprs)
     bindings = [
         (Var("once", infer_type_of(node)), node)
-        for node in post_order(whole, is_whole=lambda node: id(node) in outside)
+        for node in post_order(body, is_whole=lambda node: id(node) in outside)
         if id(node) in outside
     ]
     done: dict[int, RelayExpr] = {id(node): name for name, node in bindings}
-    return bindings, list(operands(rewrite_post_order(whole, lambda _, new: new, done=done)))
+    return bindings, list(operands(rewrite_post_order(body, lambda _, new: new, done=done)))
 
 
 def with_bindings(bindings: Bindings, expr: RelayExpr) -> RelayExpr:

@@ -59,9 +59,9 @@ def lu_solve(
         inner = matmul(*together(swap_last(exchange), values))
         inner = solve_triangular(factors, inner, False, unit=True)
         return solve_triangular(factors, inner, True)
-    turned = swap_last(factors)
-    inner = solve_triangular(turned, values, False)
-    return matmul(*together(exchange, solve_triangular(turned, inner, True, unit=True)))
+    transposed = swap_last(factors)
+    inner = solve_triangular(transposed, values, False)
+    return matmul(*together(exchange, solve_triangular(transposed, inner, True, unit=True)))
 
 
 def sign_of_permutation(pivots: RelayExpr, dtype: str) -> RelayExpr:

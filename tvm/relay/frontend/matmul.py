@@ -12,6 +12,8 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.dynamic_extents import broadcast, extent, reshaped, with_static_extents
 
+from .common import is_static, static_or
+
 
 def matmul(a: RelayExpr, b: RelayExpr, transposed: bool = False) -> RelayExpr:
     """The product of numpy's ``matmul``: leading axes broadcast, vectors allowed.
@@ -30,7 +32,7 @@ def matmul(a: RelayExpr, b: RelayExpr, transposed: bool = False) -> RelayExpr:
         flat = _merged(a, len(a_shape) - 1)
         product = _op.nn.dense(flat, _op.transpose(b, (1, 0)))
         return _unmerged(product, a, len(a_shape) - 1) if len(a_shape) > 2 else product
-    if not all(isinstance(dim, int) for dim in (*a_shape[:-2], *b_shape[:-2])):
+    if not is_static([*a_shape[:-2], *b_shape[:-2]]):
         return _dynamic_matmul(a, b)
     batch = np.broadcast_shapes(a_shape[:-2], b_shape[:-2])
     left, right = [_flat_batches(x, batch) for x in (a, b)]
@@ -50,7 +52,7 @@ def _unmerged(x: RelayExpr, like: RelayExpr, count: int) -> RelayExpr:
     """The first dimension as the first ``count`` of ``like``."""
     shape = [*infer_shape(like)[:count], *infer_shape(x)[1:]]
     if sum([not isinstance(dim, int) for dim in shape]) <= 1:
-        return _op.reshape(x, [dim if isinstance(dim, int) else -1 for dim in shape])
+        return _op.reshape(x, static_or(shape, -1))
     return _op.reshape_like(x, like, 0, 1, 0, count) if count > 1 else x
 
 

@@ -116,8 +116,8 @@ def quantize_numpy(weight: Array, scale: Any, zero_point: Any, out_dtype_np: Any
     steps, zeros = [np.asarray(v) for v in (scale, zero_point)]
     if steps.ndim and steps.size > 1:
         steps, zeros = steps.reshape(along), zeros.reshape(along) if zeros.size > 1 else zeros
-    whole = zeros + np.rint(weight / steps)
-    clipped: Array = np.clip(whole, limits.min, limits.max).astype(out_dtype_np)
+    rounded = zeros + np.rint(weight / steps)
+    clipped: Array = np.clip(rounded, limits.min, limits.max).astype(out_dtype_np)
     return clipped
 
 

@@ -126,8 +126,8 @@ def _interpolated(x: RelayExpr, axis: int, at: Array, factor: float, how: Resizi
         weights = np.where((taps >= 0) & (taps < shape[axis]), weights, 0)
         weights = weights / weights.sum(1, keepdims=True)
     total = None
-    for place, weight in zip(taps.T, weights.T, strict=True):
-        picked = _op.take(x, _indices(place, shape[axis]), axis)
+    for position, weight in zip(taps.T, weights.T, strict=True):
+        picked = _op.take(x, _indices(position, shape[axis]), axis)
         part = picked * constant(weight.reshape(along_axis(axis, len(shape))), infer_dtype(x))
         total = part if total is None else total + part
     assert total is not None

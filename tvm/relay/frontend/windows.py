@@ -11,6 +11,8 @@ from tvm.relay.expr import Call
 from tvm.relay.frontend.common import constant, infer_shape
 from tvm.relay.frontend.dynamic_extents import with_static_extents
 
+from .common import is_static
+
 _CONVOLUTIONS = (_op.nn.conv1d, _op.nn.conv2d, _op.nn.conv3d)
 _TRANSPOSED = (_op.nn.conv1d_transpose, _op.nn.conv2d_transpose, _op.nn.conv3d_transpose)
 _POOLS: dict[str, Sequence[Callable[..., RelayExpr]]] = {
@@ -61,7 +63,7 @@ def within_data(
 ) -> RelayExpr:
     """What was pooled, without windows that start behind the data (rounding up counts them)."""
     have, got = infer_shape(x), infer_shape(pooled)
-    if not all(isinstance(dim, int) for dim in have[-len(strides) :]):
+    if not is_static(have[-len(strides) :]):
         if _start_in_data(pooled):
             return pooled
         return _within_dynamic_data(x, pooled, strides, padding)

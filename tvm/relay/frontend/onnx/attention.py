@@ -12,7 +12,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, scalar_like
 from tvm.relay.frontend.dynamic_extents import (
     as_vector,
     broadcast,
@@ -382,7 +382,7 @@ def _iota_row(count: Any) -> RelayExpr:
 
 def _starts(node: OnnxNode, batch: Any, length: Any, total: Any) -> RelayExpr:
     """Where the new positions of each item of the batch begin, (batch, 1)."""
-    is_known = all(isinstance(count, int) for count in (batch, length, total))
+    is_known = is_static([batch, length, total])
     if is_known and length == total:
         return constant(np.zeros((batch, 1)), "int32")
     if is_known and batch == 1:  # the longest item is as long as the total

@@ -385,6 +385,6 @@ def _default(node: OnnxNode, dtype: Any) -> Array:
         return np.asarray(tensor, dtype).reshape(())
     if dtype.kind == "O":
         return np.asarray(node.attr("default_string", "_Unused"), object)
-    whole = dtype.kind == "i"
-    found = node.attr("default_int64", -1) if whole else node.attr("default_float", -0.0)
+    is_integer = dtype.kind == "i"
+    found = node.attr("default_int64", -1) if is_integer else node.attr("default_float", -0.0)
     return np.asarray(found, dtype)

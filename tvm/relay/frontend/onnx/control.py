@@ -19,7 +19,7 @@ from .registry import OnnxNode, TensorSequence, Value, ValueRequired, onnx_op
 # an unrolled loop is a program of that many copies of its body
 _MOST_TRIPS = 20_000
 
-# from the place of a trip, its place from the end, and the states to states and rows
+# from the index of a trip, its index from the end, and the states to states and rows
 _Step = Callable[[Any, Any, Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
@@ -149,9 +149,9 @@ def _scanned(node: OnnxNode, inputs: Sequence[Any]) -> list[Any]:
     out_axes = node.attr("scan_output_axes", [0] * outputs)
     reverse = [bool(back) for back in node.attr("scan_output_directions", [0] * outputs)]
 
-    def step(place: Any, mirrored: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(position: Any, mirrored: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         parts = [
-            _op.take(x, mirrored if back else place, axis)
+            _op.take(x, mirrored if back else position, axis)
             for x, axis, back in zip(scanned, axes, backwards, strict=True)
         ]
         results = node.import_graph(body, dict(zip(names, [*states, *parts], strict=True)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant
 from tvm.relay.frontend.composites import scaled
 
-from .registry import CONVERTERS, OnnxNode, onnx_op
+from .registry import CONVERTERS, OnnxNode, Result, onnx_op
 
 
 @onnx_op("ImageScaler")
@@ -35,7 +34,7 @@ def _crop(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op("DynamicSlice")
-def _dynamic_slice(node: OnnxNode) -> Any:
+def _dynamic_slice(node: OnnxNode) -> Result:
     """`Slice` as it is since opset 10."""
     return CONVERTERS["Slice"](replace(node, op_type="Slice", opset=10))
 

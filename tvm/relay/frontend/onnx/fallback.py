@@ -12,7 +12,7 @@ from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import const
-from tvm.relay.frontend.common import infer_shape, infer_value
+from tvm.relay.frontend.common import infer_shape, infer_value, is_static, static_or
 from tvm.relay.op.foreign import OPEN, packed_call
 from tvm.runtime.foreign import ONNX, described
 from tvm.runtime.foreign.onnx_node import NAMES
@@ -84,9 +84,7 @@ def _constant(view: OnnxNode, value: Any) -> Any:
 
 
 def _is_open(value: Any) -> bool:
-    return isinstance(value, RelayExpr) and not all(
-        isinstance(dim, int) for dim in infer_shape(value)
-    )
+    return isinstance(value, RelayExpr) and not is_static(infer_shape(value))
 
 
 def _example(view: OnnxNode, value: Any, extent: int) -> np.ndarray[Any, Any]:
@@ -96,7 +94,7 @@ def _example(view: OnnxNode, value: Any, extent: int) -> np.ndarray[Any, Any]:
             f"{view.op_type} {view.name} requires tensors to be computed by a reference, "
             f"got a value of type {type(value).__name__.lower()}"
         )
-    shape = [dim if isinstance(dim, int) else extent for dim in infer_shape(value)]
+    shape = static_or(infer_shape(value), extent)
     return np.ones(shape, infer_type_of(value).dtype.numpy)
 
 
@@ -110,7 +108,7 @@ def model_of(
     from onnx import ValueInfoProto, helper, numpy_helper
 
     def typed(name: str, dtype: Any, shape: Sequence[Any]) -> Any:
-        dims = [dim if isinstance(dim, int) else None for dim in shape]
+        dims = static_or(shape, None)
         return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), dims)
 
     graph = helper.make_graph(

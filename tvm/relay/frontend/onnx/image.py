@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_value, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_value, is_static, scalar_like
 from tvm.relay.frontend.deformable import Window, deformable_conv2d
 from tvm.relay.frontend.dynamic_extents import element
 from tvm.relay.frontend.dynamic_resize import COORDINATES, resize_by_dynamic_factor
@@ -25,9 +25,7 @@ def _resize(node: OnnxNode) -> RelayExpr:
     shape = node.shape(0)
     if (scales := _dynamic_scales(node)) is not None:
         return _dynamic_scale_resize(node, scales)
-    if not all(isinstance(dim, int) for dim in shape) or (
-        node.allow_dynamic and node.has(3) and node.value(3) is None
-    ):
+    if not is_static(shape) or (node.allow_dynamic and node.has(3) and node.value(3) is None):
         return _dynamic_resize(node)
     given = _factors(node, shape)
     size = _resized(node, shape, given)
@@ -44,14 +42,14 @@ def _resize(node: OnnxNode) -> RelayExpr:
     return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
 
 
-def _place_of_scales(node: OnnxNode) -> int:
+def _scales_index(node: OnnxNode) -> int:
     """Which input the factors are; Upsample never had another one between."""
     return 1 if node.op_type == "Upsample" or node.opset < 11 else 2
 
 
 def _dynamic_scales(node: OnnxNode) -> RelayExpr | None:
     """The scales, if they are known only at run time."""
-    index = _place_of_scales(node)
+    index = _scales_index(node)
     if not node.allow_dynamic or not node.has(index) or node.shape(index) == (0,):
         return None
     return node[index] if node.value(index) is None else None
@@ -67,10 +65,12 @@ def _dynamic_scale_resize(node: OnnxNode, scales: RelayExpr) -> RelayExpr:
             f"{node.attr('mode', 'nearest')!r}, {how.coordinates!r}", scales,
         )  # fmt: skip
     x = node[0] if is_nearest or node.dtype(0).startswith("float") else node[0].astype("float32")
-    for place, axis in enumerate(_axes(node, rank)):
+    for position, axis in enumerate(_axes(node, rank)):
         is_mixed = is_nearest or axis >= 2 or rank < 3  # never images and channels
-        if is_mixed and (factors is None or factors[place] != 1):
-            x = resize_by_dynamic_factor(x, axis, _op.cast(element(scales, place), "float32"), how)
+        if is_mixed and (factors is None or factors[position] != 1):
+            x = resize_by_dynamic_factor(
+                x, axis, _op.cast(element(scales, position), "float32"), how
+            )
     return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
 
 
@@ -78,11 +78,11 @@ def _dynamic_resize(node: OnnxNode) -> RelayExpr:
     """Images of dynamic batch or size."""
     how, shape = _resizing(node), node.shape(0)
     factors = _factors(node, shape)
-    is_whole = factors is None or all(
+    is_integer = factors is None or all(
         float(factor * dim if isinstance(dim, int) else factor).is_integer()
         for dim, factor in zip(shape, factors, strict=True)
     )
-    if factors is not None and (len(shape) != 4 or not is_whole):
+    if factors is not None and (len(shape) != 4 or not is_integer):
         axes = _axes(node, len(shape))
         return _dynamic_scale_resize(node, constant([factors[axis] for axis in axes], "float32"))
     is_plain = how.coordinates in _COORDINATES and not (how.antialias or how.exclude_outside)
@@ -101,7 +101,7 @@ def _dynamic_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int]:
             return extents
     if factors is None:
         return _op.strided_slice(_op.cast(node[3], "int64"), [2], [4])
-    if all(isinstance(dim, int) for dim in shape[2:]):
+    if is_static(shape[2:]):
         return [int(np.floor(d * f)) for d, f in zip(shape[2:], factors[2:], strict=True)]
     have = _op.strided_slice(_op.shape_of(node[0], "int64"), [2], [4])
     return have * constant(np.array(factors[2:]), "int64")
@@ -156,7 +156,7 @@ def _factors(node: OnnxNode, shape: tuple[int, ...]) -> list[float] | None:
     if values is None and node.attr("height_scale") is not None:
         values = [1.0, 1.0, node.attr("height_scale"), node.attr("width_scale")]
     if values is None:
-        index = _place_of_scales(node)
+        index = _scales_index(node)
         values = node.require_value(index, "scales") if node.has(index) else None
     if values is None or not np.size(values):
         return None
@@ -224,8 +224,8 @@ def _affine_grid(node: OnnxNode) -> RelayExpr:
     ]
     for i, column in enumerate(columns):  # x, which the last axis counts, first
         axis = rank - i
-        place = axis + 1
-        count = int(size[place]) if isinstance(size, np.ndarray) else element(size, place)
+        position = axis + 1
+        count = int(size[position]) if isinstance(size, np.ndarray) else element(size, position)
         positions = _op.reshape(
             _pixel_positions(count, is_aligned, dtype), along_axis(axis, rank + 2)
         )
@@ -251,14 +251,14 @@ def _pixel_positions(count: Any, is_aligned: bool, dtype: str) -> RelayExpr:
 @onnx_op("RoiAlign")
 def _roi_align(node: OnnxNode) -> RelayExpr:
     """Regions of images by interpolated samples."""
-    place = node.attr("coordinate_transformation_mode", "half_pixel")
+    position = node.attr("coordinate_transformation_mode", "half_pixel")
     batches = _op.expand_dims(node[2].astype(node.dtype(1)), 1)
     return _op.vision.roi_align(
         node[0], _op.concatenate([batches, node[1]], 1),
         (node.attr("output_height", 1), node.attr("output_width", 1)),
         node.attr("spatial_scale", 1.0), node.attr("sampling_ratio", 0) or -1, "NCHW",
         {"avg": "avg", "max": "max_corner"}[node.attr("mode", "avg")],
-        aligned=node.opset >= 16 and place == "half_pixel",
+        aligned=node.opset >= 16 and position == "half_pixel",
     )  # fmt: skip
 
 

@@ -350,12 +350,12 @@ class GraphImporter:
 
     def _fold_all(self, values: list[Value], view: OnnxNode) -> list[Value]:
         known = [*view.output_dims, *[None] * (len(values) - len(view.output_dims))]
-        whole = [
+        values = [
             _with_extents(v, dims) if isinstance(v, RelayExpr) else v
             for v, dims in zip(values, known, strict=False)
         ]
-        tensors = iter(self.folder.fold_all([v for v in whole if isinstance(v, RelayExpr)]))
-        return [self._fold(next(tensors) if isinstance(v, RelayExpr) else v) for v in whole]
+        tensors = iter(self.folder.fold_all([v for v in values if isinstance(v, RelayExpr)]))
+        return [self._fold(next(tensors) if isinstance(v, RelayExpr) else v) for v in values]
 
     def _fold(self, value: Value) -> Value:
         """Constant parts computed, and the type inferred."""

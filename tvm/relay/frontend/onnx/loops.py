@@ -14,7 +14,7 @@ from tvm.ir.type import TensorType
 from tvm.relay import op as _op
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, static_or
 from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.loops import while_loop
 from tvm.relay.traverse import free_vars, operands, post_order, rewrite_post_order
@@ -58,7 +58,7 @@ def collecting_loop(
     variables, first = [*trip, *states], [constant(0, "int64"), goes_on, *initial]
     for collection in collections:
         variables += collection.variables
-        following += collection.grown()
+        following += collection.appended()
         first += collection.empty()
     bindings, (condition, *following) = _hoisted([has_next(*trip), *following], variables)
     loop = while_loop(lambda *_: condition, variables, lambda *_: following)
@@ -83,7 +83,7 @@ class _Rows:
         """The values before the first trip."""
         return [no_rows_of(self.piece)]
 
-    def grown(self) -> list[RelayExpr]:
+    def appended(self) -> list[RelayExpr]:
         """The values behind a trip."""
         return [self._joined(_op.expand_dims(self.piece, 0))]
 
@@ -108,10 +108,10 @@ class _FlatRows(_Rows):
         ]
 
     def empty(self) -> list[RelayExpr]:
-        extents = [dim if isinstance(dim, int) else 0 for dim in infer_shape(self.piece)]
+        extents = static_or(infer_shape(self.piece), 0)
         return [constant(np.zeros(0, infer_dtype(self.piece))), constant(extents, "int64")]
 
-    def grown(self) -> list[RelayExpr]:
+    def appended(self) -> list[RelayExpr]:
         line = self._joined(_op.reshape(self.piece, (-1,)))
         return [line, _op.shape_of(self.piece, "int64")]
 
@@ -125,15 +125,15 @@ def _hoisted(
     exprs: Sequence[RelayExpr], variables: Sequence[Var]
 ) -> tuple[list[tuple[Var, RelayExpr]], list[RelayExpr]]:
     """What no trip changes, computed once before: its bindings, and the rest of a trip."""
-    whole, changing = Tuple(exprs), {id(v) for v in variables}
+    body, changing = Tuple(exprs), {id(v) for v in variables}
     fixed: set[int] = set()
     chosen: dict[int, tuple[Var, RelayExpr]] = {}
-    for node in post_order(whole, is_whole=lambda node: not isinstance(node, _AT_ONCE)):
+    for node in post_order(body, is_whole=lambda node: not isinstance(node, _AT_ONCE)):
         below = operands(node)
         if not isinstance(node, _AT_ONCE):
             is_fixed = not any(id(v) in changing for v in free_vars(node))
         else:
-            is_fixed = all(id(child) in fixed for child in below) and node is not whole
+            is_fixed = all(id(child) in fixed for child in below) and node is not body
         if is_fixed:
             fixed.add(id(node))
         elif isinstance(node, _AT_ONCE):
@@ -141,9 +141,7 @@ def _hoisted(
                 if id(child) in fixed and isinstance(child, (*_AT_ONCE, If)):
                     chosen.setdefault(id(child), (Var("once", infer_type_of(child)), child))
     done: dict[int, RelayExpr] = {key: name for key, (name, _) in chosen.items()}
-    rest = rewrite_post_order(
-        whole, lambda _, new: new, lambda n: not isinstance(n, _AT_ONCE), done
-    )
+    rest = rewrite_post_order(body, lambda _, new: new, lambda n: not isinstance(n, _AT_ONCE), done)
     return list(chosen.values()), list(operands(rest))
 
 

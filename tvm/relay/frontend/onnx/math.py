@@ -13,7 +13,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant, const
 from tvm.relay.frontend import composites
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, scalar_like
 from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.indexing import along_axis
@@ -131,15 +131,15 @@ def _variadic(node: OnnxNode) -> RelayExpr:
 
 def _smaller(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     """The smaller one; NaN where one of them is."""
-    return _op.minimum(a, b) if _is_whole(a) else _op.where(_goes_first(a, b, _op.less), a, b)
+    return _op.minimum(a, b) if _is_integer(a) else _op.where(_goes_first(a, b, _op.less), a, b)
 
 
 def _larger(a: RelayExpr, b: RelayExpr) -> RelayExpr:
     """The larger one; NaN where one of them is."""
-    return _op.maximum(a, b) if _is_whole(a) else _op.where(_goes_first(a, b, _op.greater), a, b)
+    return _op.maximum(a, b) if _is_integer(a) else _op.where(_goes_first(a, b, _op.greater), a, b)
 
 
-def _is_whole(x: RelayExpr) -> bool:
+def _is_integer(x: RelayExpr) -> bool:
     return not infer_dtype(x).startswith(("float", "bfloat"))
 
 
@@ -272,7 +272,7 @@ def _eye_like(node: OnnxNode) -> RelayExpr:
     given = node.attr("dtype")
     dtype = tensor_dtype(given) if given else node.dtype(0)
     shape, shift = node.shape(0), node.attr("k", 0)
-    if all(isinstance(dim, int) for dim in shape):
+    if is_static(shape):
         return constant(np.eye(shape[0], shape[1], k=shift), dtype)
     zero, one = constant(0, "int64"), constant(1, "int64")
     rows, columns = [

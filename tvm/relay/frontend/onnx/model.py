@@ -83,10 +83,10 @@ def from_onnx(
         model, shape, dtype, opset, freeze_params, fallback=fallback,
         convert_config=convert_config, allow_dynamic=True,
     )  # fmt: skip
-    for place, value in enumerate(imported.outputs):
+    for position, value in enumerate(imported.outputs):
         if isinstance(value, StringTensor):
             warnings.warn(
-                f"output {place} of the ONNX model gives indices into {list(value.table)}, since "
+                f"output {position} of the ONNX model gives indices into {list(value.table)}, since "
                 "relay has no strings",
                 stacklevel=2,
             )

@@ -10,11 +10,11 @@ from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
-from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_shape, is_static, scalar_like
 from tvm.relay.frontend.dynamic_extents import as_vector, element, extent, with_static_extents
 from tvm.relay.frontend.indexing import SLICE_END, from_front, padded
 
-from .registry import OnnxNode, Rows, onnx_op, onnx_ops, static_ints
+from .registry import OnnxNode, Result, Rows, onnx_op, onnx_ops, static_ints
 from .shape_inference import reshape_by
 
 
@@ -23,17 +23,17 @@ def _shape(node: OnnxNode) -> RelayExpr:
     shape = node.shape(0)
     start, end = node.attr("start", 0), node.attr("end")
     part = shape[slice(start, end)]
-    if all(isinstance(dim, int) for dim in part):
+    if is_static(part):
         return constant(np.array(part, "int64"))
-    whole = _op.shape_of(node[0], "int64")
-    return whole if len(part) == len(shape) else _op.strided_slice(
-        whole, [start], [len(shape) if end is None else end], [1]
+    dims = _op.shape_of(node[0], "int64")
+    return dims if len(part) == len(shape) else _op.strided_slice(
+        dims, [start], [len(shape) if end is None else end], [1]
     )  # fmt: skip
 
 
 @onnx_op("Size")
 def _size(node: OnnxNode) -> RelayExpr:
-    if all(isinstance(dim, int) for dim in node.shape(0)):
+    if is_static(node.shape(0)):
         return constant(np.array(np.prod(node.shape(0)), "int64"))
     return _op.ndarray_size(node[0], "int64")
 
@@ -55,10 +55,7 @@ def _flatten(node: OnnxNode) -> RelayExpr:
     if axis == 1:
         return _op.nn.batch_flatten(node[0])
     axis += len(shape) if axis < 0 else 0
-    sides = [
-        int(np.prod(part)) if all(isinstance(dim, int) for dim in part) else -1
-        for part in (shape[:axis], shape[axis:])
-    ]
+    sides = [int(np.prod(part)) if is_static(part) else -1 for part in (shape[:axis], shape[axis:])]
     if sides != [-1, -1]:
         return _op.reshape(node[0], sides)
     x = node[0]
@@ -118,7 +115,7 @@ def _unsqueeze(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op("Split")
-def _split(node: OnnxNode) -> Any:
+def _split(node: OnnxNode) -> Result:
     axis = node.attr("axis", 0)
     if node.has(1) and isinstance(node.value_or_expr(1, "split"), RelayExpr):
         return _dynamic_split(node, axis % len(node.shape(0)), node[1])
@@ -139,13 +136,13 @@ def _split(node: OnnxNode) -> Any:
     return _op.split(node[0], tuple(np.cumsum(sizes[:-1]).tolist()), axis)
 
 
-def _split_dynamic(node: OnnxNode, axis: int) -> Any:
+def _split_dynamic(node: OnnxNode, axis: int) -> Result:
     """Parts of an dynamic extent; with ``num_outputs`` the last one may be smaller."""
     if "num_outputs" not in node.attrs:
         return _op.split(node[0], node.output_count, axis)
-    count, whole = node.attr("num_outputs"), as_vector(extent(node[0], axis))
-    size = _op.floor_divide(whole + constant([count - 1], "int64"), constant([count], "int64"))
-    rest = whole - size * constant(np.arange(count), "int64")
+    count, total = node.attr("num_outputs"), as_vector(extent(node[0], axis))
+    size = _op.floor_divide(total + constant([count - 1], "int64"), constant([count], "int64"))
+    rest = total - size * constant(np.arange(count), "int64")
     sizes = _op.maximum(_op.minimum(rest, size), constant([0], "int64"))
     return _dynamic_split(node, axis, sizes)
 
@@ -153,11 +150,11 @@ def _split_dynamic(node: OnnxNode, axis: int) -> Any:
 def _dynamic_split(node: OnnxNode, axis: int, sizes: RelayExpr) -> list[RelayExpr]:
     """Parts of dynamic sizes."""
     sizes, shape = _op.cast(sizes, "int64"), node.shape(0)
-    ends, whole = _op.cumsum(sizes, 0), _op.shape_of(node[0], "int64")
+    ends, dims = _op.cumsum(sizes, 0), _op.shape_of(node[0], "int64")
     zero, one = constant(np.zeros(1, "int64")), constant(np.ones(len(shape), "int64"))
     parts = []
     for i in range(node.output_count):
-        begin, end = [zero] * len(shape), [element(whole, a) for a in range(len(shape))]
+        begin, end = [zero] * len(shape), [element(dims, a) for a in range(len(shape))]
         end[axis] = element(ends, i)
         begin[axis] = end[axis] - element(sizes, i)
         first, last = [_op.concatenate(x, 0) for x in (begin, end)]
@@ -195,13 +192,13 @@ def _slice_dynamic_axes(
 ) -> RelayExpr:
     """A slice of dynamic dimensions by constant bounds."""
     x, parts = node[0], list(zip(starts, ends, axes, steps, strict=True))
-    is_turned = [
+    is_reversed = [
         step == -1 and (a == -1 or a >= SLICE_END) and b < -SLICE_END for a, b, _, step in parts
     ]
     is_plain = [step > 0 and (start >= 0 or not node.has(1)) for start, _, _, step in parts]
-    if not all(turned or plain for turned, plain in zip(is_turned, is_plain, strict=True)):
+    if not all(turned or plain for turned, plain in zip(is_reversed, is_plain, strict=True)):
         return _dynamic_slice_bounds(node)
-    for (start, end, axis, step), turned in zip(parts, is_turned, strict=True):
+    for (start, end, axis, step), turned in zip(parts, is_reversed, strict=True):
         bounds = [max(-SLICE_END, min(SLICE_END, bound)) for bound in (start, end)]
         x = (
             _op.reverse(x, axis) if turned
@@ -215,15 +212,15 @@ def _dynamic_slice_bounds(node: OnnxNode) -> RelayExpr:
     shape, count = node.shape(0), infer_shape(node[1])[0]
     axes = [axis % len(shape) for axis in node.ints("axes", 3, list(range(count)))]
     step_of = dict(zip(axes, node.ints("steps", 4, [1] * count), strict=True))
-    x, whole, zero = node[0], _op.shape_of(node[0], "int64"), constant(np.zeros(1, "int64"))
+    x, dims, zero = node[0], _op.shape_of(node[0], "int64"), constant(np.zeros(1, "int64"))
     bounds = []
     for index in (1, 2):
         given = _op.cast(node[index], "int64")
-        parts = [zero if index == 1 else element(whole, axis) for axis in range(len(shape))]
+        parts = [zero if index == 1 else element(dims, axis) for axis in range(len(shape))]
         for i, axis in enumerate(axes):
-            is_turned = step_of[axis] < 0
-            least = -1 if is_turned and index == 2 else 0
-            parts[axis] = _within(element(given, i), element(whole, axis), least, is_turned)
+            is_reversed = step_of[axis] < 0
+            least = -1 if is_reversed and index == 2 else 0
+            parts[axis] = _within(element(given, i), element(dims, axis), least, is_reversed)
         bounds.append(_op.concatenate(parts, 0))
     for axis, step in step_of.items():
         x = _op.reverse(x, axis) if step < 0 else x
@@ -235,12 +232,12 @@ def _dynamic_slice_bounds(node: OnnxNode) -> RelayExpr:
     )
 
 
-def _within(bound: RelayExpr, extent: RelayExpr, least: int, is_turned: bool) -> RelayExpr:
+def _within(bound: RelayExpr, extent: RelayExpr, least: int, is_reversed: bool) -> RelayExpr:
     """A bound that may count from the end, or lie outside, as an index of the axis (reversed)."""
     zero, last = scalar_like(0, bound), extent - scalar_like(1, bound)
     bound = _op.where(_op.less(bound, zero), bound + extent, bound)
     bound = _op.maximum(bound, scalar_like(least, bound))
-    return last - _op.minimum(bound, last) if is_turned else _op.minimum(bound, extent)
+    return last - _op.minimum(bound, last) if is_reversed else _op.minimum(bound, extent)
 
 
 def _sliced_backwards(
@@ -273,12 +270,12 @@ def _gather_nd(node: OnnxNode) -> RelayExpr:
 
 
 def _positions(node: OnnxNode, first: int = 0) -> RelayExpr:
-    """Input 1, whose last axis names a place of the axes from ``first`` on, that axis in front;
+    """Input 1, whose last axis indexes the axes from ``first`` on, that axis in front;
     numbers below zero count from the end."""
     shape, indices, rank = node.shape(0), node[1], len(node.shape(1))
     end, dtype = first + node.shape(1)[-1], node.dtype(1)
     if not (isinstance(indices, Constant) and (indices.data.numpy() >= 0).all()):
-        if all(isinstance(dim, int) for dim in shape[first:end]):
+        if is_static(shape[first:end]):
             extents: RelayExpr = constant(np.array(shape[first:end]), dtype)
         else:
             extents = _op.strided_slice(_op.shape_of(node[0], dtype), [first], [end])
@@ -310,7 +307,7 @@ def _scatter_nd(node: OnnxNode) -> RelayExpr:
 @onnx_op("Expand")
 def _expand(node: OnnxNode) -> RelayExpr:
     wanted, shape = node.value_or_expr(1, "shape"), node.shape(0)
-    if isinstance(wanted, np.ndarray) and all(isinstance(dim, int) for dim in shape):
+    if isinstance(wanted, np.ndarray) and is_static(shape):
         return _op.broadcast_to(node[0], np.broadcast_shapes(shape, static_ints(wanted)))
     return _expanded(node[0], node[1])
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_shape, same_padding, scalar_like
+from tvm.relay.frontend.common import constant, infer_shape, is_static, same_padding, scalar_like
 from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.frontend.indexing import SLICE_END
 from tvm.relay.frontend.windows import conv_transpose, convolution
@@ -34,7 +34,7 @@ def window_of(node: OnnxNode, kernel: list[int]) -> tuple[list[int], tuple[int, 
             1 if step == 1 and not isinstance(dim, int) else dim
             for dim, step in zip(node.shape(0)[2:], strides, strict=True)
         ]
-        if not all(isinstance(dim, int) for dim in spatial):
+        if not is_static(spatial):
             node.static_shape(0)
         return (
             strides,

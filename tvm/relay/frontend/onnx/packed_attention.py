@@ -28,9 +28,9 @@ def padded(rows: RelayExpr, offsets: RelayExpr, batch: int, length: int) -> Rela
     """(batch, length, size) of packed rows, zeros where there are none."""
     count, size = infer_shape(rows)
     zero = _op.zeros((1, size), infer_dtype(rows))
-    place = _op.argsort(_op.reshape(offsets, (-1,)), dtype="int32")
-    place = _op.minimum(place, constant(count, "int32"))
-    found = _op.take(_op.concatenate([rows, zero], 0), place, 0)
+    position = _op.argsort(_op.reshape(offsets, (-1,)), dtype="int32")
+    position = _op.minimum(position, constant(count, "int32"))
+    found = _op.take(_op.concatenate([rows, zero], 0), position, 0)
     return _op.reshape(found, (batch, length, size))
 
 

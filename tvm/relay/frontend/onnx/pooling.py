@@ -56,11 +56,11 @@ class Windows:
         return _op.nn.pad(x, width, fill)
 
     def parts(self, x: RelayExpr, fill: float) -> list[RelayExpr]:
-        """What each place of the kernel sees, one tensor with all windows for each."""
+        """What each kernel position sees, one tensor with all windows for each."""
         padded, axes = self.bordered(x, fill), list(range(2, 2 + len(self.kernel)))
         found = []
-        for place in itertools.product(*[range(k) for k in self.kernel]):
-            begin = [p * d for p, d in zip(place, self.dilations, strict=True)]
+        for position in itertools.product(*[range(k) for k in self.kernel]):
+            begin = [p * d for p, d in zip(position, self.dilations, strict=True)]
             behind = [
                 (k - 1) * d - b for k, d, b in zip(self.kernel, self.dilations, begin, strict=True)
             ]
@@ -74,7 +74,11 @@ class Windows:
 
 
 @onnx_op("MaxPool", "AveragePool")
-def pool_of(node: OnnxNode) -> Any:
+def _pool(node: OnnxNode) -> list[RelayExpr]:
+    return [pool_of(node), *([_max_indices(node)] if node.output_count > 1 else [])]
+
+
+def pool_of(node: OnnxNode) -> RelayExpr:
     """Largest elements or means of windows."""
     kernel = node.attr("kernel_shape")
     options: dict[str, Any] = {"ceil_mode": bool(node.attr("ceil_mode", 0))}
@@ -88,7 +92,7 @@ def pool_of(node: OnnxNode) -> Any:
     if is_mean and x is not node[0] and not options["count_include_pad"]:
         ones = _op.ones_like(node[0])
         result = result / _pooled(view, with_borders(node, ones, kernel)[1], options)
-    return result if node.output_count < 2 else [result, _max_indices(node)]
+    return result
 
 
 def _pooled(node: OnnxNode, x: RelayExpr, options: Mapping[str, Any]) -> RelayExpr:
@@ -114,12 +118,12 @@ def _max_indices(node: OnnxNode) -> RelayExpr:
     total: RelayExpr = reshaped(firsts, [*extents[:2], *[1] * rank])
     for i in range(rank):
         inner = math.prod(windows.kernel[i + 1 :])
-        place = _op.floor_mod(
+        position = _op.floor_mod(
             _op.floor_divide(winner, constant(inner, "int64")), constant(windows.kernel[i], "int64")
         )
         starts = iota(extent(winner, 2 + i)) * constant(windows.strides[i], "int64")
         starts = starts - constant(windows.padding[i], "int64")
-        at = place * constant(windows.dilations[i], "int64")
+        at = position * constant(windows.dilations[i], "int64")
         at = at + _op.reshape(starts, along_axis(2 + i, 2 + rank))
         within = extents[2 : 2 + i] if node.attr("storage_order", 0) else extents[3 + i :]
         total = total + at * as_vector(product_of(within))
@@ -194,15 +198,15 @@ def _col2im(node: OnnxNode) -> RelayExpr:
         inside = (np.arange(block[i]) * dilations[i]).reshape(along_axis(i, 2 * rank))
         starts = (np.arange(count) * strides[i]).reshape(along_axis(rank + i, 2 * rank))
         positions = positions + (inside + starts) * math.prod(padded[i + 1 :])
-    whole = [extent(node[0], 0), channels]
+    planes = [extent(node[0], 0), channels]
     indices = broadcast(
-        constant(positions.reshape(1, -1), "int64"), [product_of(whole), positions.size]
+        constant(positions.reshape(1, -1), "int64"), [product_of(planes), positions.size]
     )
     updates = _op.reshape(node[0], (-1, positions.size))
     zeros = broadcast(
         _op.full(scalar_like(0, node[0]), (1, math.prod(padded)), node.dtype(0)),
-        [product_of(whole), math.prod(padded)],
+        [product_of(planes), math.prod(padded)],
     )
-    result = reshaped(_op.scatter_elements(zeros, indices, updates, 1, "add"), [*whole, *padded])
+    result = reshaped(_op.scatter_elements(zeros, indices, updates, 1, "add"), [*planes, *padded])
     ends = [p + i for p, i in zip(pads[:rank], image, strict=True)]
     return _op.strided_slice(result, list(pads[:rank]), ends, axes=list(range(2, 2 + rank)))

@@ -8,7 +8,14 @@ from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import as_exprs, constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import (
+    as_exprs,
+    constant,
+    infer_dtype,
+    infer_shape,
+    is_static,
+    scalar_like,
+)
 from tvm.relay.frontend.dynamic_extents import extent, reshaped
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.matmul import matmul
@@ -151,7 +158,7 @@ def integer_matmul(node: OnnxNode, a: tuple[int, int], b: tuple[int, int]) -> Re
     zeros = [_zero(node, index) for _, index in (a, b)]
     shape, of_columns = node.shape(b[0]), infer_shape(zeros[1])
     is_plain = len(node.shape(a[0])) >= 2 and len(shape) == 2 and infer_shape(zeros[0]) == ()
-    is_plain = is_plain and all(isinstance(dim, int) for dim in shape)
+    is_plain = is_plain and is_static(shape)
     if not is_plain or len(of_columns) > 1:
         return matmul(_moved(node, *a, row=True), _moved(node, *b))
     rows = _op.reshape(node[a[0]], (-1, shape[0]))

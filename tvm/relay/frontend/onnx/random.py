@@ -23,7 +23,7 @@ def _key(node: OnnxNode) -> RelayExpr:
     seed = node.attr("seed")
     if seed is None:
         return _op.random.threefry_key(zlib.crc32(node.name.encode()))
-    # seeds are floats; their bits tell also apart those with the same integer part
+    # seeds are floats; their bits also distinguish those with the same integer part
     return _op.random.threefry_key(int(np.float32(seed).view("uint32")))
 
 

@@ -187,12 +187,12 @@ def _functions(node: OnnxNode, index: int, defaults: list[str]) -> list[Activati
     first = index * len(defaults)
     given = [list(node.attr(f"activation_{name}", [])) for name in ("alpha", "beta")]
     found = []
-    for place, name in enumerate(names[first : first + len(defaults)], first):
+    for position, name in enumerate(names[first : first + len(defaults)], first):
         if name not in _ACTIVATIONS:
             raise node.unsupported(f"the activation {name!r}")
         function, own = _ACTIVATIONS[name]
         parameters = [
-            values[place] if place < len(values) else default
+            values[position] if position < len(values) else default
             for values, default in zip(given, own, strict=False)
         ]
         found.append(_applied(function, parameters))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import infer_dtype, infer_shape, is_static, scalar_like
 from tvm.relay.frontend.dynamic_extents import extent, iota, reshaped
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.normalization import moments, p_norm, rms_norm, standardized, weighted
@@ -68,7 +68,7 @@ def over_axes_from(x: RelayExpr, axis: int, apply: Reduction) -> RelayExpr:
     if axis == len(shape) - 1:
         return apply(x, axis=-1)
     found = apply(_op.reshape(x, (*[0] * axis, -1)), axis=-1)
-    if all(isinstance(dim, int) for dim in shape):
+    if is_static(shape):
         return _op.reshape(found, shape)
     return _op.reshape_like(found, x)
 
@@ -155,7 +155,7 @@ def _batch_norm(node: OnnxNode) -> list[RelayExpr]:
 
 
 def _batch_norm_of_positions(node: OnnxNode) -> RelayExpr:
-    """Before opset 9: each place of an item has a scale, a shift, a mean and a variance."""
+    """Before opset 9: each element of an item has a scale, a shift, a mean and a variance."""
     scale, shift, mean, variance = [node[i] for i in range(1, 5)]
     safe = variance + scalar_like(node.attr("epsilon", 1e-5), variance)
     return (node[0] - mean) * (scale * _op.rsqrt(safe)) + shift

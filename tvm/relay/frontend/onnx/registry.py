@@ -11,7 +11,8 @@ import numpy as np
 from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis import free_vars
-from tvm.relay.frontend.common import infer_dtype, infer_shape, infer_value
+from tvm.relay.expr import TupleWrapper
+from tvm.relay.frontend.common import infer_dtype, infer_shape, infer_value, is_static
 from tvm.relay.frontend.converters import Converters
 
 from .shape_inference import Dims
@@ -40,7 +41,7 @@ class StringTensor:
 
     def at(self, positions: Any) -> np.ndarray[Any, Any]:
         """The strings at numpy's positions."""
-        chosen = np.array([self.table[place] for place in np.reshape(positions, -1)], object)
+        chosen = np.array([self.table[position] for position in np.reshape(positions, -1)], object)
         return np.reshape(chosen, np.shape(positions))
 
 
@@ -149,7 +150,7 @@ class OnnxNode:
     def static_shape(self, index: int = 0) -> tuple[int, ...]:
         """The shape of an input, all of it known."""
         shape = self.shape(index)
-        if not all(isinstance(dim, int) for dim in shape):
+        if not is_static(shape):
             raise ValueRequired(
                 f"{self.op_type} {self.name} requires the shape of input {index} at import, "
                 f"got {shape}", self[index],
@@ -168,7 +169,9 @@ class OnnxNode:
         return OpAttributeUnImplemented(f"{self.op_type} {self.name} does not support {what}")
 
 
-Converter = Callable[[OnnxNode], "RelayExpr | Sequence[RelayExpr] | Any"]
+# the outputs of a node: one, or several
+Result = Value | Sequence[Value] | TupleWrapper
+Converter = Callable[[OnnxNode], Result]
 Rows = Mapping[str, Converter]
 
 # those of other domains as ``domain.Name``

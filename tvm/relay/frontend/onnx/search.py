@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, scalar_like
+from tvm.relay.frontend.common import as_exprs, constant, scalar_like
 from tvm.relay.frontend.dynamic_extents import as_vector, broadcast, extent, iota
 from tvm.relay.frontend.indexing import along_axis
 
@@ -18,10 +18,11 @@ from .tensors import tensor_dtype
 
 
 @onnx_op("TopK")
-def _topk(node: OnnxNode) -> Any:
+def _topk(node: OnnxNode) -> list[RelayExpr]:
     k: Any = node.value_or_expr(1, "k") if node.opset >= 10 else node.attr("k")
     k = _op.reshape(k, ()) if isinstance(k, RelayExpr) else int(np.reshape(k, ()))
-    return _op.topk(node[0], k, node.attr("axis", -1), "both", not node.attr("largest", 1), "int64")
+    is_ascending = not node.attr("largest", 1)
+    return as_exprs(_op.topk(node[0], k, node.attr("axis", -1), "both", is_ascending, "int64"))
 
 
 @onnx_op("ReverseSequence")

@@ -33,12 +33,12 @@ onnx_ops(_SEQUENCES)
 
 def _position(node: OnnxNode, index: int, length: int) -> int:
     """An index into a sequence; negative ones count from the end."""
-    place = int(node.require_scalar(index, "the position"))
-    if not -length <= place < length:
+    position = int(node.require_scalar(index, "the position"))
+    if not -length <= position < length:
         raise OpAttributeInvalid(
-            f"{node.op_type} {node.name} requires a position within {length} tensors, got {place}"
+            f"{node.op_type} {node.name} requires a position within {length} tensors, got {position}"
         )
-    return place % length
+    return position % length
 
 
 @onnx_op("SequenceAt")
@@ -50,18 +50,18 @@ def _at(node: OnnxNode) -> RelayExpr:
 @onnx_op("SequenceErase")
 def _erase(node: OnnxNode) -> TensorSequence:
     items = node.sequence(0)
-    place = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
-    return TensorSequence((*items[:place], *items[place + 1 :]))
+    position = _position(node, 1, len(items)) if node.has(1) else len(items) - 1
+    return TensorSequence((*items[:position], *items[position + 1 :]))
 
 
 @onnx_op("SequenceInsert")
 def _insert(node: OnnxNode) -> TensorSequence:
     items = node.sequence(0)
-    place = len(items)
+    position = len(items)
     if node.has(2):
         given = int(node.require_scalar(2, "the position"))
-        place = given if given == len(items) else _position(node, 2, len(items))
-    return TensorSequence((*items[:place], node[1], *items[place:]))
+        position = given if given == len(items) else _position(node, 2, len(items))
+    return TensorSequence((*items[:position], node[1], *items[position:]))
 
 
 @onnx_op("SplitToSequence")

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static
 from tvm.relay.frontend.dynamic_extents import as_vector, extent, iota
 from tvm.relay.frontend.matmul import matmul
 
@@ -39,15 +39,15 @@ def _roots(
 ) -> tuple[RelayExpr, RelayExpr]:
     """Cosines and sines of the angles that positions and frequencies make, (rows, bins)."""
     turn = 2 * math.pi if inverse else -2 * math.pi
-    if all(isinstance(count, int) for count in (rows, bins, length)):
+    if is_static([rows, bins, length]):
         angle = turn * np.outer(np.arange(rows), np.arange(bins)) / length
         scale = 1 / length if inverse else 1.0
         return constant(np.cos(angle) * scale, dtype), constant(np.sin(angle) * scale, dtype)
     # full turns are removed before the angle is rounded
     steps = _op.expand_dims(iota(rows), 1) * iota(bins)
-    whole = _op.cast(_op.floor_mod(steps, as_vector(length)), "float64")
+    turns = _op.cast(_op.floor_mod(steps, as_vector(length)), "float64")
     size = _op.cast(as_vector(length), "float64")
-    angles = whole * constant(turn, "float64") / size
+    angles = turns * constant(turn, "float64") / size
     found = [_op.cos(angles), _op.sin(angles)]
     cosine, sine = [_op.cast(x / size if inverse else x, dtype) for x in found]
     return cosine, sine
@@ -138,11 +138,11 @@ def _stft(node: OnnxNode) -> RelayExpr:
             node.static_shape(2)
     else:
         raise node.unsupported("neither a window nor a length of frames")
-    whole = extent(node[0], 1)
-    if isinstance(whole, int):
-        count: Any = (whole - length) // step + 1
+    total = extent(node[0], 1)
+    if isinstance(total, int):
+        count: Any = (total - length) // step + 1
     else:
-        count = _op.floor_divide(_scaled(whole, 1, step - length), constant([step], "int64"))
+        count = _op.floor_divide(_scaled(total, 1, step - length), constant([step], "int64"))
     starts = iota(count) * constant(step, "int64")
     positions = _op.expand_dims(starts, 1) + iota(length)
     parts = [None if x is None else _op.take(x, positions, 1) for x in parts_of(node[0])]

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tvm.error import OpAttributeInvalid, OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
-from tvm.relay.frontend.common import constant, infer_value
+from tvm.relay.frontend.common import as_exprs, constant, infer_value
 
 from .fallback import model_of
 from .functions import Attributes, without_references
 from .registry import (
     CONVERTERS,
     OnnxNode,
+    Result,
     StringTensor,
     TensorSequence,
     Value,
@@ -60,7 +61,7 @@ def known_strings(texts: StringTensor, values: Mapping[str, Any]) -> np.ndarray[
 
 def converted_strings(
     node: Any, view: OnnxNode, opsets: Mapping[str, int], attributes: Attributes
-) -> Any:
+) -> Result | None:
     """The results of a node, None if it has nothing to do with strings."""
     makes_strings = key_of(view) == "Cast" and view.attr("to") in (8, "STRING")
     if not makes_strings and not any(isinstance(value, StringTensor) for value in view.inputs):
@@ -73,14 +74,12 @@ def converted_strings(
         results = CONVERTERS[view.op_type](moved)
         if view.op_type in _MEASURES:
             return results
-        if isinstance(results, RelayExpr):
-            return StringTensor(given.table, results)
-        return [StringTensor(given.table, positions) for positions in results]
+        return [StringTensor(given.table, indices) for indices in as_exprs(results)]
     return _computed(node, view, opsets, attributes)
 
 
 @onnx_op("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit")
-def _of_strings_alone(node: OnnxNode) -> None:
+def _of_strings_alone(node: OnnxNode) -> NoReturn:
     raise OpAttributeInvalid(f"{node.op_type} {node.name} requires strings, got numbers")
 
 

@@ -30,7 +30,7 @@ def _tf_idf_vectorizer(node: OnnxNode) -> RelayExpr:
         where = positions[first : first + len(groups)]
         first += len(groups)
         if len(groups) and node.attr("min_gram_length") <= length <= node.attr("max_gram_length"):
-            counts.append(_placed(_count(node, x, groups), where, int(positions.max()) + 1))
+            counts.append(_scattered(_count(node, x, groups), where, int(positions.max()) + 1))
     result = counts[0]
     for part in counts[1:]:
         result = result + part
@@ -67,7 +67,7 @@ def _count(node: OnnxNode, x: RelayExpr, groups: Array) -> RelayExpr:
     return total
 
 
-def _placed(counts: RelayExpr, positions: Array, width: int) -> RelayExpr:
+def _scattered(counts: RelayExpr, positions: Array, width: int) -> RelayExpr:
     """The counts at their positions in a row of ``width``."""
     moves = np.zeros((width, len(positions)), "float32")
     moves[positions, np.arange(len(positions))] = 1

@@ -121,8 +121,8 @@ def _forest(node: OnnxNode, kind: str, count: int) -> Forest:
         _array(node, f"{kind}_weights"), strict=True,
     )  # fmt: skip
     for tree, node_id, output, weight in entries:
-        place = index[tree, node_id], output
-        weights[place] = weight + np.nan_to_num(weights[place])
+        position = index[tree, node_id], output
+        weights[position] = weight + np.nan_to_num(weights[position])
     firsts = {tree: i for i, (tree, _) in reversed(list(enumerate(keys)))}
     return Forest(
         np.array(node.attr("nodes_featureids")), _array(node, "nodes_values"), modes,

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, scalar_like
 from tvm.relay.frontend.composites import gelu
 
 from .dynamic_shapes import is_dynamic, reshaped, size_of, sizes_of
@@ -40,7 +40,7 @@ def attention(
 def _for_all_heads(query: RelayExpr, x: RelayExpr) -> RelayExpr:
     """Keys or values that groups of heads share, once for each head."""
     heads = [infer_shape(t)[-3] if len(infer_shape(t)) > 2 else 1 for t in (query, x)]
-    if not all(isinstance(count, int) for count in heads) or 1 in heads or heads[0] == heads[1]:
+    if not is_static(heads) or 1 in heads or heads[0] == heads[1]:
         return x
     return _op.repeat(x, heads[0] // heads[1], -3)
 
@@ -89,10 +89,10 @@ def _native_multi_head_attention(
     else:
         weights, found = None, attention(q, k, v)
     joined = _op.transpose(found, (0, 2, 1, 3))
-    whole = reshaped(joined, [*sizes_of(query)[:2], width])
+    merged = reshaped(joined, [*sizes_of(query)[:2], width])
     if weights is not None and average:
         weights = _op.mean(weights, 1)
-    return [linear(whole, out_weight, out_bias), weights if need_weights else None]
+    return [linear(merged, out_weight, out_bias), weights if need_weights else None]
 
 
 def _weights(query: RelayExpr, key: RelayExpr, mask: Any, mask_type: Any) -> RelayExpr:

@@ -57,8 +57,8 @@ def _weight_gradient(
     batch, channels, *sizes = infer_shape(x)
     inside = channels // groups
     order = [2, 1, 0, *range(3, 3 + len(sizes))]
-    turned = _op.transpose(_op.reshape(x, (batch, groups, inside, *sizes)), order)
-    data = _op.reshape(turned, (inside, groups * batch, *sizes))
+    grouped = _op.transpose(_op.reshape(x, (batch, groups, inside, *sizes)), order)
+    data = _op.reshape(grouped, (inside, groups * batch, *sizes))
     kernel = _op.transpose(grad, [1, 0, *range(2, 2 + len(sizes))])
     found = CONVERTERS["aten::convolution"](
         data, kernel, None, dilation, padding, strides, False, [0] * len(sizes), groups

@@ -70,8 +70,8 @@ class Decomposer:
 
         def call(*tensors: Any) -> Any:
             filled = list(leaves)
-            for place, tensor in zip(positions, tensors, strict=True):
-                filled[place] = tensor
+            for position, tensor in zip(positions, tensors, strict=True):
+                filled[position] = tensor
             return _called(overload, _pytree.tree_unflatten(filled, spec))
 
         tensors = [leaves[i] for i in positions]

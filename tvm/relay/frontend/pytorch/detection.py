@@ -50,16 +50,16 @@ def _roi_pool(x: RelayExpr, regions: RelayExpr, scale: Any, height: Any, width: 
 def _ps_roi_align(
     x: RelayExpr, regions: RelayExpr, scale: Any, height: Any, width: Any, samples: Any
 ) -> list[Any]:
-    """Each place of a region reads channels of its own."""
+    """Each bin of a region reads channels of its own."""
     rows, columns = as_number(height), as_number(width)
     pooled = _op.vision.roi_align(
         x, regions, (rows, columns), float(as_number(scale)), as_number(samples), aligned=True
     )
     count, channels = infer_shape(regions)[0], infer_shape(x)[1]
-    apart = _op.reshape(pooled, (count, channels // (rows * columns), rows * columns, -1))
+    by_bin = _op.reshape(pooled, (count, channels // (rows * columns), rows * columns, -1))
     positions = np.arange(rows * columns).reshape(1, 1, -1, 1)
     positions = np.broadcast_to(positions, (count, channels // (rows * columns), rows * columns, 1))
-    found = _op.gather(apart, 3, constant(np.ascontiguousarray(positions), "int64"))
+    found = _op.gather(by_bin, 3, constant(np.ascontiguousarray(positions), "int64"))
     return [_op.reshape(found, (count, -1, rows, columns)), None]
 
 

@@ -53,8 +53,8 @@ def item(values: list[DynamicList], index: Any) -> Any:
     """One item; negative indices count from the end."""
     index = as_number(index)
     if not is_tensor(index):
-        place = constant(index, "int64")
-        index = place if index >= 0 else _as_expr(length(values)) + place
+        given = constant(index, "int64")
+        index = given if index >= 0 else _as_expr(length(values)) + given
     parts = [_op.take(stack, index, 0) for stack in values[0].stacks]
     return filled(values[0].pattern, parts)
 

@@ -111,10 +111,10 @@ class _Loop:
         known = dict(zip(self.positions, self.start[self.carried :], strict=True))
         self.positions = [*self.names, *self.held]
         self.start[self.carried :] = [
-            known[place] if place in known
-            else self.before.contents[place][1] if isinstance(place, int)
-            else self.before.values[place]
-            for place in self.positions
+            known[slot] if slot in known
+            else self.before.contents[slot][1] if isinstance(slot, int)
+            else self.before.values[slot]
+            for slot in self.positions
         ]  # fmt: skip
         self.opened = {}
         return True
@@ -171,9 +171,9 @@ class _Loop:
         return list(values[: self.carried])
 
 
-def _variable(place: int, shape: tuple[Any, ...], dtype: str) -> Var:
+def _variable(slot: int, shape: tuple[Any, ...], dtype: str) -> Var:
     sizes = [AnyDim() if size is None else size for size in shape]
-    return Var(f"carried{place}", TensorType(sizes, dtype))
+    return Var(f"carried{slot}", TensorType(sizes, dtype))
 
 
 def _shape(value: RelayExpr) -> tuple[int | None, ...]:

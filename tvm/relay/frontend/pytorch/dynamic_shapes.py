@@ -17,7 +17,7 @@ from tvm.ir.type import TensorType
 from tvm.relay import op as _op
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Constant, var
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, static_or
 from tvm.relay.frontend.indexing import SLICE_END
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind
@@ -74,10 +74,10 @@ def sizes_of(x: RelayExpr) -> list[Any]:
 def as_sizes(values: Any) -> list[Any]:
     """Sizes as numbers where they are known."""
     items = values if isinstance(values, (list, tuple)) else [values]
-    return [_whole(as_number(item)) for item in items]
+    return [_int_or_expr(as_number(item)) for item in items]
 
 
-def _whole(value: Any) -> Any:
+def _int_or_expr(value: Any) -> Any:
     return value if is_tensor(value) else int(value)
 
 
@@ -99,8 +99,8 @@ def symbol_of(size: Any) -> Any:
         return size
     if isinstance(size, Constant):
         return as_number(size)
-    if (place := _place_of(size)) is not None:
-        dim = infer_shape(place[0])[place[1]]
+    if (source := _source_axis(size)) is not None:
+        dim = infer_shape(source[0])[source[1]]
         return None if isinstance(dim, AnyDim) else dim
     if (name := _name_of(size)) == "cast":
         return symbol_of(size.args[0])
@@ -145,7 +145,7 @@ def _source_of(x: RelayExpr, sizes: Sequence[Any]) -> tuple[RelayExpr, int, int]
     rest = zip(sizes[max(count, 0) :], infer_shape(x)[1:], strict=False)
     if count < 2 or any(is_tensor(size) or size != dim for size, dim in rest):
         return None
-    positions = [place for size in sizes[:count] if (place := _place_of(size)) is not None]
+    positions = [found for size in sizes[:count] if (found := _source_axis(size)) is not None]
     if len(positions) < count:
         return None
     source, first = positions[0]
@@ -154,7 +154,7 @@ def _source_of(x: RelayExpr, sizes: Sequence[Any]) -> tuple[RelayExpr, int, int]
     return (source, first, count) if same else None
 
 
-def _place_of(size: Any) -> tuple[RelayExpr, int] | None:
+def _source_axis(size: Any) -> tuple[RelayExpr, int] | None:
     """The tensor and axis that a size is read from."""
     while is_tensor(size) and _name_of(size) == "cast":
         size = size.args[0]
@@ -184,12 +184,12 @@ def _codes(before: Sequence[Any], wanted: list[Any]) -> list[int] | None:
             codes.append(-3)
             at, position = at + 2, position + 1
         elif at < len(before) and _splits(before[at], rest):
-            codes.extend([-4, *[d if isinstance(d, int) else -1 for d in rest[:2]]])
+            codes.extend([-4, *static_or(rest[:2], -1)])
             at, position = at + 1, position + 2
         else:
             left = sum(not isinstance(d, int) or d == -1 for d in rest)
             fits = left <= 1 and -4 not in codes
-            return [*codes, *[d if isinstance(d, int) else -1 for d in rest]] if fits else None
+            return [*codes, *static_or(rest, -1)] if fits else None
     return codes
 
 
@@ -263,8 +263,7 @@ def first_of(x: RelayExpr, axis: int, count: Any) -> RelayExpr:
     """The first slices of an axis."""
     if is_tensor(count):
         return cut(x, axis, 0, count, 1)
-    begin, end = [0] * (axis + 1), [SLICE_END] * axis + [count]
-    return _op.strided_slice(x, begin, end, [1] * (axis + 1))
+    return _op.strided_slice(x, [0], [count], [1], [axis])
 
 
 def slice_bounds(x: RelayExpr, axis: int, start: Any, end: Any) -> tuple[RelayExpr, RelayExpr]:
@@ -285,11 +284,11 @@ def _expr(size: Any) -> RelayExpr:
 
 def _bounded(bound: Any, extent: Any) -> RelayExpr:
     """A bound of a slice from the front, inside the axis."""
-    place = index_from_front(bound, extent)
-    return _op.minimum(_op.maximum(place, constant(0, "int64")), _expr(extent))
+    bounded = index_from_front(bound, extent)
+    return _op.minimum(_op.maximum(bounded, constant(0, "int64")), _expr(extent))
 
 
 def index_from_front(index: Any, extent: Any) -> RelayExpr:
     """An index that may count from the end."""
-    place = _expr(index)
-    return _op.where(_op.less(place, constant(0, "int64")), place + _expr(extent), place)
+    expr = _expr(index)
+    return _op.where(_op.less(expr, constant(0, "int64")), expr + _expr(extent), expr)

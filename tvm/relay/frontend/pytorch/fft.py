@@ -65,8 +65,8 @@ def _fft_c2c(x: Any, dims: Any, division: int, forward: bool) -> Complex:
 def _fft_c2r(x: Any, dims: Any, division: int, last: Any) -> RelayExpr:
     z = as_complex(x)
     *others, axis = _axes(z, dims)
-    whole = _mirrored(_each(z, others, True, division), int(as_number(last)), axis)
-    return _transform(whole, axis, True, division).real
+    spectrum = _mirrored(_each(z, others, True, division), int(as_number(last)), axis)
+    return _transform(spectrum, axis, True, division).real
 
 
 def _mirrored(z: Complex, count: int, axis: int) -> Complex:
@@ -150,23 +150,29 @@ def _istft(
         rows = _transform(spectrum, rank, True, division).real
     weights = _window(window, width, size, infer_dtype(rows))
     rows = _op.transpose(rows, [*range(rank), rank + 1, rank]) * weights
-    whole = size + step * (frames - 1)
+    total_length = size + step * (frames - 1)
     count = math.prod(batch)
-    signal = _overlapped(_op.reshape(rows, (count, frames * size)), frames, size, step, whole)
+    signal = _overlapped(
+        _op.reshape(rows, (count, frames * size)), frames, size, step, total_length
+    )
     squares = _op.broadcast_to(weights * weights, (1, frames, size))
-    envelope = _overlapped(_op.reshape(squares, (1, frames * size)), frames, size, step, whole)
+    envelope = _overlapped(
+        _op.reshape(squares, (1, frames * size)), frames, size, step, total_length
+    )
     first = size // 2 if center else 0
-    last = whole - first if total is None else min(first + int(as_number(total)), whole)
+    last = (
+        total_length - first if total is None else min(first + int(as_number(total)), total_length)
+    )
     kept = _op.strided_slice(signal / envelope, [first], [last], [1], [1])
     if total is not None:
         kept = _fitted(kept, 1, int(as_number(total)))
     return _op.reshape(kept, (*batch, infer_shape(kept)[1]))
 
 
-def _overlapped(rows: RelayExpr, frames: int, size: int, step: int, whole: int) -> RelayExpr:
+def _overlapped(rows: RelayExpr, frames: int, size: int, step: int, total_length: int) -> RelayExpr:
     """Frames at their positions, added up."""
     positions = (np.arange(frames)[:, None] * step + np.arange(size)).reshape(1, -1)
     count = infer_shape(rows)[0]
-    zeros = constant(np.zeros((count, whole)), infer_dtype(rows))
+    zeros = constant(np.zeros((count, total_length)), infer_dtype(rows))
     index = constant(np.repeat(positions, count, 0), "int64")
     return _op.scatter_elements(zeros, index, rows, 1, "add")

@@ -13,6 +13,7 @@ from tvm.relay.frontend.common import (
     Unsupported,
     constant,
     set_span,
+    static_or,
     unsupported_operators,
 )
 from tvm.relay.op.foreign import OPEN
@@ -120,7 +121,7 @@ class FxRunner:
             else:
                 values[node] = self._call(node, values)
                 for tensor in tensors_in(values[node]):
-                    set_span(tensor, _place_of(node))
+                    set_span(tensor, _span_of(node))
         return None
 
     def _check(self, graph: Any) -> None:
@@ -203,7 +204,7 @@ class FxRunner:
         results = list(made) if isinstance(made, (list, tuple)) else [made]
         types = [
             (
-                [dim if isinstance(dim, int) else OPEN for dim in result.shape],
+                static_or(result.shape, OPEN),
                 str(result.dtype).removeprefix("torch."),
             )
             for result in results
@@ -225,7 +226,7 @@ class FxRunner:
         return folded(result, self.folder)
 
 
-def _place_of(node: Any) -> str:
+def _span_of(node: Any) -> str:
     """The path of the module that a node belongs to, and its name: ``layer1.conv/convolution``."""
     modules = node.meta.get("nn_module_stack") or {}
     path = next(reversed([str(path) for path, _ in modules.values()]), "")

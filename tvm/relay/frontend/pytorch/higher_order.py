@@ -79,7 +79,7 @@ def _rows(values: Sequence[RelayExpr]) -> list[list[RelayExpr]]:
     if not isinstance(count, (int, np.integer)):
         raise TVMError("functions of slices require a number of slices that is known at import")
     positions = [constant(i, "int64") for i in range(count)]
-    return [[_op.take(value, place, 0) for value in values] for place in positions]
+    return [[_op.take(value, position, 0) for value in values] for position in positions]
 
 
 def _stacked(rows: Sequence[Sequence[Any]]) -> list[RelayExpr]:

@@ -62,7 +62,7 @@ def _histogram_of_edges(
     """The weights of the rows of data in the boxes that edges make."""
     rows = _op.reshape(x, (-1, len(edges)))
     sizes = [int(infer_shape(edge)[0]) - 1 for edge in edges]
-    place, inside = constant(0, "int64"), constant(True)
+    position, inside = constant(0, "int64"), constant(True)
     for axis, (edge, size) in enumerate(zip(edges, sizes, strict=True)):
         column = _op.take(rows, constant(axis, "int64"), 1)
         # the last interval has both of its ends
@@ -73,14 +73,14 @@ def _histogram_of_edges(
             _op.greater_equal(found, constant(0, "int64")), _op.less(found, constant(size, "int64"))
         )
         inside = _op.logical_and(inside, known)
-        place = place * constant(size, "int64") + found
+        position = position * constant(size, "int64") + found
     amounts = (
         constant(np.ones(()), infer_dtype(x)) if weight is None else _op.reshape(weight, (-1,))
     )
     amounts = _op.where(inside, amounts, scalar_like(0, x))
-    place = _op.where(inside, place, constant(0, "int64"))
+    position = _op.where(inside, position, constant(0, "int64"))
     start = constant(np.zeros(int(np.prod(sizes))), infer_dtype(x))
-    counts = _op.reshape(_op.scatter_elements(start, place, amounts, 0, reduction="add"), sizes)
+    counts = _op.reshape(_op.scatter_elements(start, position, amounts, 0, reduction="add"), sizes)
     return _per_volume(counts, edges) if as_number(density) else counts
 
 

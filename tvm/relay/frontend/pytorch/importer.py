@@ -145,7 +145,7 @@ def from_pytorch(
 
 
 def _module_path(scope: str) -> str:
-    """``"Net::/Block::layer1/Conv2d::conv"`` -> ``"layer1.conv"``; whole paths keep their last part."""
+    """``"Net::/Block::layer1/Conv2d::conv"`` -> ``"layer1.conv"``; module paths keep their last part."""
     parts = [part.rpartition("::")[2].removeprefix("__module.") for part in scope.split("/")]
     return parts[-1] or "__main__"
 
@@ -300,7 +300,7 @@ class GraphImporter(SharedMemory):
                 results = plain
             else:
                 results = self._convert(node, kind, args)
-                self._mark(node, args, results)
+                self._set_spans(node, args, results)
             for value, result in zip(node.outputs(), results, strict=False):
                 self.values[value.debugName()] = result
             self.note_views(node)
@@ -319,7 +319,7 @@ class GraphImporter(SharedMemory):
             return computed(node, args)
         return None
 
-    def _mark(self, node: Any, args: Sequence[Any], results: Sequence[Any]) -> None:
+    def _set_spans(self, node: Any, args: Sequence[Any], results: Sequence[Any]) -> None:
         """Say which node expressions come from: ``aten::relu_0``, the second is ``aten::relu_1``.
 
         Inputs and weights come from the first node that takes them: ``aten::linear_0.weight``.

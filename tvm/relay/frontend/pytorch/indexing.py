@@ -81,12 +81,12 @@ def put_by_index(
     # as many kept axes stand before those of adjacent indices as before the axes they index
     before = chosen[0] if chosen == list(range(chosen[0], chosen[-1] + 1)) else 0
     extents = [shape[axis] for axis in kept]
-    whole = _op.broadcast_to(value, (*extents[:before], *together, *extents[before:]))
+    values = _op.broadcast_to(value, (*extents[:before], *together, *extents[before:]))
     middle = list(range(before, before + len(together)))
     rest = [axis for axis in range(len(together) + len(kept)) if axis not in middle]
     order = [*chosen, *kept]
     written = _op.scatter_nd(
-        _op.transpose(x, order), _op.stack(stacked, 0), _op.transpose(whole, [*middle, *rest]),
+        _op.transpose(x, order), _op.stack(stacked, 0), _op.transpose(values, [*middle, *rest]),
         "add" if accumulate else "update",
     )  # fmt: skip
     return _op.transpose(written, np.argsort(order).tolist())
@@ -139,15 +139,15 @@ def mask_positions(mask: RelayExpr) -> list[RelayExpr]:
 
 def _broadcast_indices(indices: list[RelayExpr]) -> RelayExpr:
     """Indices broadcast to one shape and stacked."""
-    whole = [_op.cast(index, "int64") for index in indices]
-    if any(is_dynamic(index) for index in whole):
+    as_int64 = [_op.cast(index, "int64") for index in indices]
+    if any(is_dynamic(index) for index in as_int64):
         zero = constant(0, "int64")
-        total = whole[0] * zero
-        for index in whole[1:]:
+        total = as_int64[0] * zero
+        for index in as_int64[1:]:
             total = total + index * zero
-        return _op.stack([index + total for index in whole], 0)
-    shape = np.broadcast_shapes(*[infer_shape(index) for index in whole])
-    return _op.stack([_op.broadcast_to(index, shape) for index in whole], 0)
+        return _op.stack([index + total for index in as_int64], 0)
+    shape = np.broadcast_shapes(*[infer_shape(index) for index in as_int64])
+    return _op.stack([_op.broadcast_to(index, shape) for index in as_int64], 0)
 
 
 @torch_op("take")

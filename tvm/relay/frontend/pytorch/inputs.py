@@ -3,7 +3,7 @@
 ("x", (2, 3))                     x: Tensor[(2, 3), float32]
 ("n", ((), "int64"))              n: int64
 ("state", ((2, 4), (2, 4)))       state: (Tensor, Tensor); its parts are state.0 and state.1
-("states", [((2, 4), (2, 4))])    states: List[(Tensor, Tensor)], which a match takes apart
+("states", [((2, 4), (2, 4))])    states: List[(Tensor, Tensor)], which a match destructures
 """
 
 from __future__ import annotations
@@ -105,10 +105,10 @@ class _Described:
             parts = zip(self.items, value, strict=True)
             return PatternTuple([item.pattern_of(part) for item, part in parts])
         cons, nil = self.constructors
-        whole = PatternConstructor(nil, [])
+        pattern = PatternConstructor(nil, [])
         for part in reversed(value):
-            whole = PatternConstructor(cons, [self.items[0].pattern_of(part), whole])
-        return whole
+            pattern = PatternConstructor(cons, [self.items[0].pattern_of(part), pattern])
+        return pattern
 
 
 class InputList(list[Any]):

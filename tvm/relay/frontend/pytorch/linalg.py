@@ -73,8 +73,8 @@ def _linalg_lu_solve(
     adjoint: bool = False,
 ) -> RelayExpr:  # fmt: skip
     if not left:  # X A = B is A^T X^T = B^T
-        turned = _linalg_lu_solve(factors, pivots, swap_last(values), True, not adjoint)
-        return swap_last(turned)
+        transposed = _linalg_lu_solve(factors, pivots, swap_last(values), True, not adjoint)
+        return swap_last(transposed)
     return lu_solve(factors, pivots, values, adjoint)
 
 
@@ -152,8 +152,8 @@ def _linalg_solve_triangular(
 ) -> RelayExpr:
     if left:
         return solve_triangular(matrix, values, upper, unit)
-    turned = solve_triangular(swap_last(matrix), swap_last(values), not upper, unit)
-    return swap_last(turned)
+    transposed = solve_triangular(swap_last(matrix), swap_last(values), not upper, unit)
+    return swap_last(transposed)
 
 
 @torch_op("triangular_solve")
@@ -185,8 +185,8 @@ def _ormqr(
     transpose: bool = False,
 ) -> RelayExpr:  # fmt: skip
     full = _op.linalg.householder_product(vectors, factors, infer_shape(vectors)[-2])
-    turned = swap_last(full) if transpose else full
-    return matmul(*(together(turned, other) if left else together(other, turned)))
+    transposed = swap_last(full) if transpose else full
+    return matmul(*(together(transposed, other) if left else together(other, transposed)))
 
 
 @torch_op("linalg_qr")

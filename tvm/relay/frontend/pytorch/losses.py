@@ -29,11 +29,11 @@ def _multilabel_margin_loss_forward(
     ended = _op.cumsum(_op.cast(_op.less(wanted, constant(0, "int64")), "int64"), 1)
     is_wanted = _op.equal(ended, constant(0, "int64"))
     positions = _op.where(is_wanted, wanted, constant(0, "int64"))
-    marks = _op.logical_and(
+    hits = _op.logical_and(
         _op.equal(_op.expand_dims(positions, 2), constant(np.arange(classes), "int64")),
         _op.expand_dims(is_wanted, 2),
     )
-    is_target = _op.any(marks, axis=[1])
+    is_target = _op.any(hits, axis=[1])
     gaps = scalar_like(1, x) - _op.expand_dims(_op.gather(rows, 1, positions), 2)
     gaps = _op.nn.relu(gaps + _op.expand_dims(rows, 1))
     counted = _op.logical_and(
@@ -42,9 +42,9 @@ def _multilabel_margin_loss_forward(
     lost = _op.sum(_op.where(counted, gaps, scalar_like(0, x)), axis=[1, 2])
     lost = lost / constant(classes, infer_dtype(x))
     reduced = _REDUCTIONS[as_number(reduction)](lost)
-    whole = len(shape) < 2 and not as_number(reduction)
+    is_scalar = len(shape) < 2 and not as_number(reduction)
     return [
-        _op.reshape(reduced, ()) if whole else reduced,
+        _op.reshape(reduced, ()) if is_scalar else reduced,
         _op.reshape(as_dtype(is_target, infer_dtype(x)), shape),
     ]
 

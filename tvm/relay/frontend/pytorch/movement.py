@@ -11,7 +11,7 @@ import numpy as np
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_shape
+from tvm.relay.frontend.common import constant, infer_shape, is_static
 from tvm.relay.frontend.indexing import SLICE_END, from_front, padded, windows_along
 from tvm.relay.frontend.matmul import swap_last
 
@@ -68,7 +68,7 @@ def _flatten(x: RelayExpr, start: int = 0, end: int = -1) -> RelayExpr:
         return _op.reshape(x, (1,))
     first, last = start % len(shape), end % len(shape)
     joined, sizes = shape[first : last + 1], sizes_of(x)
-    middle = math.prod(joined) if all(isinstance(dim, int) for dim in joined) else -1
+    middle = math.prod(joined) if is_static(joined) else -1
     return reshaped(x, [*sizes[:first], middle, *sizes[last + 1 :]])
 
 
@@ -213,8 +213,8 @@ def _slice(x: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any =
 def _narrow(x: RelayExpr, dim: int, start: Any, length: Any) -> RelayExpr:
     if is_tensor(first := as_number(start)):
         count = constant(np.arange(as_number(length)), "int64")
-        place = from_front(_op.cast(first, "int64"), infer_shape(x)[dim])
-        return _op.take(x, place + count, dim)
+        start_index = from_front(_op.cast(first, "int64"), infer_shape(x)[dim])
+        return _op.take(x, start_index + count, dim)
     count, extent = as_number(length), infer_shape(x)[dim]
     if is_tensor(count) or not isinstance(extent, int):
         end = as_dtype(first, "int64") + as_dtype(count, "int64")
@@ -230,8 +230,8 @@ def _select(x: RelayExpr, dim: Any, index: Any) -> RelayExpr:
     if is_tensor(position):
         return _op.take(x, index_from_front(position, size_of(x, dim)), dim)
     if not isinstance(extent, int):
-        place = as_dtype(position, "int64")
-        return _op.take(x, place if position >= 0 else place + size_of(x, dim), dim)
+        start_index = as_dtype(position, "int64")
+        return _op.take(x, start_index if position >= 0 else start_index + size_of(x, dim), dim)
     if not -extent <= position < extent:
         raise OpAttributeUnImplemented(f"select requires an index below {extent}, got {position}")
     return _op.take(x, constant(position % extent, "int64"), dim, mode="fast")
@@ -268,8 +268,8 @@ def _pad(x: RelayExpr, widths: Any, mode: Any = "constant", value: Any = None) -
         raise OpAttributeUnImplemented(f"pad requires a mode of {[*_PAD_MODES]}, got {mode!r}")
     flat = as_ints(widths)
     pairs = list(zip(flat[::2], flat[1::2], strict=True))[::-1]
-    whole = [(0, 0)] * (len(infer_shape(x)) - len(pairs)) + pairs
-    return padded(x, whole, float(as_number(value) or 0.0), _PAD_MODES[mode])
+    pairs_by_axis = [(0, 0)] * (len(infer_shape(x)) - len(pairs)) + pairs
+    return padded(x, pairs_by_axis, float(as_number(value) or 0.0), _PAD_MODES[mode])
 
 
 @torch_op("pixel_shuffle")

@@ -1,7 +1,7 @@
 """Values of TorchScript: tensors, and what nests them.
 
-A branch or a loop that depends on data has one type of result, so its values are taken apart into
-their tensors and numbers, and put together again around what the branch or loop gives.
+A branch or a loop that depends on data has one type of result, so its values are flattened into
+their tensors and numbers, and nested again around what the branch or loop gives.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import TupleWrapper
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, static_or
 
 from .complex_tensors import Complex
 from .registry import is_tensor
@@ -286,7 +286,7 @@ def with_structure_of(start: Any, value: Any) -> Any:
 
 def _zeros(value: Any) -> Any:
     if is_tensor(value):
-        shape = [dim if isinstance(dim, int) else 0 for dim in infer_shape(value)]
+        shape = static_or(infer_shape(value), 0)
         return constant(np.zeros(shape), infer_dtype(value))
     if isinstance(value, _NUMBERS):
         return type(value)(0)

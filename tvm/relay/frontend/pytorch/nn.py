@@ -127,11 +127,11 @@ def _antialiased(method: str) -> Converter:
             [int(dim * f) for dim, f in zip(spatial, factors, strict=True) if f]
             if size is None else as_ints(size)
         )  # fmt: skip
-        apart = [
+        ratios = [
             _ratio(have, want, align, f)
             for have, want, f in zip(spatial, wanted, factors, strict=False)
         ]
-        return resize_axes(x, range(2, 2 + len(wanted)), wanted, apart, how)
+        return resize_axes(x, range(2, 2 + len(wanted)), wanted, ratios, how)
 
     return convert
 

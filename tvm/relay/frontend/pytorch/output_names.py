@@ -20,8 +20,8 @@ def exported_names(program: Any, outputs: Sequence[tuple[RelayExpr, Any]]) -> li
     paths = dict(zip(map(id, users), _paths(program), strict=False))
     return [
         name
-        for place, (value, spec) in enumerate(outputs)
-        for name in flat_names(paths.get(id(spec)) or _own_name(spec) or f"output{place}", value)
+        for position, (value, spec) in enumerate(outputs)
+        for name in flat_names(paths.get(id(spec)) or _own_name(spec) or f"output{position}", value)
     ]
 
 

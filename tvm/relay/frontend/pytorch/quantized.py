@@ -43,8 +43,8 @@ class Quantized:
 def quantized(x: RelayExpr, scale: Any, zero_point: Any, dtype: str) -> Quantized:
     """Real numbers in steps of a scale: times its inverse, as PyTorch does, and rounded."""
     step, zero = float(as_number(scale)), int(as_number(zero_point))
-    whole = x if step == 1 else x * const(np.float32(1) / np.float32(step))
-    data = qnn.op.quantize(whole, const(1.0), const(zero, "int32"), out_dtype=dtype)
+    scaled = x if step == 1 else x * const(np.float32(1) / np.float32(step))
+    data = qnn.op.quantize(scaled, const(1.0), const(zero, "int32"), out_dtype=dtype)
     return Quantized(data, step, zero, dtype)
 
 
@@ -177,8 +177,8 @@ def _fake_quantize(
 ) -> RelayExpr:
     """Quantised to a range of integers, and back."""
     step, zero = _parameters(scale, zero_point)
-    whole = qnn.op.quantize(x, step, zero, axis=axis, out_dtype="int32")
-    within = _op.clip(whole, float(low), float(high))
+    integers = qnn.op.quantize(x, step, zero, axis=axis, out_dtype="int32")
+    within = _op.clip(integers, float(low), float(high))
     return qnn.op.dequantize(within, step, zero, axis=axis)
 
 

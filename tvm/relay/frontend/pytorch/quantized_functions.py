@@ -55,13 +55,13 @@ def _limits(dtype: str) -> tuple[int, int]:
 def _added_number(x: Quantized, number: float) -> tuple[float, int]:
     """The steps of a sum with a number: the range moves, and is widened to hold zero."""
     low, high = _limits(x.dtype)
-    whole = round(number / x.scale)
-    start, end = low - x.zero_point + whole, high - x.zero_point + whole
+    offset = round(number / x.scale)
+    start, end = low - x.zero_point + offset, high - x.zero_point + offset
     if start > 0:
         return x.scale * end / (high - low), low
     if end < 0:
         return x.scale * -start / (high - low), high
-    return x.scale, x.zero_point - whole
+    return x.scale, x.zero_point - offset
 
 
 def _multiplied_number(x: Quantized, number: float) -> tuple[float, int]:
@@ -93,9 +93,9 @@ def _product(relu: bool) -> Converter:
         if not isinstance(a, Quantized) or not isinstance(b, Quantized) or len(steps) < 2:
             return _elementwise(_op.multiply, relu)(a, b, *steps)
         scale, zero_point = [as_number(step) for step in steps]
-        whole = [_op.cast(x.data, "int32") - const(x.zero_point, "int32") for x in (a, b)]
+        integers = [_op.cast(x.data, "int32") - const(x.zero_point, "int32") for x in (a, b)]
         factor = const(np.float32(a.scale * b.scale / scale))
-        real = _op.cast(whole[0] * whole[1], "float32") * factor
+        real = _op.cast(integers[0] * integers[1], "float32") * factor
         result = quantized(_op.nn.relu(real) if relu else real, 1.0, zero_point, a.dtype)
         return replace(result, scale=float(scale))
 

@@ -42,8 +42,8 @@ def _normal(shape: Any, dtype: str) -> RelayExpr:
     return sampled(_op.random.normal, _key(), as_ints(list(shape)), dtype)
 
 
-def _whole(shape: Any, low: Any, high: Any, dtype: str) -> RelayExpr:
-    """Whole numbers of [low, high)."""
+def _integers(shape: Any, low: Any, high: Any, dtype: str) -> RelayExpr:
+    """Integers of [low, high)."""
     first, end = as_number(low), as_number(high)
     numbers = _op.floor(_uniform(shape, "float64", first, end))
     return as_dtype(_op.minimum(numbers, constant(float(end - 1))), dtype)
@@ -92,8 +92,8 @@ def _multinomial(
         order = _op.argsort(race, axis, False, "int64")
         return _op.strided_slice(order, [0], [number], [1], [axis])
     total = _op.cumsum(probabilities, axis=axis)
-    whole = _op.sum(probabilities, axis=[axis], keepdims=True)
-    numbers = _uniform((*shape[:-1], number), kind) * whole
+    total_weight = _op.sum(probabilities, axis=[axis], keepdims=True)
+    numbers = _uniform((*shape[:-1], number), kind) * total_weight
     passed = _op.less_equal(_op.expand_dims(total, axis), _op.expand_dims(numbers, axis + 1))
     index = _op.sum(_op.cast(passed, "int64"), axis=[axis + 1])
     return _op.minimum(index, constant(shape[axis] - 1, "int64"))
@@ -104,16 +104,16 @@ _SAMPLED: Rows = {
     "randn": lambda shape, dtype=None, *_: _normal(shape, torch_dtype(dtype)),
     "rand_like": lambda x, dtype=None, *_: _uniform(infer_shape(x), dtype_or(dtype, x)),
     "randn_like": lambda x, dtype=None, *_: _normal(infer_shape(x), dtype_or(dtype, x)),
-    "randint": lambda high, shape, dtype=None, *_: _whole(
+    "randint": lambda high, shape, dtype=None, *_: _integers(
         shape, 0, high, torch_dtype(dtype, "int64")
     ),
-    "randint.low": lambda low, high, shape, dtype=None, *_: _whole(
+    "randint.low": lambda low, high, shape, dtype=None, *_: _integers(
         shape, low, high, torch_dtype(dtype, "int64")
     ),
-    "randint_like": lambda x, high, dtype=None, *_: _whole(
+    "randint_like": lambda x, high, dtype=None, *_: _integers(
         infer_shape(x), 0, high, dtype_or(dtype, x)
     ),
-    "randint_like.low_dtype": lambda x, low, high, dtype=None, *_: _whole(
+    "randint_like.low_dtype": lambda x, low, high, dtype=None, *_: _integers(
         infer_shape(x), low, high, dtype_or(dtype, x)
     ),
     "uniform prims::uniform": lambda x, low=0.0, high=1.0, *_: _uniform(

@@ -72,7 +72,7 @@ def _single_step(cell: Cell) -> Converter:
     return convert
 
 
-def _run(
+def _layers(
     x: RelayExpr, states: list[RelayExpr], cell: Cell, weights: list[Any], has_biases: bool,
     layers: int, dropout: float = 0.0, train: bool = False, bidirectional: bool = False,
     batch_first: bool = False,
@@ -91,7 +91,7 @@ def _run(
             own = weights[index * per_layer : (index + 1) * per_layer]
             own = _complete(own, has_biases)
             start = [_op.take(s, constant(index, "int64"), 0) for s in states]
-            steps, state = _run_layer(sequence, start, cell, own, backwards=direction == 1)
+            steps, state = _layer(sequence, start, cell, own, backwards=direction == 1)
             outputs.append(steps)
             last.append(state)
         sequence = outputs[0] if directions == 1 else _op.concatenate(outputs, 2)
@@ -106,7 +106,7 @@ def _complete(weights: Weights, has_biases: bool) -> Weights:
     return [*plain, projections[0] if projections else None]
 
 
-def _run_layer(
+def _layer(
     sequence: RelayExpr, state: State, cell: Cell, weights: Weights, backwards: bool
 ) -> tuple[RelayExpr, State]:
     """The inputs of all steps are projected at once, outside the recurrence."""
@@ -122,14 +122,14 @@ def _run_layer(
 
 
 _LAYERS: Rows = {
-    "lstm": lambda x, states, *args: _run(x, states, _lstm_cell, *args),
-    "gru": lambda x, state, *args: _run(x, [state], _gru_cell, *args),
-    "rnn_tanh": lambda x, state, *args: _run(x, [state], _rnn_cell(_op.tanh), *args),
-    "rnn_relu": lambda x, state, *args: _run(x, [state], _rnn_cell(_op.nn.relu), *args),
-    "quantized_lstm": lambda x, states, cells, has_biases, *args: _run(
+    "lstm": lambda x, states, *args: _layers(x, states, _lstm_cell, *args),
+    "gru": lambda x, state, *args: _layers(x, [state], _gru_cell, *args),
+    "rnn_tanh": lambda x, state, *args: _layers(x, [state], _rnn_cell(_op.tanh), *args),
+    "rnn_relu": lambda x, state, *args: _layers(x, [state], _rnn_cell(_op.nn.relu), *args),
+    "quantized_lstm": lambda x, states, cells, has_biases, *args: _layers(
         x, states, _lstm_cell, _packed_weights(cells), True, *args[:5]
     ),
-    "quantized_gru": lambda x, state, cells, has_biases, *args: _run(
+    "quantized_gru": lambda x, state, cells, has_biases, *args: _layers(
         x, [state], _gru_cell, _packed_weights(cells), True, *args
     ),
     "quantized::quantized_lstm_cell_dynamic": _single_step(_lstm_cell),

@@ -122,7 +122,7 @@ _LISTS: Rows = {
     "append": _changing(list.append),
     "extend add_.t": _changing(list.extend),
     "clear": _changing(lambda values: values.clear()),
-    "insert.t": lambda values, place, item: values.insert(as_number(place), item),
+    "insert.t": lambda values, position, item: values.insert(as_number(position), item),
     "reverse": list.reverse,
     _overloads("sort.", "int float bool str any"): lambda values, reverse=False: values.sort(
         reverse=reverse

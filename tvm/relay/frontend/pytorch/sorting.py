@@ -89,11 +89,11 @@ def _first_nan(
 ) -> list[RelayExpr]:
     """NaN and its index, where there is one."""
     missing = _op.isnan(x)
-    place = _op.argmax(_op.cast(missing, "int32"), axis=axis, keepdims=keepdim)
+    nan_index = _op.argmax(_op.cast(missing, "int32"), axis=axis, keepdims=keepdim)
     some = _op.any(missing, axis=[axis], keepdims=keepdim)
     return [
         _op.where(some, scalar_like(float("nan"), x), value),
-        _op.where(some, _op.cast(place, "int64"), index),
+        _op.where(some, _op.cast(nan_index, "int64"), index),
     ]
 
 

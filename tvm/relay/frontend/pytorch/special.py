@@ -78,8 +78,8 @@ def _digamma(x: RelayExpr) -> RelayExpr:
     angle = scalar_like(math.pi, x) * (x - _op.floor(x))
     mirrored = result - scalar_like(math.pi, x) / _op.tan(angle)
     value = _op.where(reflected, mirrored, result)
-    whole = _op.logical_and(_op.equal(x, _op.floor(x)), _op.less(x, zero))
-    value = _op.where(whole, scalar_like(math.nan, x), value)
+    is_pole = _op.logical_and(_op.equal(x, _op.floor(x)), _op.less(x, zero))
+    value = _op.where(is_pole, scalar_like(math.nan, x), value)
     return _op.where(_op.equal(x, zero), scalar_like(-math.inf, x), value)
 
 

@@ -18,7 +18,7 @@ class SymbolicSizes:
         from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
         self.env = ShapeEnv()
-        self.alike = alike  # whether sizes that nothing tells apart are taken to be equal
+        self.alike = alike  # whether sizes that nothing distinguishes are taken to be equal
         self._symbols: dict[str, Any] = {}
 
     @property
@@ -72,7 +72,7 @@ def _is_general(condition: Any) -> bool:
 def traced_for_sizes(trace: Callable[[Any, SymbolicSizes], Any]) -> Any:
     """What `trace` makes in a mode of fake tensors with symbols for dynamic sizes.
 
-    Sizes are told apart at first. Where the operator then fails, they have to be the same, such as
+    Sizes are distinct at first. Where the operator then fails, they have to be the same, such as
     those of two operands of an addition.
     """
     sizes = SymbolicSizes(alike=False)

@@ -37,9 +37,9 @@ def _unique_consecutive(
     x: RelayExpr, with_inverse: bool = False, with_counts: bool = False, dim: Any = None
 ) -> list[RelayExpr]:
     if dim is not None:
-        return list(_along(x, as_number(dim), _runs))
+        return list(_along(x, as_number(dim), _consecutive))
     flat = _op.reshape(x, (-1,))
-    values, inverse, counts = _runs(flat, flat)
+    values, inverse, counts = _consecutive(flat, flat)
     return [values, _op.reshape(inverse, infer_shape(x)), counts]
 
 
@@ -69,7 +69,7 @@ def _along(x: RelayExpr, dim: int, find: Any) -> tuple[RelayExpr, RelayExpr, Rel
     return _op.transpose(values, np.argsort(order).tolist()), inverse, counts
 
 
-def _runs(x: RelayExpr, rows: RelayExpr) -> tuple[RelayExpr, RelayExpr, RelayExpr]:
+def _consecutive(x: RelayExpr, rows: RelayExpr) -> tuple[RelayExpr, RelayExpr, RelayExpr]:
     """The first of equal neighbours; ``rows`` says which are equal."""
     count = infer_shape(x)[0]
     if not count:
@@ -97,5 +97,5 @@ def _distinct_rows(x: RelayExpr, rows: RelayExpr) -> tuple[RelayExpr, RelayExpr,
     for column in reversed(range(infer_shape(rows)[1] if wide else 1)):
         keys = _op.take(comparable, constant(column, "int64"), 1) if wide else comparable
         order = _op.take(order, _op.argsort(_op.take(keys, order, 0), 0, True, "int64"), 0)
-    values, groups, counts = _runs(_op.take(x, order, 0), _op.take(rows, order, 0))
+    values, groups, counts = _consecutive(_op.take(x, order, 0), _op.take(rows, order, 0))
     return values, _op.scatter_elements(groups, order, groups, 0), counts
