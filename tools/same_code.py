@@ -33,7 +33,7 @@ _NATIVE = ("tvm/*.so", "tvm/_ffi/*.so")
 _TESTS = (
     "tests/relay/op/test_all_ops.py", "tests/relay/op/test_open_shapes.py", "tests/relay/qnn",
     "tests/relay/quantize", "tests/relay/vm", "tests/relay/test_random_networks.py",
-    "tests/relay/frontend/test_pytorch_quantized.py", "tests/relay/frontend/test_onnx_open_shapes.py",
+    "tests/relay/frontend/test_pytorch_quantized.py", "tests/relay/frontend/test_onnx_dynamic_shapes.py",
     "tests/te", "tests/topi",
 )  # fmt: skip
 # an editable installation would come before PYTHONPATH

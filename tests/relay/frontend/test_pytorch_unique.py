@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .test_pytorch_memory import check_in_vm
+from .test_pytorch_aliasing import check_in_vm
 
 torch.manual_seed(0)
 NUMBERS = torch.randint(0, 4, (3, 5)).float()
