@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 class QNNParam:
-    """The weight and the bias of a quantised layer in real numbers, and the weight's steps.
+    """The weight and the bias of a quantised layer in real numbers, and the weight's scale.
 
     Parameters
     ----------
@@ -58,19 +58,19 @@ class ConvPackedParam(QNNParam):
 
 def make_qnn_param(qweight: Any, bias: Any) -> QNNParam:
     """The parameters of a layer with a quantised weight of torch."""
-    return QNNParam(qweight.dequantize().numpy(), bias, *_steps(qweight))
+    return QNNParam(qweight.dequantize().numpy(), bias, *_qparams(qweight))
 
 
 def make_conv_packed_param(qweight: Any, bias: Any, packed_params: Any) -> ConvPackedParam:
     """The parameters of a convolution, which a packed object of torch holds."""
     return ConvPackedParam(
-        qweight.dequantize().numpy(), bias, *_steps(qweight), packed_params.stride(),
+        qweight.dequantize().numpy(), bias, *_qparams(qweight), packed_params.stride(),
         packed_params.padding(), packed_params.dilation(), packed_params.groups(),
         packed_params.output_padding(),
     )  # fmt: skip
 
 
-def _steps(weight: Any) -> tuple[Any, Any]:
+def _qparams(weight: Any) -> tuple[Any, Any]:
     import torch
 
     if weight.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
@@ -110,7 +110,7 @@ def get_weight_quant_params(
 
 
 def quantize_numpy(weight: Array, scale: Any, zero_point: Any, out_dtype_np: Any) -> Array:
-    """Real numbers in steps, limited to a type; steps are of all or of the first axis."""
+    """Real numbers quantised to a type, per tensor or along the first axis."""
     limits = np.iinfo(out_dtype_np)
     along = [-1, *[1] * (weight.ndim - 1)]
     steps, zeros = [np.asarray(v) for v in (scale, zero_point)]
@@ -130,7 +130,7 @@ def apply_with_fp32_fallback(
     data: RelayExpr, input_scale: RelayExpr, input_zero_point: RelayExpr,
     func_fp32: Callable[[RelayExpr], RelayExpr],
 ) -> RelayExpr:  # fmt: skip
-    """A function of uint8 that computes with real numbers, its result in the same steps."""
+    """A function of uint8 that computes with real numbers, its result of the same scale."""
     real = func_fp32(qnn.op.dequantize(data, input_scale, input_zero_point))
     return qnn.op.quantize(real, input_scale, input_zero_point, out_dtype="uint8")
 
@@ -141,7 +141,7 @@ def quantized_relu(data: RelayExpr, input_zero_point: RelayExpr) -> RelayExpr:
 
 
 def quantized_sigmoid(inputs: Sequence[RelayExpr]) -> RelayExpr:
-    """The sigmoid of uint8, in steps of 1/256. The inputs are the data, their scale, zero point."""
+    """The sigmoid of uint8, of the scale 1/256. The inputs are the data, their scale, zero point."""
     data, scale, zero_point = inputs
     real = _op.sigmoid(qnn.op.dequantize(data, scale, zero_point))
     return qnn.op.quantize(real, const(1 / 256), const(0), out_dtype="uint8")

@@ -314,7 +314,7 @@ def _scaler(node: OnnxNode) -> RelayExpr:
 @onnx_op(f"{_DOMAIN}.OneHotEncoder")
 def _one_hot_encoder(node: OnnxNode) -> RelayExpr:
     if not node.attr("zeros", 1):
-        raise node.unsupported("zeros = 0: values of no category are errors of the run")
+        raise node.unsupported("zeros = 0: values of no category are errors at run time")
     if (given := node.strings(0)) is not None:
         names = np.array(node.attr("cats_strings"), object)
         rows = np.array(given.table, object)[:, None] == names

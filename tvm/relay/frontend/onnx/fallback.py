@@ -10,7 +10,7 @@ import numpy as np
 
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import const
 from tvm.relay.frontend.common import infer_shape, infer_value, is_static, static_or
 from tvm.relay.op.foreign import OPEN, packed_call
@@ -95,7 +95,7 @@ def _example(view: OnnxNode, value: Any, extent: int) -> np.ndarray[Any, Any]:
             f"got a value of type {type(value).__name__.lower()}"
         )
     shape = static_or(infer_shape(value), extent)
-    return np.ones(shape, infer_type_of(value).dtype.numpy)
+    return np.ones(shape, tensor_type_of(value).dtype.numpy)
 
 
 def model_of(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import tensor_type_of
 
 from .registry import OnnxNode, StringTensor, TensorSequence
 from .tensors import element_type
@@ -84,6 +84,6 @@ def type_proto_of(value: Any) -> Any:
         return text
     if not isinstance(value, RelayExpr):
         return onnx.TypeProto()
-    ty = infer_type_of(value)
+    ty = tensor_type_of(value)
     shape = [int(dim) if np.isscalar(getattr(dim, "value", None)) else None for dim in ty.shape]
     return onnx.helper.make_tensor_type_proto(element_type(ty.dtype), shape)

@@ -363,7 +363,7 @@ def _dynamic_pad(node: OnnxNode, axes: list[int]) -> RelayExpr:
     """Padding of dynamic widths, none of which may be negative."""
     mode, zero = node.attr("mode", "constant"), constant(np.zeros(1, "int64"))
     if mode == "wrap":
-        raise node.unsupported("mode 'wrap' with widths that only the run knows")
+        raise node.unsupported("mode 'wrap' with dynamic widths")
     sides = [[zero] * len(node.shape(0)) for _ in range(2)]
     for i, axis in enumerate(axes):
         for side, offset in zip(sides, (0, len(axes)), strict=True):

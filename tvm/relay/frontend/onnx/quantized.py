@@ -71,8 +71,8 @@ def _scalar_or_vector(values: RelayExpr) -> RelayExpr:
     return _op.reshape(values, ()) if infer_shape(values) == (1,) else values
 
 
-def _steps_of(node: OnnxNode) -> tuple[tuple[Any, ...], int, int, int]:
-    """The data's shape, the axis and the blocks that have steps of their own, the result's type."""
+def _granularity(node: OnnxNode) -> tuple[tuple[Any, ...], int, int, int]:
+    """The data's shape, the axis and the blocks that have scales of their own, the result's type."""
     shape = node.shape(0)
     axis = node.attr("axis", 1) % max(len(shape), 1)
     return shape, axis, node.attr("block_size", 0), node.attr("output_dtype", 0)
@@ -80,7 +80,7 @@ def _steps_of(node: OnnxNode) -> tuple[tuple[Any, ...], int, int, int]:
 
 @onnx_op("QuantizeLinear", "com.microsoft.QuantizeLinear")
 def _quantize_linear(node: OnnxNode) -> RelayExpr:
-    shape, axis, block, given = _steps_of(node)
+    shape, axis, block, given = _granularity(node)
     dtype = tensor_dtype(given) if given else node.dtype(2) if node.has(2) else "uint8"
     if not block and dtype in _QUANTIZED and node.dtype(0) == node.dtype(1) == "float32":
         return _qnn.quantize(node[0], *_parameters(node), axis=axis, out_dtype=dtype)
@@ -100,7 +100,7 @@ def _quantize_linear(node: OnnxNode) -> RelayExpr:
 
 @onnx_op("DequantizeLinear", "com.microsoft.DequantizeLinear")
 def _dequantize_linear(node: OnnxNode) -> RelayExpr:
-    shape, axis, block, given = _steps_of(node)
+    shape, axis, block, given = _granularity(node)
     dtype = tensor_dtype(given) if given else node.dtype(1)
     if not block and node.dtype(0) in _QUANTIZED and dtype == node.dtype(1) == "float32":
         return _qnn.dequantize(node[0], *_parameters(node), axis=axis)

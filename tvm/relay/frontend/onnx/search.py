@@ -56,7 +56,7 @@ def _unique(node: OnnxNode) -> list[RelayExpr]:
     axis = node.attr("axis")
     if node.allow_dynamic and node.value(0) is None:
         if axis is not None and len(node.shape(0)) > 1:
-            raise node.unsupported("slices that only the run knows")
+            raise node.unsupported("slices of run-time data")
         return _dynamic_unique(node)
     data = node.require_value(0, "the data")
     plain = data.astype("float32") if data.dtype.kind == "V" else data

@@ -186,7 +186,7 @@ class GraphImporter(SharedMemory):
         self.aware = aware_operators()
 
     def check_operators(self, graph: Any) -> None:
-        """Note the nodes of unknown operators, and refuse a graph without shapes at once."""
+        """Note the nodes of unknown operators, and raise at once for a graph without shapes."""
         for node in all_nodes(graph):
             if not self.knows(node):
                 (self.avoidable if is_within_branch(node) else self.unknown).append(node)

@@ -96,7 +96,7 @@ def _int_mm(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 
 @torch_op("_weight_int8pack_mm")
 def _weight_int8pack_mm(x: RelayExpr, weight: RelayExpr, scales: RelayExpr) -> RelayExpr:
-    """Real numbers times weights of 8 bits, each row in steps of its own."""
+    """Real numbers times weights of 8 bits, each row of its own scale."""
     product = matrix_product(x, _op.transpose(as_dtype(weight, infer_dtype(x)), [1, 0]))
     return product * as_dtype(scales, infer_dtype(x))
 

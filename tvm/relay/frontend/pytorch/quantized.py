@@ -41,14 +41,14 @@ class Quantized:
 
 
 def quantized(x: RelayExpr, scale: Any, zero_point: Any, dtype: str) -> Quantized:
-    """Real numbers in steps of a scale: times its inverse, as PyTorch does, and rounded."""
+    """Real numbers quantised per tensor: times the inverse of the scale, as PyTorch does, and rounded."""
     step, zero = float(as_number(scale)), int(as_number(zero_point))
     scaled = x if step == 1 else x * const(np.float32(1) / np.float32(step))
     data = qnn.op.quantize(scaled, const(1.0), const(zero, "int32"), out_dtype=dtype)
     return Quantized(data, step, zero, dtype)
 
 
-# these commute with a scale, so halves between integers are exact with a step of 1
+# these commute with a scale, so ties between integers are exact with a scale of 1
 _LINEAR = {
     "mean", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d",
     "adaptive_avg_pool3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d",
@@ -73,8 +73,8 @@ def quantized_constant(tensor: Any) -> Quantized:
     return Quantized(integers, scale, zero, dtype, tensor.q_per_channel_axis())
 
 
-# functions with a fixed range have steps of their own: a scale, and the zero points of quint8 and qint8
-_OWN_STEPS = {
+# functions with a fixed range have a fixed scale, and zero points for quint8 and qint8
+_FIXED_SCALE = {
     "sigmoid": (1 / 256, {"uint8": 0, "int8": -128}),
     "hardsigmoid": (1 / 256, {"uint8": 0, "int8": -128}),
     "tanh": (2 / 256, {"uint8": 128, "int8": 0}),
@@ -98,7 +98,7 @@ def on_quantized(kind: str, convert: Converter, args: Sequence[Any]) -> Any:
     if name == "relu":
         return _wrapped(_op.maximum(first.data, const(first.zero_point, first.dtype)), first)
     if name in _SAME_SCALE and all(
-        [_has_steps_of(arg, first) for arg in leaves(args) if isinstance(arg, Quantized)]
+        [_has_scale_of(arg, first) for arg in leaves(args) if isinstance(arg, Quantized)]
     ):
         return _wrapped(convert(*_unwrapped(args, lambda q: q.data)), first)
     if name in _LINEAR and not isinstance(first.scale, RelayExpr):
@@ -107,13 +107,13 @@ def on_quantized(kind: str, convert: Converter, args: Sequence[Any]) -> Any:
         found = _requantized(convert(steps.real(), *args[1:]), steps)
         return replace(found, scale=first.scale, zero_point=first.zero_point)
     real = convert(*_unwrapped(args, Quantized.real))
-    if isinstance(real, RelayExpr) and name in _OWN_STEPS:
-        scale, zeros = _OWN_STEPS[name]
+    if isinstance(real, RelayExpr) and name in _FIXED_SCALE:
+        scale, zeros = _FIXED_SCALE[name]
         return quantized(real, scale, zeros[first.dtype], first.dtype)
     return _requantized(real, first)
 
 
-def _has_steps_of(a: Quantized, b: Quantized) -> bool:
+def _has_scale_of(a: Quantized, b: Quantized) -> bool:
     return a is b or (
         not isinstance(a.scale, RelayExpr)
         and not isinstance(b.scale, RelayExpr)
@@ -122,7 +122,7 @@ def _has_steps_of(a: Quantized, b: Quantized) -> bool:
 
 
 def _requantized(result: Any, like: Quantized) -> Any:
-    """Tensors of real numbers in known steps; other results as they are."""
+    """Tensors of real numbers by a known scale and zero point; other results as they are."""
 
     def of_leaf(leaf: Any) -> Any:
         if not isinstance(leaf, RelayExpr) or not infer_dtype(leaf).startswith("float"):
@@ -237,7 +237,7 @@ def _dequantize(x: Any) -> Any:
     return x.real() if isinstance(x, Quantized) else x
 
 
-_STEPS: Rows = {
+_QPARAMS: Rows = {
     "fake_quantize_per_channel_affine": lambda x, scale, zero, axis, low, high: _fake_quantize(
         x, scale, zero, low, high, axis
     ),
@@ -251,7 +251,7 @@ _STEPS: Rows = {
     "q_scale": lambda x: x.scale,
     "q_zero_point": lambda x: x.zero_point,
 }
-torch_ops(_STEPS)
+torch_ops(_QPARAMS)
 
 
 def aware_operators() -> frozenset[str]:

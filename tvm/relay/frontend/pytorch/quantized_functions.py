@@ -1,4 +1,4 @@
-"""Functions of quantised PyTorch tensors: in real numbers, then in the steps of the result.
+"""Functions of quantised PyTorch tensors: computed in real numbers, then quantised.
 
 quantized::add(a, b, s, z)    ->    qnn.quantize(qnn.dequantize(a) + qnn.dequantize(b), s, z)
 """
@@ -53,7 +53,7 @@ def _limits(dtype: str) -> tuple[int, int]:
 
 
 def _added_number(x: Quantized, number: float) -> tuple[float, int]:
-    """The steps of a sum with a number: the range moves, and is widened to hold zero."""
+    """Scale and zero point of a sum with a number: the range moves, and is widened to hold zero."""
     low, high = _limits(x.dtype)
     offset = round(number / x.scale)
     start, end = low - x.zero_point + offset, high - x.zero_point + offset
@@ -65,7 +65,7 @@ def _added_number(x: Quantized, number: float) -> tuple[float, int]:
 
 
 def _multiplied_number(x: Quantized, number: float) -> tuple[float, int]:
-    """The steps of a product with a number: the same integers, in the other direction below 0."""
+    """Scale and zero point of a product with a number: the same integers, in the other direction below 0."""
     low, high = _limits(x.dtype)
     if number == 0:
         return 1.0, 0
@@ -87,7 +87,7 @@ def _with_number(apply: Callable[..., RelayExpr], relu: bool) -> Converter:
 
 
 def _product(relu: bool) -> Converter:
-    """Integers are multiplied, so that halves between the steps of the result are exact."""
+    """Integers are multiplied, so that ties of the result are exact."""
 
     def convert(a: Any, b: Any, *steps: Any) -> Any:
         if not isinstance(a, Quantized) or not isinstance(b, Quantized) or len(steps) < 2:
@@ -133,7 +133,7 @@ def _finishing(name: str, steps_at: int = -2) -> Converter:
 
 @torch_op("quantized::prelu")
 def _prelu(x: Quantized, weight: Any, scale: Any, zero_point: Any) -> Quantized:
-    """What is positive is multiplied too: by the nearest to 1 among the steps of the weight."""
+    """What is positive is multiplied too: by the multiple of the weight's scale that is nearest to 1."""
     real = _plain("prelu", (x, weight))
     if isinstance(weight, Quantized) and not isinstance(weight.scale, RelayExpr):
         step = np.float32(weight.scale)

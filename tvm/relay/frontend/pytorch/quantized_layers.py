@@ -1,4 +1,4 @@
-"""Quantised convolutions and dense layers of PyTorch, with steps known before or at run time.
+"""Quantised convolutions and dense layers of PyTorch, quantised statically or dynamically.
 
 quantized::linear(q, packed, s, z)    ->    qnn.quantize((float32(qnn.dense(q, w, ..)) + bias) * t, 1, z)
 quantized::linear_dynamic(x, packed)  ->    float32(qnn.dense(qnn.quantize(x, ..), w, ..)) * t + bias
@@ -24,10 +24,10 @@ from tvm.support.scope import Scoped
 from .products import linear
 from .quantized import Quantized, quantized
 from .registry import Converter, as_number, torch_ops
-from .requantization import Engine, engine_of_convolution, engine_of_dense, in_steps
+from .requantization import Engine, engine_of_convolution, engine_of_dense, requantized
 
-# the least step of data that is quantised at run time, as torch has it
-_LEAST_STEP = 6.1e-5
+# the least scale of dynamically quantised data, as torch has it
+_LEAST_SCALE = 6.1e-5
 
 
 # what stands for the integers of a packed weight; a constant if nothing is said
@@ -78,13 +78,13 @@ def dense_weight(packed: Any) -> Weight:
 
 
 def dynamically_quantized(x: RelayExpr, reduce_range: bool) -> Quantized:
-    """Real numbers as uint8, in steps of their own range, of half the steps with `reduce_range`."""
+    """Real numbers as uint8 by their own range, as 7 bits with `reduce_range`."""
     steps, zero = 127.0 if reduce_range else 255.0, const(0.0)
     low, high = _op.minimum(_op.min(x), zero), _op.maximum(_op.max(x), zero)
     raw = (high - low) / const(steps)
     safe = _op.where(_op.equal(raw, zero), const(1.0), raw)
     point = _op.cast(_op.clip(_op.round(_op.negative(low) / safe), 0.0, steps), "int32")
-    scale = _op.maximum(raw, const(_LEAST_STEP))
+    scale = _op.maximum(raw, const(_LEAST_SCALE))
     return Quantized(qnn.op.quantize(x, scale, point, out_dtype="uint8"), scale, point, "uint8")
 
 
@@ -95,10 +95,10 @@ def _as_expr(value: Any, dtype: str) -> RelayExpr:
 def _finished(
     engine: Engine, sums: RelayExpr, x: Quantized, weight: Weight, relu: bool, scale: Any, zero: Any
 ) -> Quantized:
-    """Integer sums with the bias added, in the steps of the result, as an engine rounds them."""
+    """Integer sums with the bias added, requantised as an engine rounds them."""
     step, point = float(as_number(scale)), int(as_number(zero))
     scales = (float(as_number(x.scale)), weight.scales, step)
-    data = in_steps(engine, sums, 1, scales, weight.bias, relu, point, x.dtype)
+    data = requantized(engine, sums, 1, scales, weight.bias, relu, point, x.dtype)
     return Quantized(data, step, point, x.dtype)
 
 

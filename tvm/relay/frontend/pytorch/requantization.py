@@ -1,10 +1,10 @@
-"""How PyTorch's engines bring integer sums into the steps of a result.
+"""How PyTorch's engines requantise integer sums to the scale of a result.
 
 fbgemm     round((sums + bias / t) * (t / s)) + z        t: the data's scale times the weight's
 onednn     round((sums * t + bias) * (1 / s) + z)
 qnnpack    round((sums + round(bias / t)) * (t / s)) + z
 
-They differ where a result is half between two steps, but for qnnpack, whose bias is an integer.
+They differ in ties, but for qnnpack, whose bias is an integer.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _chosen() -> str:
     return engine if engine in [e.value for e in Engine] else "x86"
 
 
-def in_steps(
+def requantized(
     engine: Engine,
     sums: RelayExpr,
     axis: int,
@@ -70,7 +70,7 @@ def in_steps(
     zero_point: int,
     dtype: str,
 ) -> RelayExpr:
-    """Integer sums in the steps of the result; `scales` are the data's, the weight's, the result's."""
+    """Integer sums by the scale of the result; `scales` are the data's, the weight's, the result's."""
     data_scale, weight_scales, step = scales
     unit = np.float32(data_scale) * weight_scales.astype("float32")
     added = None if bias is None else bias.astype("float32")
