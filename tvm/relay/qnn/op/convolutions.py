@@ -31,6 +31,7 @@ from tvm.relay.op.operator import (
 )
 from tvm.relay.op.parameters import more_parameters, same_parameters
 from tvm.relay.op.registry import ops
+from tvm.relay.op.types import Dim, shape_of_type
 
 from .common import cast, is_zero, scalar_value
 from .sums import INPUTS, product_type, shifted, sums_of
@@ -61,7 +62,9 @@ def _canonical_conv(op: Op) -> Callable[..., RelayExpr]:
         product = Call(op, [data, weight], inner)
         if is_zero(zero):
             return product
-        excess = ops.multiply(_kernel_sums(attrs, weight), cast(zero, attrs.out_dtype))
+        channels = shape_of_type(tensor_type_of(data))[axis_of(attrs.data_layout, "C")]
+        sums = _kernel_sums(attrs, weight, channels)
+        excess = ops.multiply(sums, cast(zero, attrs.out_dtype))
         layout = attrs.out_layout or attrs.data_layout
         trailing = len(layout) - 1 - axis_of(layout, "C")
         if trailing:
@@ -72,20 +75,28 @@ def _canonical_conv(op: Op) -> Callable[..., RelayExpr]:
 
 
 def _shifted_kernel(attrs: Attrs, weight: RelayExpr, zero_point: RelayExpr) -> RelayExpr:
-    layout = attrs.kernel_layout
-    if layout == "HWOI" and attrs.groups > 1:
-        shape = tensor_type_of(zero_point).concrete_shape
-        if len(shape) == 1 and shape[0] > 1:
-            extents = tensor_type_of(weight).concrete_shape
-            return shifted(weight, ops.reshape(zero_point, newshape=extents[2:]))
-    return shifted(weight, zero_point, axis_of(layout, "O"))
+    outer, inner = axis_of(attrs.kernel_layout, "O"), axis_of(attrs.kernel_layout, "I")
+    extents = shape_of_type(tensor_type_of(weight))
+    points = shape_of_type(tensor_type_of(zero_point))
+    if points in ((), (1,), (extents[outer],)) or not _is_depthwise(attrs, weight):
+        return shifted(weight, zero_point, outer)
+    # output channels are O and I together
+    apart = [extents[i] if i in (outer, inner) else 1 for i in range(len(extents))]
+    return shifted(weight, ops.reshape(zero_point, newshape=tuple(apart)))
 
 
-def _kernel_sums(attrs: Attrs, weight: RelayExpr) -> RelayExpr:
-    """The sum of the weight over each output channel's window."""
+def _is_depthwise(attrs: Attrs, weight: RelayExpr) -> bool:
+    """Whether a kernel may have several filters for each channel of the data, in I."""
+    outer = shape_of_type(tensor_type_of(weight))[axis_of(attrs.kernel_layout, "O")]
+    is_by_channel = attrs.kernel_layout == "HWOI" or outer == attrs.groups
+    return bool(attrs.groups > 1 and is_by_channel)
+
+
+def _kernel_sums(attrs: Attrs, weight: RelayExpr, channels: Dim) -> RelayExpr:
+    """The sum of the weight over each output channel's window; of data with so many channels."""
     layout = attrs.kernel_layout
-    multiplied = layout == "HWOI" and attrs.groups > 1  # output channels are O and I together
-    kept = "OI" if multiplied else "O"
+    multiplied = _is_depthwise(attrs, weight) and channels == attrs.groups
+    kept = "OI" if multiplied else "O"  # then output channels are O and I together
     axes = tuple([i for i, axis in enumerate(layout) if axis not in kept])
     total = sums_of(weight, axes, attrs.out_dtype)
     return ops.reshape(total, newshape=(-1,)) if multiplied else total

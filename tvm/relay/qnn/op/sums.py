@@ -13,7 +13,7 @@ from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 from tvm.relay.op.layout_shapes import axis_of
 from tvm.relay.op.registry import ops
-from tvm.relay.op.types import TypeRelation, expect
+from tvm.relay.op.types import TypeRelation, expect, shape_of_type
 
 from .common import (
     along_axis,
@@ -39,15 +39,31 @@ def product_type(op: Op, who: str, sums: Sequence[str] = _SUMS) -> TypeRelation:
             expect_dtype(arg_types[i], _DATA, who, argument)
         assert op.infer_type is not None
         out: TensorType = op.infer_type(attrs, arg_types[:2])
-        channel = _channel_axis(attrs, len(out.shape))
         expect_zero_point(arg_types[2], who, "input_zero_point")
-        expect_zero_point(arg_types[3], who, "kernel_zero_point", out, channel)
+        along = _along(attrs, arg_types[3], arg_types[1], out)
+        expect_zero_point(arg_types[3], who, "kernel_zero_point", *along)
         expect_scale(arg_types[4], who, "input_scale")
-        expect_scale(arg_types[5], who, "kernel_scale", out, channel)
+        expect_scale(
+            arg_types[5], who, "kernel_scale", *_along(attrs, arg_types[5], arg_types[1], out)
+        )
         expect(out.dtype in sums, f"{who} requires out_dtype of {', '.join(sums)}, got {out.dtype}")
         return out
 
     return relation
+
+
+def _along(attrs: object, param: Type, weight: Type, out: TensorType) -> tuple[Type, int]:
+    """The tensor and its axis that a vector of a weight's parameters has a number for each place of.
+
+    That is the channels of the result; a depthwise kernel with several filters a channel may have
+    one for all of them.
+    """
+    layout, groups = getattr(attrs, "kernel_layout", ""), getattr(attrs, "groups", 1)
+    if layout and groups > 1 and isinstance(param, TensorType):
+        axis = axis_of(layout, "O")
+        if shape_of_type(param) == (groups,) == (shape_of_type(weight)[axis],):
+            return weight, axis
+    return out, _channel_axis(attrs, len(out.shape))
 
 
 def _channel_axis(attrs: object, rank: int) -> int:
