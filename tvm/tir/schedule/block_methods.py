@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tvm.error import ScheduleError
 from tvm.tir.block_scope import StmtSRef
 
 from .base import ScheduleBase
-from .primitives import cache, compute_at, compute_inline, reduction, rfactor
+from .primitives import cache, compute_at, compute_inline, padding, reduction, rfactor
 from .random_variables import BlockRV, LoopRV
 
 
@@ -271,3 +272,41 @@ class BlockMethods(ScheduleBase):
         )
         self._record("RFactor", [loop], [factor_axis], [found])
         return found
+
+    def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
+        """Fill with the value of a padding before a loop, and copy what is inside in the loop.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            A block that stores a value or, in the padding, a constant.
+        loop : LoopRV
+            A loop around it.
+
+        Returns
+        -------
+        BlockRV
+            The block that fills.
+        """
+        given = self._block_rv(block)
+        sref = self._run(
+            "decompose-padding", padding.decompose_padding, self._block(given), self._loop(loop)
+        )
+        found = self._new_block(sref)
+        self._record("DecomposePadding", [given, loop], [], [found])
+        return found
+
+    def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
+        """Whether :meth:`decompose_padding` applies.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+        loop : LoopRV
+        """
+        trial = self.copy()  # type: ignore[attr-defined]
+        try:
+            trial.decompose_padding(self._block_rv(block), loop)
+        except ScheduleError:
+            return False
+        return True

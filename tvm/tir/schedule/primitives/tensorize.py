@@ -195,6 +195,7 @@ class DescriptionMatcher:
                 f"the loops {lhs.loop_var.name} and {rhs.loop_var.name} differ in kind"
             )
         self.variables[lhs.loop_var] = rhs.loop_var
+        self.analyzer.bind(rhs.loop_var, Range.from_min_extent(rhs.min, rhs.extent))
         self.analyzer.bind(lhs.loop_var, Range.from_min_extent(lhs.min, lhs.extent))
         return self.match(lhs.body, rhs.body)
 
@@ -218,6 +219,8 @@ class DescriptionMatcher:
             if not self.match(value, described):
                 return False
             self.variables[mine.var] = theirs.var
+            if theirs.dom is not None:
+                self.analyzer.bind(theirs.var, theirs.dom)
             if mine.dom is not None:
                 self.analyzer.bind(mine.var, mine.dom)
         if (a.init is None) is not (b.init is None):
@@ -241,7 +244,7 @@ class DescriptionMatcher:
         offset = len(lhs.indices) - len(rhs.indices)
         if offset < 0:
             return self._differs(f"{lhs.buffer.name} has too few dimensions")
-        start = list(lhs.indices[:offset])
+        start = [self.analyzer.simplify(index) for index in lhs.indices[:offset]]
         for index, described in zip(lhs.indices[offset:], rhs.indices, strict=True):
             start.append(self._offset(index, described))
         if any([self._has_inner(part) for part in start]):
