@@ -88,6 +88,8 @@ STOP_AFTER = Knob("TVM_STOP_AFTER", str, "", "name of the pass after which lower
 VERIFY_STAGES = Knob(
     "TVM_VERIFY_STAGES", _switch, False, "1 checks the program after each pass of lowering"
 )
+PYGMENTS_STYLE = Knob("TVM_PYGMENTS_STYLE", str, "", "the style of scripts that show() prints")
+BLACK_FORMAT = Knob("TVM_BLACK_FORMAT", _switch, False, "1 formats what show() prints with black")
 RULE_STATS = Knob("TVM_RULE_STATS", _switch, False, "1 counts tries and hits of each rule")
 CACHE = Knob("TVM_CACHE", _switch, True, "0 turns the object cache off")
 CONFIGS_JSON_DIR = Knob[Path | None](

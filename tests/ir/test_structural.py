@@ -70,7 +70,7 @@ def test_the_path_of_the_first_difference_is_told() -> None:
     assert str(paths[0]) == str(paths[1])
     assert "extent" in str(paths[0]) or "shape" in str(paths[0])
     assert get_first_structural_mismatch(_sum_loop("i"), _sum_loop("i")) is None
-    with pytest.raises(ValueError, match="structural equality fails at <root>"):
+    with pytest.raises(ValueError, match="StructuralEqual check failed, caused by lhs at <root>"):
         assert_structural_equal(_sum_loop("i"), _sum_loop("i", step=3))
 
 

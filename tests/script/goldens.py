@@ -6,7 +6,7 @@ GOLDENS = {
     "matmul": """
 @T.prim_func
 def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"), C: T.Buffer((128, 128), "float32")):
-    T.func_attr({"tir.noalias": True})
+    T.func_attr({"tir.noalias": T.bool(True)})
     # with T.block("root"):
     for i, j, k in T.grid(128, 128, 128):
         with T.block("C"):
@@ -29,11 +29,11 @@ def main(A: T.Buffer((130,), "float32"), C: T.Buffer((130,), "float32")):
                 T.where(i_0 * 32 + i_1 < 130)
                 T.reads(A[v])
                 T.writes(B[v])
-                T.block_attr({"pragma_x": 1, "name": "B"})
+                T.block_attr({"name": "B", "pragma_x": 1})
                 B[v] = A[v] * T.float32(2.0)
         for i_1 in range(2, 6):
             with T.block("C"):
-                v = T.axis.remap("S", [i_1])
+                v = T.axis.spatial((2, 6), i_1)
                 T.reads(B[v:v + 2])
                 T.writes(C[v])
                 C[v] = B[v] + B[v + 1]
@@ -56,8 +56,7 @@ def main(A: T.Buffer((16, 16), "float32")):
 def main(a: T.handle, b: T.handle, k: T.int32):
     n = T.int32()
     A = T.match_buffer(a, (n, 4), "int64")
-    m = T.int64()
-    s = T.int32()
+    m, s = T.int64(), T.int32()
     B = T.match_buffer(b, (m,), "float16", strides=(s,), scope="shared", align=128, offset_factor=2)
     for i in range(n):
         A[i, k] = T.Cast("int64", i) + T.int64(7)
@@ -100,9 +99,9 @@ def main(A: T.Buffer((64,), "float32"), n: T.int32):
     assert n < 4, "n is too large"
     T.attr("default", "async_scope", 1)
     x: T.int64 = T.Cast("int64", n)
-    p: T.handle("float32") = A.data
+    p: T.handle("float32", "global") = A.data
     blockIdx_x = T.launch_thread("blockIdx.x", 8)
-    T.realize(A[0:64], "global")
+    T.realize(A[0:64])
     B = T.Buffer((64,), data=p)
     B[blockIdx_x] = T.Cast("float32", x)
 """,
@@ -118,7 +117,7 @@ def main(A: T.Buffer((64,), "int32"), n: T.int32) -> T.int32:
     for i in T.thread_binding(4, thread="threadIdx.x"):
         if (n < 2 or i < 3) and A[i] != 5:
             A[i] = i
-    for i in T.serial(8, annotations={"unroll": 2, "list": [1, "a"]}):
+    for i in T.serial(8, annotations={"list": [1, "a"], "unroll": 2}):
         A[i] = T.Select(i < 4, i, i * -1)
     T.ret(A[0])
 """,
@@ -134,12 +133,12 @@ def main(A: T.Buffer((64,), "float32")):
     "expressions": """
 @T.prim_func
 def main(A: T.Buffer((64,), "float32"), n: T.int32, w: T.int64, b: T.bool):
-    x = T.int32()
     A[n - (n - 1)] = A[(n + 1) * 2 // 3 % 4] / (A[0] - A[1])
     A[T.min(n, 3)] = T.max(A[0], T.float32("-inf"))
-    A[T.truncmod(n, 4)] = T.Cast("float32", T.Div(n, 2))
+    A[T.truncmod(n, 4)] = T.Cast("float32", T.truncdiv(n, 2))
     A[T.Cast("int32", w + T.int64(1))] = T.if_then_else(b, T.exp(A[0]), T.float32("nan"))
     A[T.bitwise_and(n, T.shift_left(1, n))] = T.float32(-1.5)
+    x = T.int32()
     A[T.Let(x + 1, where={x: n * 2})] = T.float32(0.10000000149011612)
     A[T.Add(1, 2)] = T.Mul(A[0], T.float32(1.0))
     A[T.Shuffle([T.Ramp(n, 2, 4)], [1])] = T.reinterpret("float32", n)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tvm import tir
-from tvm.ir import IRModule
+from tvm.ir import IRModule, assert_structural_equal
+from tvm.runtime import ObjectPath
 from tvm.script import from_source
 from tvm.script import tir as T
+from tvm.script.highlight import cprint
 
 x = tir.Var("x", "int32")
 
@@ -87,7 +90,8 @@ def test_statements_tell_their_buffers() -> None:
         "    A[x] = T.int8(1)",
     ]
     assert str(A[0:2]) == "A[0:2]"
-    assert str(A) == 'A: T.decl_buffer((4,), "int8")'
+    assert str(A) == "A"
+    assert A.script(verbose_expr=True) == 'A = T.Buffer((4,), "int8")\nA'
 
 
 def test_names_are_unique_where_they_are_visible() -> None:
@@ -122,8 +126,8 @@ def test_printing_twice_gives_the_same() -> None:
 
 def test_without_sugar() -> None:
     text = program.script(syntax_sugar=False)
-    assert "A: T.handle" in text
-    assert "A_1 = T.match_buffer(A, (4,))" in text
+    assert "A_handle: T.handle" in text
+    assert "A = T.match_buffer(A_handle, (4,))" in text
 
 
 def test_launched_threads_of_another_range_are_spelled_out() -> None:
@@ -135,3 +139,42 @@ def test_launched_threads_of_another_range_are_spelled_out() -> None:
         in text
     )
     from_source(text)
+
+
+def test_comments_and_underlines_show_parts_of_a_program() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4,), "int32")):
+        x = A[0] + 1
+        A[1] = x
+        A[2] = x
+
+    text = func.script(
+        obj_to_annotate={func.body: "a binding", func.body.body.seq[1]: "the last"},
+        path_to_underline=[ObjectPath.root().attr("body").attr("value")],
+    )
+    assert text.splitlines()[4:] == [
+        "    # a binding",
+        "    with T.LetStmt(A[0] + 1) as x:",
+        "                   ^^^^^^^^",
+        "        A[1] = x",
+        "        A[2] = x  # the last",
+    ]
+
+
+def test_what_has_no_text_is_kept_in_the_metadata() -> None:
+    func = tir.PrimFunc([], tir.Evaluate(tir.StringImm("two\nlines")))
+    text = func.script(show_meta=True)
+    assert text.startswith("metadata = tvm.ir.load_json(")
+    assert 'T.evaluate(metadata["tir.StringImm"][0])' in text
+    assert_structural_equal(from_source(text, {"tvm": tvm}), func)
+    assert func.script().splitlines()[-1].strip().startswith("# Metadata omitted.")
+
+
+def test_colours_are_for_terminals_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pygments")
+    program.show(style="ansi")
+    assert "\x1b[" in capsys.readouterr().out
+    cprint(program.script())
+    assert "\x1b[" not in capsys.readouterr().out
+    with pytest.raises(TypeError, match="cprint requires a text or a node, got int"):
+        cprint(3)

@@ -64,8 +64,16 @@ class ClassExtension(Generic[F]):
 make_dimension: Extension[Callable[[int], PrimExpr]] = Extension("tvm.tir")
 # whether dimensions of other forms are equal
 are_equal_dimensions: Extension[Callable[[PrimExpr, PrimExpr], bool]] = Extension("tvm.arith")
+# what an index map's new indices cover, from (map, ranges of the old ones); and its inverse, from
+# (map, ranges, whether there may be no padding): new variables, old indices, what is padding
+mapped_ranges: Extension[Callable[[Any, Any], list[Any]]] = Extension("tvm.arith")
+inverted_index_map: Extension[Callable[[Any, Any, bool], tuple[Any, Any, PrimExpr]]] = Extension(
+    "tvm.arith"
+)
 # the TVMScript of a node, from it and the printer's options
 script: Extension[Callable[..., str]] = Extension("tvm.script")
+# prints a text in colour, from (text, style, whether it is formatted by black first)
+print_script: Extension[Callable[[str, str | None, bool], None]] = Extension("tvm.script")
 
 # ---- graph level: tvm.relay
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from tvm import knobs
 from tvm.error import suggest
 from tvm.runtime.object import Object
 
@@ -34,25 +35,53 @@ class Scriptable:
     def show(
         self, style: str | None = None, black_format: bool | None = None, **config: Any
     ) -> None:
-        """Print :meth:`script`.
+        """Print :meth:`script`, in colour where the output is a terminal or a notebook.
 
         Parameters
         ----------
         style : str, optional
-            Accepted for compatibility, as ``black_format`` is; the text is printed plainly.
+            ``"light"``, ``"dark"``, ``"ansi"`` or the name of a Pygments style.
+        black_format : bool, optional
+            Format the text with black; by default as the knob ``TVM_BLACK_FORMAT`` says.
         config : keyword arguments
             As of :meth:`script`.
         """
-        del style, black_format
-        print(self.script(**config))
+        formats = knobs.BLACK_FORMAT.value if black_format is None else black_format
+        extension.print_script.required(self.script(**config), style, formats)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrinterConfig(Object):
-    """The classic options; those that do nothing here are accepted.
+    """How a script is written.
 
-    ``name`` is the function's name, by default its ``global_symbol``. ``buffer_dtype`` and
-    ``int_dtype`` are the data types that need not be written.
+    Parameters
+    ----------
+    name : str, optional
+        The function's name, by default its ``global_symbol``.
+    show_meta : bool
+        Whether what has no text of its own is given in a line above, as JSON.
+    ir_prefix, tir_prefix, relax_prefix, module_alias : str
+        What the languages and the module are called.
+    buffer_dtype, int_dtype, float_dtype : str
+        The data types that need not be written.
+    verbose_expr : bool
+        Whether the variables of an expression are defined in lines above it.
+    indent_spaces : int
+        How far bodies are indented.
+    print_line_numbers : bool
+        Whether lines start with their numbers.
+    num_context_lines : int, optional
+        How many lines are shown around underlined ones; negative: all of them.
+    syntax_sugar : bool
+        Whether ``T.grid``, ``T.axis.remap``, buffers as parameters and the like are used.
+    show_object_address : bool
+        Whether names tell the identity of what they name.
+    show_all_struct_info : bool
+        Whether relax's types are written where they can be inferred.
+    path_to_underline, obj_to_underline : sequence, optional
+        What to underline: by paths from the node that is printed, or the very objects.
+    path_to_annotate, obj_to_annotate : dict, optional
+        Comments for statements, by path or by object.
     """
 
     name: str | None = None

@@ -18,7 +18,9 @@ from tvm.runtime.object_generic import ObjectGeneric
 from tvm.runtime.object_path import ObjectPath
 from tvm.support import deep
 
+from . import extension
 from .codegen import is_node
+from .script_printer import Scriptable
 
 # how far floats of equal programs may be apart in an assertion
 NEAR = 1e-9
@@ -74,11 +76,19 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
     """
     mismatch = _paths(_compare(lhs, rhs, map_free_vars, _NearComparison))
     if mismatch is not None:
+        left, right = mismatch
+        # programs search the message for the name of the class
         raise ValueError(
-            f"structural equality fails at {mismatch[0]}:\n"
-            f"lhs: {_at(lhs, mismatch[0])}\nrhs: {_at(rhs, mismatch[1])}\n"
-            f"--- lhs\n{lhs}\n--- rhs\n{rhs}"
+            f"ValueError: StructuralEqual check failed, caused by lhs at {left}:\n"
+            f"{_text(lhs, left)}\nand rhs at {right}:\n{_text(rhs, right)}"
         )
+
+
+def _text(value: Any, path: ObjectPath) -> str:
+    """The text of a value with the part at a path underlined."""
+    if extension.script.function is None or not isinstance(value, Scriptable):
+        return str(value)
+    return value.script(path_to_underline=[path], syntax_sugar=False)
 
 
 @deep
@@ -94,14 +104,6 @@ def _compare(
     lhs, rhs = [v.asobject() if isinstance(v, ObjectGeneric) else v for v in (lhs, rhs)]
     comparison = (kind or _Comparison)(map_free_vars)
     return None if comparison.values(lhs, rhs) else comparison.path
-
-
-def _at(value: Any, path: ObjectPath) -> str:
-    """What stands at a path that a comparison gave."""
-    try:
-        return str(path.follow(value))
-    except (AttributeError, IndexError, KeyError, TypeError):
-        return "<nothing>"
 
 
 def is_simple(value: Any) -> bool:

@@ -54,9 +54,8 @@ class DebugInfo:
         parts: list[str] = []
         line = 1
         for name, func in functions.items():
-            recorder = LineRecorder(func, line)
-            recorder.function(func, name)
-            text = "".join(recorder.out).removeprefix("\n") + "\n\n"
+            recorder = LineRecorder(func, name, line)
+            text = recorder.text + "\n"
             self.lines |= recorder.found
             self.first_lines[name] = line
             parts.append(text)

@@ -2,6 +2,7 @@
 
 from tvm._ffi.registry import register_func
 from tvm.ir import extension
+from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.ir.script_printer import (
     PrinterConfig,
@@ -11,15 +12,21 @@ from tvm.ir.script_printer import (
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import CommReducer, IterVar, PrimExprWithOp, Range
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import BufferRegion, Stmt
+from tvm.tir.stmt import BufferRegion, MatchBufferRegion, Stmt
 
-from .function import script
+from ..highlight import cprint
+from . import module, values
+from .script import script
+from .tir import block, buffer, expr, function, stmt
 
-__all__ = ["PrinterConfig", "script"]
+__all__ = [
+    "PrinterConfig", "block", "buffer", "expr", "function", "module", "script", "stmt", "values",
+]  # fmt: skip
 
 extension.script.provide(script)
-for _kind in (PrimFunc, Stmt, PrimExprWithOp, Buffer, BufferRegion, IterVar, Range, IRModule,
-              CommReducer):  # fmt: skip
+extension.print_script.provide(cprint)
+for _kind in (PrimFunc, Stmt, PrimExprWithOp, Buffer, BufferRegion, MatchBufferRegion, IterVar,
+              Range, IRModule, CommReducer, GlobalVar):  # fmt: skip
     extension.printer.provide(_kind, script)
 
 # a record of options from a mapping of them; the text of a node

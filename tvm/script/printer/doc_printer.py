@@ -280,8 +280,14 @@ class DocPrinter:
             self.print(doc.annotation)
         if doc.rhs is not None:
             self.out.append(" = ")
-            self.print(doc.rhs)
+            self._bare_tuple(doc.rhs)
         self._comment_behind(doc)
+
+    def _bare_tuple(self, doc: d.ExprDoc) -> None:
+        if isinstance(doc, d.TupleDoc) and len(doc.elements) > 1:
+            self._join(doc.elements)
+        else:
+            self.print(doc)
 
     def branch(self, doc: d.IfDoc) -> None:
         self._comment_above(doc)

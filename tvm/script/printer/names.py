@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
 
 _NOT_IDENTIFIER = re.compile(r"[^0-9A-Za-z_]")
-_RESERVED = {*keyword.kwlist, "range", "print", "float", "int", "bool", "min", "max"}
+# what the text itself says by name
+_RESERVED = (*keyword.kwlist, "range")
 
 
 class Names:
-    """Texts for nodes. A name is free again when the scope that took it ends."""
+    """The names that are taken; they are free again when their scope ends."""
 
-    def __init__(self, reserved: Sequence[str]) -> None:
-        self.texts: dict[Any, str] = {}
+    def __init__(self, reserved: Iterable[str]) -> None:
         self._taken: dict[str, None] = dict.fromkeys([*_RESERVED, *reserved])
-        self._next: dict[str, int] = {}
-        self._scopes: list[list[tuple[Any, str]]] = [[]]
+        self._next: dict[str, int] = {}  # the numbers below are taken, by the name without one
 
-    def define(self, node: Any, hint: str) -> str:
-        """A fresh name for ``node``, near to ``hint``."""
-        name = self.fresh(hint)
-        self.bind(node, name)
-        self._scopes[-1][-1] = (node, name)
-        return name
-
-    def bind(self, node: Any, text: str) -> None:
-        """Write ``node`` as ``text`` as long as the current scope lasts."""
-        self.texts[node] = text
-        self._scopes[-1].append((node, ""))
-
-    def fresh(self, hint: str) -> str:
-        """Take a name."""
+    def take(self, hint: str) -> str:
+        """A free name near to ``hint``, which is taken from now on."""
         base = _NOT_IDENTIFIER.sub("_", hint) or "v"
         if base[0].isdigit():
             base = f"_{base}"
@@ -46,16 +32,7 @@ class Names:
         self._taken[name] = None
         return name
 
-    def enter(self) -> None:
-        """Open a scope."""
-        self._scopes.append([])
-
-    def leave(self) -> None:
-        """Close a scope: its names are free again."""
-        for node, name in reversed(self._scopes.pop()):
-            self.texts.pop(node, None)
-            if name:
-                self._taken.pop(name, None)
-                base = name.rpartition("_")[0]
-                if base in self._next:
-                    del self._next[base]
+    def free(self, name: str) -> None:
+        """Let others have a name."""
+        self._taken.pop(name, None)
+        self._next.pop(name.rpartition("_")[0], None)

@@ -43,8 +43,7 @@ def install_debug_spans(func: PrimFunc) -> PrimFunc:
     """Set the spans of a function's body."""
     name = str(func.get_attr("global_symbol", "main"))
     # the decorator stands behind lines of imports
-    recorder = LineRecorder(func, 1 + func.script().partition("@")[0].count("\n"))
-    recorder.function(func, name)
+    recorder = LineRecorder(func, name, 1 + func.script().partition("@")[0].count("\n"))
     source = SourceName(f"{name}.tir")
     return func.with_body(SpanInstaller(source, recorder.found).visit(func.body))
 

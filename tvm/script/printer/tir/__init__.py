@@ -1,0 +1,1 @@
+"""How the loop level is written."""
