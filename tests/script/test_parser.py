@@ -20,7 +20,7 @@ def doubled(A: T.Buffer((SIZE,), "float32"), B: T.Buffer((16,), "float32")):
 def test_a_decorated_function_is_a_prim_func() -> None:
     assert isinstance(doubled, tir.PrimFunc)
     assert doubled.attrs["global_symbol"] == "doubled"
-    assert [p.name for p in doubled.params] == ["A", "B"]
+    assert [p.name for p in doubled.params] == ["A_handle", "B_handle"]
     loop = doubled.body
     assert isinstance(loop, tir.For)
     assert loop.loop_var.name == "i"

@@ -52,7 +52,11 @@ def test_elements() -> None:
     assert isinstance(load, tir.BufferLoad)
     assert load.dtype == "float32"
     assert load.indices == (i, j)
-    assert A[tir.Ramp(i, 1, 4), 0].indices[0].dtype == "int32x4"
+    assert A[0, tir.Ramp(i, 1, 4)].dtype == "float32x4"
+    with pytest.raises(ValueError, match="buffer A requires scalars as all but the last index"):
+        A[tir.Ramp(i, 1, 4), 0]
+    with pytest.raises(ValueError, match="buffer A requires 2 indices, got 1"):
+        tir.BufferStore(A, 1.0, [i])
     assert tir.decl_buffer(())[()].indices == ()
 
 

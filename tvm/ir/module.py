@@ -31,6 +31,8 @@ class IRModule(Scriptable, Node, key="IRModule"):
         The texts that the spans of its functions point into.
     """
 
+    __slots__ = ("__name__",)  # of the definition that it was read from
+
     functions: dict[GlobalVar, BaseFunc] = leaf(default_factory=dict)
     type_definitions: dict[Any, Any] = leaf(default_factory=dict)
     attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs)

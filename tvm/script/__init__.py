@@ -17,8 +17,8 @@ _PARSER = ("from_source", "ir_module", "parse", "prim_func")
 
 def __getattr__(name: str) -> Any:
     if name in _PARSER:
-        return getattr(import_module(".parser.entry", __name__), name)
-    if name in ("tir", "ir", "parser"):
+        return getattr(import_module(".parser", __name__), name)
+    if name in ("highlight", "ir", "ir_builder", "parser", "tir"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,8 +1,20 @@
 """``from tvm.script import ir as I``: the words of modules."""
 
-from tvm.ir.expr import GlobalVar
+from .parser.ir import (
+    GlobalVar,
+    Range,
+    dummy_global_info,
+    ir_module,
+    lookup_vdevice,
+    module_attrs,
+    module_get_attr,
+    module_get_attrs,
+    module_global_infos,
+    module_set_attr,
+    vdevice,
+)
 
-from .parser.entry import ir_module
-from .parser.functions import module_attrs
-
-__all__ = ["GlobalVar", "ir_module", "module_attrs"]
+__all__ = [
+    "GlobalVar", "Range", "dummy_global_info", "ir_module", "lookup_vdevice", "module_attrs",
+    "module_get_attr", "module_get_attrs", "module_global_infos", "module_set_attr", "vdevice",
+]  # fmt: skip

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .parser.entry import prim_func
-from .parser.macro import macro
-from .parser.namespace import tir_names
-from .parser.values import vector_type
+from .parser import tir as _tir
 
-globals().update(tir_names())
+globals().update({name: getattr(_tir, name) for name in _tir.__all__ if name != "parser"})
 
 
 def __getattr__(name: str) -> Any:
     """Data types that are not listed, such as ``T.float32x4``."""
-    found = vector_type(name)
-    if found is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return found
+    return getattr(_tir, name)
 
 
-__all__ = ["macro", "prim_func", *tir_names()]
+__all__ = [name for name in _tir.__all__ if name != "parser"]

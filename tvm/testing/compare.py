@@ -23,7 +23,8 @@ from typing import Any
 
 from tvm.ir import assert_structural_equal
 from tvm.ir.module import IRModule
-from tvm.script.parser.entry import module_of_class, prim_func_of
+from tvm.script.parser.ir.entry import module_of_class
+from tvm.script.parser.tir.entry import prim_func_of
 from tvm.tir.analysis import verify_well_formed
 from tvm.tir.function import PrimFunc
 
@@ -93,8 +94,8 @@ def _program(value: Any, frame: FrameType) -> Any:
     if inspect.isclass(value):
         if issubclass(value, Exception):
             return value
-        return module_of_class(value, frame, inspect.getsourcelines(value)[1])
-    return prim_func_of(value, frame)
+        return module_of_class(value, frame, False, inspect.getsourcelines(value)[1])
+    return prim_func_of(value, frame, False)
 
 
 def _pass(value: Callable[[IRModule], IRModule], frame: FrameType | None) -> Any:

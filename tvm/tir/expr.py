@@ -122,6 +122,7 @@ class IterVarType(IntEnum):
     ThreadIndex = 1
     CommReduce = 2
     Ordered = 3
+    Opaque = 4
     DimInfo = 4
     Unrolled = 5
     Vectorized = 6
@@ -142,7 +143,8 @@ class IterVar(ExprOp, Scriptable, Node):
     ThreadIndex = IterVarType.ThreadIndex
     CommReduce = IterVarType.CommReduce
     Ordered = IterVarType.Ordered
-    DimInfo = IterVarType.DimInfo
+    Opaque = IterVarType.Opaque
+    DimInfo = IterVarType.Opaque
     Unrolled = IterVarType.Unrolled
     Vectorized = IterVarType.Vectorized
     Parallelized = IterVarType.Parallelized
@@ -377,11 +379,38 @@ class BufferLoad(PrimExprWithOp):
     predicate: PrimExpr | None = None
     dtype: DType = derived("_element_dtype(buffer.dtype, indices)")
 
+    def __init__(
+        self,
+        buffer: Buffer,
+        indices: AnyType,
+        predicate: PrimExpr | None = None,
+        span: Span | None = None,
+    ) -> None:
+        positions = as_exprs(indices)
+        check_access(buffer, positions)
+        self._init(buffer, positions, predicate, span)
+
 
 def _element_dtype(dtype: DType, indices: tuple[PrimExpr, ...]) -> DType:
     if not indices or (lanes := indices[-1].dtype.lanes) == 1:
         return dtype
     return dtype.with_lanes(dtype.lanes * lanes)
+
+
+def check_access(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> None:
+    """Refuse what is no access of a buffer: there is an index for each dimension, the last may be a vector.
+
+    Passes that change buffers and accesses one after the other copy nodes unchecked.
+    """
+    if len(indices) != len(buffer.shape):
+        raise ValueError(
+            f"buffer {buffer.name} requires {len(buffer.shape)} indices, got {len(indices)}"
+        )
+    for index in indices[:-1]:
+        if index.dtype.lanes != 1:
+            raise ValueError(
+                f"buffer {buffer.name} requires scalars as all but the last index, got {index}"
+            )
 
 
 class ProducerLoad(PrimExprWithOp):

@@ -39,6 +39,8 @@ class PrimFunc(Scriptable, BaseFunc):
         Attributes such as ``global_symbol``.
     """
 
+    __slots__ = ("__name__",)  # of the definition that it was read from
+
     params: tuple[Var, ...] = binder("buffer_map", "body")
     body: Stmt
     ret_type: Type = reference()

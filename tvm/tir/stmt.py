@@ -26,6 +26,7 @@ from .expr import (
     as_expr,
     as_exprs,
     as_lanes,
+    check_access,
     int_imm,
 )
 from .linear import difference
@@ -171,7 +172,9 @@ class BufferStore(Stmt):
         predicate: PrimExpr | None = None,
         span: Span | None = None,
     ) -> None:
-        self._init(buffer, as_expr(value, buffer.dtype.element), as_exprs(indices), predicate, span)
+        positions = as_exprs(indices)
+        check_access(buffer, positions)
+        self._init(buffer, as_expr(value, buffer.dtype.element), positions, predicate, span)
 
 
 class BufferRealize(Stmt):
@@ -347,6 +350,33 @@ class MatchBufferRegion(Scriptable, Node):
 
     buffer: Buffer = binder()
     source: BufferRegion
+
+    def __init__(self, buffer: Buffer, source: BufferRegion) -> None:
+        _check_view(buffer, source)
+        self._init(buffer, source)
+
+
+def _check_view(buffer: Buffer, source: BufferRegion) -> None:
+    """Refuse a view of another data type, scope or shape than the region that it is of."""
+    for what, mine, given in (
+        ("data type", buffer.dtype, source.buffer.dtype),
+        ("storage scope", buffer.scope(), source.buffer.scope()),
+    ):
+        if mine != given:
+            raise ValueError(
+                f"a view of {source.buffer.name} requires its {what} {given}, got {mine}"
+            )
+    outer = len(source.region) - len(buffer.shape)
+    if outer < 0:
+        raise ValueError(
+            f"a view requires at most the {len(source.region)} dimensions of {source}, "
+            f"got {len(buffer.shape)}"
+        )
+    one = int_imm(as_dtype("int32"), 1)
+    for item, extent in zip(source.region, [*[one] * outer, *buffer.shape], strict=True):
+        apart = difference(*op.unify(item.extent, extent))
+        if type(apart) is IntImm and apart.value != 0:
+            raise ValueError(f"a view of {source} requires {item.extent} elements, got {extent}")
 
 
 class Block(Stmt):

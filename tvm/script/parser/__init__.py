@@ -1,5 +1,10 @@
-"""TVMScript to nodes."""
+"""Scripts to nodes."""
 
-from .entry import from_source, ir_module, parse, prim_func
+from . import core, ir, tir
+from .core.entry import LANGUAGES, from_source, parse
+from .ir.entry import ir_module
+from .tir.entry import prim_func
 
-__all__ = ["from_source", "ir_module", "parse", "prim_func"]
+LANGUAGES.update(T=tir, tir=tir, I=ir, ir=ir)
+
+__all__ = ["core", "from_source", "ir", "ir_module", "parse", "prim_func", "tir"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tvm.error import TVMError
@@ -18,7 +18,9 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir import op
 from tvm.tir.expr import ExprOp
 
-from .source import ScriptError, Source
+from . import dispatch
+from .error import ParserError, ScriptError
+from .source import SourceText
 
 AND, OR, NOT, CHOOSE = "__tir_and__", "__tir_or__", "__tir_not__", "__tir_if__"
 BINARY: dict[type, Callable[[Any, Any], Any]] = {
@@ -67,7 +69,7 @@ _MISSING = object()
 class Evaluator:
     """Evaluates expressions with ``variables`` as their names."""
 
-    def __init__(self, source: Source, variables: dict[str, Any]) -> None:
+    def __init__(self, source: SourceText | None, variables: dict[str, Any]) -> None:
         self.source = source
         self.variables = variables
 
@@ -85,6 +87,8 @@ class Evaluator:
         except ScriptError:
             raise
         except SCRIPT_FAULTS as error:
+            if self.source is None:
+                raise
             raise self.source.error(str(error), node) from error
 
     def name(self, node: ast.Name) -> Any:
@@ -146,10 +150,13 @@ class Evaluator:
         combine = BINARY.get(type(node.op))
         if combine is None:
             raise TypeError(f"{type(node.op).__name__} is no operator of the language")
-        return combine(self.value(node.left), self.value(node.right))
+        operands = self.value(node.left), self.value(node.right)
+        return (dispatch.find_op(type(node.op), operands) or combine)(*operands)
 
     def unary(self, node: ast.UnaryOp) -> Any:
         operand = self.value(node.operand)
+        if (foreign := dispatch.find_op(type(node.op), (operand,))) is not None:
+            return foreign(operand)
         if isinstance(node.op, ast.USub):
             return -operand
         if isinstance(node.op, ast.Not):
@@ -202,6 +209,65 @@ _METHODS: dict[type, Callable[[Evaluator, Any], Any]] = {
 }
 
 
+class ExprEvaluator:
+    """The classic way to evaluate an expression."""
+
+    @staticmethod
+    def eval(parser: Any, value_table: dict[str, Any], node: ast.expr) -> Any:
+        """The value of an expression.
+
+        Parameters
+        ----------
+        parser : Parser, optional
+            Whose source errors refer to.
+        value_table : dict of str to object
+            The names that the expression may use.
+        node : expr
+        """
+        source = None if parser is None else parser.diag.text
+        return Evaluator(source, value_table).value(node)
+
+
+def eval_expr(parser: Any, node: ast.expr, dict_globals: dict[str, Any] | None = None) -> Any:
+    """The value of an expression; see :class:`ExprEvaluator`."""
+    return ExprEvaluator.eval(parser, {} if dict_globals is None else dict_globals, node)
+
+
+def eval_assign(parser: Any, target: ast.expr, source: Any) -> dict[str, Any]:
+    """The names that an assignment of a value to a target defines, with their values."""
+    return dict(assigned(target, source, parser))
+
+
+def assigned(target: ast.expr, value: Any, parser: Any = None) -> Iterator[tuple[str, Any]]:
+    """Names and values of an assignment; tuples are taken apart as Python does.
+
+    Raises
+    ------
+    ParserError
+        If the value does not fit the target.
+    """
+    if isinstance(target, ast.Name):
+        yield target.id, value
+        return
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        raise ParserError(target, "an assignment requires a name or an element of a buffer")
+    try:
+        values = list(value)
+    except SCRIPT_FAULTS as error:
+        text = f"an assignment to several names requires several values, got {value}"
+        raise ParserError(target, text) from error
+    starred = [i for i, part in enumerate(target.elts) if isinstance(part, ast.Starred)]
+    count = len(target.elts)
+    if len(values) < count - len(starred) or (not starred and len(values) != count):
+        raise ParserError(target, f"an assignment requires {count} values, got {len(values)}")
+    if starred:
+        first, rest = starred[0], count - starred[0] - 1
+        middle = values[first : len(values) - rest]
+        values = [*values[:first], middle, *values[len(values) - rest :]]
+    for part, item in zip(target.elts, values, strict=True):
+        yield from assigned(part.value if isinstance(part, ast.Starred) else part, item, parser)
+
+
 # ---- operators that ask for truth values
 
 
@@ -232,6 +298,8 @@ def _combined(combine: Callable[[Any, Any], PrimExpr], left: Any, right: Any) ->
 
 def compared(kind: ast.cmpop, left: Any, right: Any) -> Any:
     """A comparison; ``0 < n`` stays that, where Python would ask for ``n > 0``."""
+    if (foreign := dispatch.find_op(type(kind), (left, right))) is not None:
+        return foreign(left, right)
     if isinstance(left, (int, float)) and isinstance(right, ExprOp):
         build = SYMBOLIC_COMPARE.get(type(kind))
         if build is not None:

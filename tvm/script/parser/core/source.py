@@ -7,14 +7,12 @@ import linecache
 from types import CellType, FrameType, FunctionType
 from typing import Any
 
-from tvm.error import DiagnosticError
+from tvm.ir.span import SourceName, Span
+
+from .error import ScriptError
 
 
-class ScriptError(DiagnosticError):
-    """A script cannot be read."""
-
-
-class Source:
+class SourceText:
     """The lines and the syntax tree of a file or text."""
 
     def __init__(self, name: str, lines: list[str]) -> None:
@@ -24,12 +22,13 @@ class Source:
         try:
             self.tree = ast.parse(text, name)
         except SyntaxError as error:
-            raise ScriptError(self._syntax_error(error)) from None
+            raise self._syntax_error(error) from None
         self.definitions = {_first_line(node): node for node in _definitions(self.tree)}
 
-    def _syntax_error(self, error: SyntaxError) -> str:
+    def _syntax_error(self, error: SyntaxError) -> ScriptError:
         line, column = error.lineno or 1, (error.offset or 1) - 1
-        return self.message(f"the script is no valid Python: {error.msg}", line, column, column + 1)
+        place = ast.Pass(lineno=line, col_offset=column, end_lineno=line, end_col_offset=column + 1)
+        return self.error(f"the script is no valid Python: {error.msg}", place)
 
     def message(self, text: str, line: int, start: int, end: int) -> str:
         """The error's text with the line and a caret below."""
@@ -48,8 +47,11 @@ class Source:
         """An error at a node."""
         line = getattr(node, "lineno", 1)
         start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
-        one_line = getattr(node, "end_lineno", line) == line
-        return ScriptError(self.message(text, line, start, end if one_line else 10_000))
+        end_line = getattr(node, "end_lineno", None) or line
+        shown = self.message(text, line, start, end if end_line == line else 10_000)
+        error = ScriptError(shown)
+        error.span = Span(SourceName(self.name), line, end_line, start + 1, (end or 0) + 1)
+        return error
 
 
 Definition = ast.FunctionDef | ast.ClassDef
@@ -72,10 +74,10 @@ def _first_line(node: Definition) -> int:
     return min([node.lineno, *[decorator.lineno for decorator in node.decorator_list]])
 
 
-_FILES: dict[str, tuple[list[str], Source]] = {}
+_FILES: dict[str, tuple[list[str], SourceText]] = {}
 
 
-def source_of_file(name: str, frame: FrameType | None = None) -> Source:
+def source_of_file(name: str, frame: FrameType | None = None) -> SourceText:
     """The source of a file, read once as long as it stays the same."""
     lines = linecache.getlines(name, frame.f_globals if frame is not None else None)
     if not lines:
@@ -85,15 +87,15 @@ def source_of_file(name: str, frame: FrameType | None = None) -> Source:
         )
     known = _FILES.get(name)
     if known is None or known[0] != lines:
-        known = _FILES[name] = (lines, Source(name, lines))
+        known = _FILES[name] = (lines, SourceText(name, lines))
     return known[1]
 
 
-def source_of_text(text: str) -> Source:
+def source_of_text(text: str) -> SourceText:
     """The source that a string is."""
     lines = text.splitlines(keepends=True)
     indent = min([len(line) - len(line.lstrip()) for line in lines if line.strip()], default=0)
-    return Source("<script>", [line[indent:] if line.strip() else line for line in lines])
+    return SourceText("<script>", [line[indent:] if line.strip() else line for line in lines])
 
 
 def closure_of(func: FunctionType) -> dict[str, Any]:
@@ -108,3 +110,13 @@ def _is_filled(cell: CellType) -> bool:
     except ValueError:
         return False
     return True
+
+
+def decorated_classes(source: SourceText, decorator: str) -> set[int]:
+    """The first lines of the classes with a decorator of that name."""
+    return {
+        line
+        for line, node in source.definitions.items()
+        if isinstance(node, ast.ClassDef)
+        and any(decorator in ast.unparse(item) for item in node.decorator_list)
+    }

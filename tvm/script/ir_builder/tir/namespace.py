@@ -1,18 +1,14 @@
-"""Everything that ``T`` and ``I`` are."""
+"""Everything that ``T`` has, apart from what reads scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from types import SimpleNamespace
 from typing import Any
 
-from tvm.error import suggest
-from tvm.ir.expr import GlobalVar
 from tvm.tir import builtin, expr, gpu_op, math_op, op, stmt
 
-from . import constructs, values
-from .functions import module_attrs
+from . import blocks, buffers, functions, loops, scopes, values
 
 # constructors of nodes that are written as they are
 NODES = (
@@ -24,13 +20,19 @@ FUNCTIONS = (
     "all", "any", "ceildiv", "div", "floordiv", "floormod", "indexdiv", "indexmod", "truncdiv",
     "truncmod",
 )  # fmt: skip
-CONSTRUCTS = (
-    "Assert", "Else", "If", "LetStmt", "Then", "While", "alloc_buffer", "allocate",
-    "allocate_const", "attr", "axis", "block", "block_attr", "buffer_store", "decl_buffer",
-    "env_thread", "evaluate", "func_attr", "grid", "init", "launch_thread", "let",
-    "match_buffer", "parallel", "prefetch", "reads", "realize", "serial", "thread_binding",
-    "unroll", "vectorized", "where", "writes",
-)  # fmt: skip
+CONSTRUCTS: dict[Any, tuple[str, ...]] = {
+    functions: ("arg", "func_attr", "func_name", "func_ret", "prim_func"),
+    buffers: (
+        "alloc_buffer", "allocate", "allocate_const", "buffer_store", "decl_buffer",
+        "match_buffer", "prefetch", "realize",
+    ),
+    blocks: ("axis", "block", "block_attr", "init", "reads", "where", "writes"),
+    loops: (
+        "Else", "If", "Then", "While", "grid", "parallel", "serial", "thread_binding", "unroll",
+        "vectorized",
+    ),
+    scopes: ("Assert", "LetStmt", "attr", "env_thread", "evaluate", "launch_thread", "let"),
+}  # fmt: skip
 _PACKED_CALLS = ("call_packed", "call_cpacked", "call_packed_lowered", "call_cpacked_lowered")
 VALUES = (
     "Range", "buffer_var", "comm_reducer", "handle", "index_map", "iter_var", "meta_var", "ptr",
@@ -42,18 +44,19 @@ VALUES = (
 def tir_names() -> dict[str, Any]:
     """The names of ``T``, apart from the decorators."""
     names: dict[str, Any] = {name: getattr(expr, name) for name in NODES}
-    functions = {name: getattr(math_op, name) for name in math_op.__all__}
-    functions.update({name: getattr(builtin, name) for name in builtin.__all__})
-    functions.update(gpu_op.FUNCTIONS)
-    functions.update({name: getattr(op, name) for name in FUNCTIONS})
-    names.update({name: _with_stated_dtype(call) for name, call in functions.items()})
-    names.update({name: getattr(constructs, name) for name in CONSTRUCTS})
+    calls = {name: getattr(math_op, name) for name in math_op.__all__}
+    calls.update({name: getattr(builtin, name) for name in builtin.__all__})
+    calls.update(gpu_op.FUNCTIONS)
+    calls.update({name: getattr(op, name) for name in FUNCTIONS})
+    names.update({name: _with_stated_dtype(call) for name, call in calls.items()})
+    for module, words in CONSTRUCTS.items():
+        names.update({name: getattr(module, name) for name in words})
     names.update({name: getattr(values, name) for name in VALUES})
     names.update(values.scalar_types())
     names.update(
-        Buffer=constructs.BufferType(),
-        buffer_decl=constructs.buffer,
-        buffer=constructs.buffer,
+        Buffer=buffers.BufferType(),
+        buffer_decl=buffers.buffer,
+        buffer=buffers.buffer,
         Let=values.let_expr,
         Cast=op_cast,
         cast=_cast,
@@ -105,20 +108,3 @@ def op_cast(dtype: Any, value: Any) -> Any:
     """A conversion, written with the dtype first; constants are not folded."""
     operand = expr.as_expr(value)
     return expr.Cast(values._dtype(dtype), operand)
-
-
-def default_names() -> dict[str, Any]:
-    """What a program in a string may use without importing it."""
-    T = _Namespace(**tir_names())
-    ir = SimpleNamespace(module_attrs=module_attrs, GlobalVar=GlobalVar)
-    return {"T": T, "tir": T, "I": ir, "ir": ir}
-
-
-class _Namespace(SimpleNamespace):
-    """Knows vector types too."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = values.vector_type(name)
-        if found is None:
-            raise AttributeError(f"T has no name {name!r}; {suggest(name, vars(self))}")
-        return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
@@ -123,6 +123,10 @@ class meta_var:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+    def __iter__(self) -> Iterator[meta_var]:
+        """Its parts, each of them a value of the script too."""
+        return iter([meta_var(item) for item in self.value])
 
 
 BITS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64)}

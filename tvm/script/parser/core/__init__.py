@@ -1,0 +1,1 @@
+"""What the parsers of all languages share: sources, names, expressions, dispatch by language."""

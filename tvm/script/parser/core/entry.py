@@ -1,0 +1,123 @@
+"""Programs of any language: as functions and classes, or as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import FrameType, FunctionType
+from typing import Any
+
+from tvm.ir.diagnostics import reported
+from tvm.ir.module import IRModule
+from tvm.support import deep
+from tvm.tir.analysis import undefined_vars
+from tvm.tir.analysis.verify_well_formed import symbols_of
+from tvm.tir.function import PrimFunc
+
+from ...ir_builder import IRBuilder
+from .diagnostics import Source
+from .error import ScriptError
+from .parser import Parser
+from .utils import inspect_class_capture, inspect_function_capture
+
+# the languages that programs in strings may use without an import, by the names they have there
+LANGUAGES: dict[str, Any] = {}
+
+
+def parse(
+    program: Any, extra_vars: Mapping[str, Any] | None = None, check_well_formed: bool = True
+) -> Any:
+    """Read a program: a function, a class, or a text with one of them.
+
+    Parameters
+    ----------
+    program : function, class or str
+        The text is such as ``node.script()`` gives it.
+    extra_vars : dict, optional
+        Names that the program may use; beside those of the languages if it is a text.
+    check_well_formed : bool
+        Whether a program that is not well formed is refused.
+
+    Raises
+    ------
+    DiagnosticError
+        With the place in the source.
+    """
+    names = dict(extra_vars or {})
+    if isinstance(program, str):
+        names = {"__name__": "__script__", **LANGUAGES, **names}
+    with reported():
+        parser = Parser(Source(program), _annotations(program))
+        return _read(parser, names, check_well_formed)
+
+
+from_source = parse
+
+
+def parse_function(
+    func: FunctionType, outer: FrameType | None, token: str, check_well_formed: bool = True
+) -> Any:
+    """Read a function of a language; ``outer`` is the scope that it stands in."""
+    with reported():
+        parser = Parser(Source(func, outer), _annotations(func), token)
+        return _read(parser, inspect_function_capture(func, outer), check_well_formed)
+
+
+def parse_class(
+    cls: type,
+    outer: FrameType,
+    token: str,
+    check_well_formed: bool = True,
+    line: int | None = None,
+) -> Any:
+    """Read a class of a language; ``outer`` is the scope that it stands in, and is at its line by default."""
+    with reported():
+        parser = Parser(Source(cls, outer, line), _annotations(cls), token)
+        return _read(parser, inspect_class_capture(cls, outer), check_well_formed)
+
+
+def _annotations(program: Any) -> dict[str, dict[str, Any]]:
+    if isinstance(program, FunctionType):
+        return {program.__name__: program.__annotations__}
+    if not isinstance(program, type):
+        return {}
+    functions = {k: v for k, v in vars(program).items() if isinstance(v, FunctionType)}
+    return {name: function.__annotations__ for name, function in functions.items()}
+
+
+@deep
+def _read(parser: Parser, names: dict[str, Any], check_well_formed: bool) -> Any:
+    with IRBuilder() as builder:
+        parser.parse(names)
+    if builder.result is None:
+        raise ScriptError("a program requires a function or a class, got none")
+    result = builder.get()
+    if check_well_formed and isinstance(result, (IRModule, PrimFunc)):
+        _check(result, parser)
+    return result
+
+
+def _check(program: Any, parser: Parser) -> None:
+    """Refuse variables that nothing defines: no later pass can work on them."""
+    functions = list(program.functions.values()) if isinstance(program, IRModule) else [program]
+    for func in functions:
+        if not isinstance(func, PrimFunc):
+            continue
+        symbols = [var for buffer in func.buffer_map.values() for var in symbols_of(buffer)]
+        undefined = undefined_vars(func.body, [*func.params, *symbols])
+        if undefined:
+            source = parser.diag.source
+            parser.report_error(
+                source.node or source.text.tree.body[-1],
+                f"the function is not well formed: nothing defines variable {undefined[0].name}; "
+                "hint: check_well_formed=False allows it",
+            )
+
+
+def scan_macro(
+    program: Any, extra_vars: Mapping[str, Any] | None = None
+) -> tuple[Source, dict[str, Any]]:
+    """The source of a macro, and the names that it may use."""
+    return Source(program), dict(extra_vars or {})
+
+
+__all__ = ["from_source", "parse", "parse_class", "parse_function", "scan_macro"]
