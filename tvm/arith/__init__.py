@@ -1,6 +1,6 @@
 """Reasoning about integers: simplification, bounds, remainders, sets."""
 
-from . import _ffi_api, domain_touched, narrow_predicate
+from . import _ffi_api, domain_touched, index_map, narrow_predicate
 from .analyzer import Analyzer, Extension, ProofStrength
 from .bound import deduce_bound
 from .const_int_bound import ConstIntBound

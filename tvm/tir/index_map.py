@@ -5,15 +5,16 @@ from __future__ import annotations
 import inspect
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tvm.ir import extension
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, binder, child, reference
-from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Visitor
+from tvm.runtime import ndarray
 
 from . import op as _op
 from .expr import (
@@ -28,13 +29,13 @@ from .expr import (
     Min,
     Mod,
     Mul,
+    Range,
     Sub,
     Var,
     as_expr,
     as_exprs,
     const,
 )  # fmt: skip
-from .index_map_inverse import NotInvertibleError, extents_of, invert
 from .stmt_functor import substitute
 
 # elements of which a map's places are listed, to see that they differ
@@ -105,24 +106,24 @@ class IndexMap(Node):
         return IndexMap(tuple(variables), tuple(indices), inverse), separators
 
     def map_indices(self, indices: Sequence[Any]) -> list[PrimExpr]:
-        """The new indices of an element."""
-        bindings = dict(zip(self.initial_indices, as_exprs(indices), strict=True))
-        return [substitute(index, bindings) for index in self.final_indices]
+        """The new indices of an element, of the data type of its old ones."""
+        given = as_exprs(indices)
+        applied = _Applied(dict(zip(self.initial_indices, given, strict=True)))
+        wanted = given[0].dtype if given else None
+        return [as_expr(applied.visit(index), wanted) for index in self.final_indices]
+
+    def map_range(self, ranges: Sequence[Range]) -> list[Range]:
+        """What the new indices cover, when the old ones cover some ranges."""
+        return extension.mapped_ranges.required(self, ranges)
 
     def map_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
-        """The extents of the array that the map leads to."""
+        """The extents of the array that the map leads to, of the data type of its own."""
         extents = as_exprs(shape)
-        last = self.map_indices([_op.subtract(extent, 1) for extent in extents])
-        first = self.map_indices([_op.multiply(extent, 0) for extent in extents])
-        if all(isinstance(e, IntImm) for e in extents):
-            return [
-                as_expr(self._largest(i, [int(e) for e in extents]) + 1, index.dtype)  # type: ignore[call-overload]
-                for i, index in enumerate(self.final_indices)
-            ]
-        return [_op.add(_op.subtract(high, low), 1) for high, low in zip(last, first, strict=True)]
-
-    def _largest(self, position: int, shape: list[int]) -> int:
-        return int(self._evaluate(position, np.indices(shape, sparse=False)).max(initial=-1))
+        wanted = max(
+            [extent.dtype for extent in extents], key=lambda dtype: dtype.bits, default=None
+        )
+        covered = self.map_range([Range(extent) for extent in extents])
+        return [r.extent if wanted is None else _op.cast(r.extent, wanted) for r in covered]
 
     def _evaluate(self, position: int, grid: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         values = dict(zip(self.initial_indices, grid, strict=True))
@@ -136,39 +137,31 @@ class IndexMap(Node):
         grid = np.indices(source.shape)
         target = np.zeros(shape, dtype=source.dtype)
         target[tuple([self._evaluate(i, grid) for i in range(len(shape))])] = source
-        return target
+        return ndarray.array(target) if isinstance(arr_src, ndarray.NDArray) else target
 
     def inverse(self, shape: Sequence[Any]) -> IndexMap:
-        """The way back, of an array of the given constant shape (numbers or ranges).
+        """The way back, of an array of the given shape (numbers or ranges).
 
         Raises
         ------
         ValueError
             If elements would have no place to come from, or the map is no sum of parts of indices.
         """
-        back, _, reached = self._inverted(shape)
-        if reached != extents_of(shape):
-            raise NotInvertibleError(
-                f"inverse requires a shape that the map fills, got {list(shape)}; "
-                "hint: non_surjective_inverse allows padding"
-            )
-        return back
+        return self._inverted(shape, bijective=True)[0]
 
     def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
         """The way back, and the condition under which a new index is padding."""
-        back, padding, _ = self._inverted(shape)
-        return back, padding
+        return self._inverted(shape, bijective=False)
 
-    def _inverted(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr, list[int]]:
+    def _inverted(self, shape: Sequence[Any], bijective: bool) -> tuple[IndexMap, PrimExpr]:
         if self.inverse_index_map is not None:
-            return self.inverse_index_map, const(False), extents_of(shape)
-        extents = extents_of(shape)
-        new, old, reached, _ = invert(self.initial_indices, self.final_indices, extents)
-        outside: list[PrimExpr] = [const(False)]
-        for index, extent, size in zip(old, extents, reached, strict=True):
-            if size > extent:
-                outside.append(_op.greater_equal(index, extent))
-        return IndexMap(tuple(new), tuple(old)), _op.any(*outside), reached
+            return self.inverse_index_map, const(False)
+        ranges = [
+            item if isinstance(item, Range) else Range(as_expr(item, var.dtype))
+            for var, item in zip(self.initial_indices, shape, strict=True)
+        ]
+        new, old, padding = extension.inverted_index_map.required(self, ranges, bijective)
+        return IndexMap(tuple(new), tuple(old)), padding
 
     def is_injective(self, shape: Sequence[int]) -> bool:
         """Whether no two elements of an array of constant shape come to one place.
@@ -176,7 +169,7 @@ class IndexMap(Node):
         Large arrays need a map that can be inverted.
         """
         try:
-            self._inverted(shape)
+            self._inverted(shape, bijective=False)
         except ValueError:
             size = math.prod(shape)
             if size > MAX_LISTED:
@@ -190,9 +183,11 @@ class IndexMap(Node):
         """Whether both maps have the same indices, up to the names of variables."""
         if len(self.initial_indices) != len(other_map.initial_indices):
             return False
-        return structural_equal(
-            self.final_indices, tuple(other_map.map_indices(self.initial_indices))
-        )
+        others = other_map.map_indices(self.initial_indices)
+        if len(self.final_indices) != len(others):
+            return False
+        prove = extension.are_equal_dimensions.required
+        return all([prove(a, b) for a, b in zip(self.final_indices, others, strict=True)])
 
 
 def _index_variables(
@@ -219,6 +214,41 @@ def _index_variables(
         count = len(names) + len(last)
         raise ValueError(f"an index map of {ndim} dimensions is required, got {count}")
     return [Var(name, dtype) for name in names], {name: Var(name, dtype) for name in last}
+
+
+class _Applied(Visitor):
+    """Puts values in the place of variables; literals take the data type of what is beside them."""
+
+    def __init__(self, values: Mapping[Var, PrimExpr]) -> None:
+        self.values = values
+
+    def visit_var(self, var: Var) -> Any:
+        return self.values.get(var, var)
+
+    def visit_int_imm(self, constant: IntImm) -> Any:
+        return constant.value
+
+    def visit_binary_op_expr(self, expr: BinaryOpExpr) -> Any:
+        a, b = self.visit(expr.a), self.visit(expr.b)
+        if not isinstance(a, PrimExpr) and not isinstance(b, PrimExpr):
+            a = as_expr(a, expr.dtype)
+        return _OPERATIONS[type(expr)](a, b)
+
+    def visit_prim_expr(self, expr: PrimExpr) -> Any:
+        return substitute(expr, self.values)
+
+
+_OPERATIONS: dict[type, Callable[[Any, Any], PrimExpr]] = {
+    Add: _op.add,
+    Sub: _op.subtract,
+    Mul: _op.multiply,
+    FloorDiv: _op.floordiv,
+    FloorMod: _op.floormod,
+    Div: _op.truncdiv,
+    Mod: _op.truncmod,
+    Min: _op.minimum,
+    Max: _op.maximum,
+}
 
 
 class _Evaluator(Visitor):
