@@ -16,7 +16,7 @@ from tvm.arith import Analyzer, union_lower_bound
 from tvm.tir.block_scope import BlockScope, DepKind, StmtSRef
 from tvm.tir.buffer import Buffer
 
-from ..tree import common_ancestor, scope_of
+from ..tree import common_ancestor, scope_of, surroundings
 from .regions import Box, accessed, accessed_for_certain, covers, within
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ class RegionCover:
     def _is_written(self, block: StmtSRef, buffer: Buffer, writers: list[StmtSRef]) -> bool:
         place = common_ancestor([block, *writers])
         analyzer = Analyzer()
+        for var, domain in surroundings(place).items():
+            analyzer.bind(var, domain)
         written: list[Box] = []
         for writer in writers:
             realize = self.state.realize_of(writer)
