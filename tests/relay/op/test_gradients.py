@@ -235,3 +235,12 @@ def test_gradients_of_gradients_agree_with_finite_differences(name: str) -> None
         return sum(float(np.sum(slopes[i] * ways[i])) for i in where)
 
     assert predicted == pytest.approx((value(1) - value(-1)) / 2e-5, rel=1e-4, abs=1e-5)
+
+
+def test_gradient_of_a_border_has_the_dtype_of_its_value() -> None:
+    x = relay.var("x", shape=(2, 3), dtype="float64")
+    func = relay.Function([x], relay.nn.pad(x, ((1, 0), (0, 2)), relay.const(1.0, "float32")))
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(func))["main"]
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.transform.gradient(typed)))
+    assert mod["main"].ret_type.fields[1].fields[0].dtype == "float64"
+    relay.testing.check_grad(typed)

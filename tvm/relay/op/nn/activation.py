@@ -338,8 +338,11 @@ def _constant_border_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     ends = tuple([b + extent for b, extent in zip(begins, shape, strict=True)])
     inner = ops.strided_slice(grad, begin=begins, end=ends)
     border = ops.sum(grad, axis=None) - ops.sum(inner, axis=None)
-    # the border may be a vector of one element
-    return [inner, ops.reshape(border, newshape=known_shape(call.args[1], "nn.pad"))]
+    # the value may be a vector of one element, of another dtype than the data
+    value = ops.reshape(border, newshape=known_shape(call.args[1], "nn.pad"))
+    dtype = tensor_type_of(call.args[1]).dtype
+    same = dtype == tensor_type_of(data).dtype
+    return [inner, value if same else ops.cast(value, dtype=dtype)]
 
 
 def _bordered(call: Call, grad: RelayExpr) -> list[RelayExpr]:
