@@ -10,6 +10,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.error import RuntimeValueError
+from tvm.support.docstrings import described_by
 
 from .utils import dims, get_const_int, real_axis
 
@@ -53,6 +54,7 @@ def sort(data: te.Tensor, axis: int = -1, is_ascend: bool = True) -> te.Tensor:
     return _call("sort", [data], data.shape, data.dtype, axis, bool(is_ascend))
 
 
+@described_by(sort)
 def argsort(
     data: te.Tensor,
     valid_count: te.Tensor | None = None,
@@ -64,14 +66,8 @@ def argsort(
 
     Parameters
     ----------
-    data : te.Tensor
-        The tensor.
     valid_count : te.Tensor, optional
         How many elements of each row count (int32); those behind keep their places.
-    axis : int
-        The axis.
-    is_ascend : bool
-        The smallest first, or the greatest.
     dtype : str
         The indices' dtype: int32, int64, float32 or float64.
     """
@@ -81,6 +77,7 @@ def argsort(
     return _call("argsort_nms", [data, valid_count], *options)
 
 
+@described_by(argsort)
 def topk(
     data: te.Tensor,
     k: Any = 1,
@@ -93,18 +90,12 @@ def topk(
 
     Parameters
     ----------
-    data : te.Tensor
-        The tensor.
     k : int or PrimExpr
         How many; all of them if it is below 1.
-    axis : int
-        The axis.
     ret_type : str
         "both", "values" or "indices".
     is_ascend : bool
         The smallest, from the smallest on.
-    dtype : str
-        The indices' dtype: int32, int64, float32 or float64.
     """
     if ret_type not in ("both", "values", "indices"):
         raise RuntimeValueError(

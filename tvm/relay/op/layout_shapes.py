@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tvm import te, topi
 from tvm.error import OpAttributeInvalid
+from tvm.ir.attrs import Attrs
 
 from .types import Dim, Shape, apply, expect, show
 
@@ -26,6 +27,13 @@ def layout_parts(layout: str) -> list[tuple[str, int]]:
 def plain_layout(name: str) -> str:
     """The layout without its blocks: `NCHW16c` gives `NCHW`."""
     return re.sub(r"\d+[a-z]", "", name)
+
+
+def expect_layouts(attrs: Attrs, who: str, *pairs: tuple[str, str]) -> None:
+    """Accept these pairs of layouts of data and kernel."""
+    given = (attrs.data_layout, attrs.kernel_layout)
+    known = " or ".join([" and ".join(pair) for pair in pairs])
+    expect(given in pairs, f"{who} requires layouts {known}, got {' and '.join(given)}")
 
 
 def axes_extents(shape: Sequence[Dim], layout: str, who: str) -> dict[str, Dim]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.error import RuntimeValueError
+from tvm.support.docstrings import described_by
 from tvm.support.signatures import with_defaults
 
 from .. import tag
@@ -311,6 +312,7 @@ _TAPS: dict[str, Callable[[Any, int, Interpolation], Taps]] = {
 }
 
 
+@described_by(resize2d)
 def crop_and_resize(
     data: te.Tensor,
     boxes: te.Tensor,
@@ -325,8 +327,6 @@ def crop_and_resize(
 
     Parameters
     ----------
-    data : te.Tensor
-        The images.
     boxes : te.Tensor
         (boxes, 4): top, left, bottom and right in parts of the image.
     box_indices : te.Tensor
@@ -339,8 +339,6 @@ def crop_and_resize(
         "bilinear" or "nearest_neighbor".
     extrapolation_value : float, optional
         The value outside of the image, 0 by default.
-    out_dtype : str, optional
-        The dtype of the result, the data's by default.
     """
     methods = {"bilinear": "linear", "nearest_neighbor": "nearest_neighbor"}
     if method not in methods:

@@ -18,6 +18,7 @@ from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.runtime import Device
 from tvm.runtime import ndarray as nd
+from tvm.support.docstrings import described_by
 from tvm.tir.ir_builder import BufferVar, IRBuilder
 
 from .. import tag
@@ -240,6 +241,7 @@ def uniform(
     return [state, _elementwise(words.shape, element, "uniform")]
 
 
+@described_by(uniform)
 def normal(
     gen: te.Tensor, mean: Any, scale: Any, out_shape: Sequence[Any], out_dtype: str
 ) -> list[te.Tensor]:
@@ -247,14 +249,8 @@ def normal(
 
     Parameters
     ----------
-    gen : te.Tensor
-        The generator's state, ten words of uint64.
     mean, scale : float or te.Tensor
         The mean and the standard deviation.
-    out_shape : sequence of int
-        How many.
-    out_dtype : str
-        "float32" or "float64".
 
     Returns
     -------

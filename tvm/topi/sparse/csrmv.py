@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te
+from tvm.support.docstrings import described_by
 
 from .csrmm import csrmm_default
 
 
+@described_by(csrmm_default)
 def csrmv_default(
     data: te.Tensor,
     indices: te.Tensor,
@@ -20,12 +22,8 @@ def csrmv_default(
 
     Parameters
     ----------
-    data, indices, indptr : te.Tensor
-        The sparse matrix by rows.
     weight : te.Tensor
         The column.
-    bias : te.Tensor, optional
-        (m,).
     """
     return csrmm_default(data, indices, indptr, weight, bias)
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.docstrings import described_by
 from tvm.tir.ir_builder import BufferVar, IRBuilder
 
 from .. import tag
@@ -150,6 +151,7 @@ class Suppression(NamedTuple):
         return rows[b, at, self.id_index] >= 0 if self.id_index >= 0 else tir.const(True)
 
 
+@described_by(non_max_suppression)
 def choose_boxes(
     data: te.Tensor, valid_count: te.Tensor, order: te.Tensor, rules: Suppression
 ) -> tuple[te.Tensor, te.Tensor]:
@@ -157,10 +159,6 @@ def choose_boxes(
 
     Parameters
     ----------
-    data : te.Tensor
-        (batch, boxes, numbers of a box).
-    valid_count : te.Tensor
-        How many boxes count, (batch,).
     order : te.Tensor
         Their places from the highest score on, (batch, boxes).
     rules : Suppression

@@ -18,7 +18,7 @@ from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
 
 from ..computes import RESULT_DTYPE, computed_by
 from ..known_shapes import known_shape
-from ..layout_shapes import axes_extents, shape_in_layout
+from ..layout_shapes import axes_extents, expect_layouts, shape_in_layout
 from ..operator import Expr, Ints, OptionalStr, Padding2, Spatial2, operator
 from ..registry import OpPattern, ops
 from ..sampling import composed_grid_sample
@@ -62,11 +62,7 @@ def _grid_sample_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 def _dilation2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "image.dilation2d"
-    layouts = (attrs.data_layout, attrs.kernel_layout)
-    expect(
-        layouts in (("NCHW", "IHW"), ("NHWC", "HWI")),
-        f"{who} requires layouts NCHW with IHW or NHWC with HWI, got {' with '.join(layouts)}",
-    )
+    expect_layouts(attrs, who, ("NCHW", "IHW"), ("NHWC", "HWI"))
     data = expect_tensor(arg_types[0], who)
     weight = expect_tensor(arg_types[1], who, "weight", 3)
     have = axes_extents(shape_of_type(data), attrs.data_layout, who)

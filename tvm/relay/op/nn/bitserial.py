@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from ..computes import computed_by
-from ..layout_shapes import axes_extents, shape_in_layout
+from ..layout_shapes import axes_extents, expect_layouts, shape_in_layout
 from ..operator import Expr, OptionalSpatial2, Padding2, Spatial2, operator
 from ..registry import OpPattern
 from ..schedules import default_schedules
@@ -63,11 +63,7 @@ def bitpack(
 
 def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.bitserial_conv2d"
-    layouts = (attrs.data_layout, attrs.kernel_layout)
-    expect(
-        layouts in (("NCHW", "OIHW"), ("NHWC", "HWIO")),
-        f"{who} requires layouts NCHW and OIHW or NHWC and HWIO, got {' and '.join(layouts)}",
-    )
+    expect_layouts(attrs, who, ("NCHW", "OIHW"), ("NHWC", "HWIO"))
     data = expect_tensor(arg_types[0], who)
     weight = expect_tensor(arg_types[1], who, "weight")
     have = axes_extents(shape_of_type(data), attrs.data_layout, who)

@@ -15,7 +15,7 @@ from tvm.relay.expr import Call, Tuple
 from ..computes import RESULT_DTYPE, computed_by
 from ..known_shapes import known_shape, sliced
 from ..layout import Layouts
-from ..layout_shapes import axes_extents, moved, shape_in_layout
+from ..layout_shapes import axes_extents, expect_layouts, moved, shape_in_layout
 from ..operator import Expr, Padding2, Spatial2, operator
 from ..parameters import more_parameters
 from ..registry import LayoutChoice, OpPattern, ops
@@ -102,11 +102,7 @@ def correlation(
 
 def _deformable_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "nn.deformable_conv2d"
-    layouts = (attrs.data_layout, attrs.kernel_layout)
-    expect(
-        layouts in (("NCHW", "OIHW"), ("NHWC", "HWIO")),
-        f"{who} requires layouts NCHW and OIHW or NHWC and HWIO, got {' and '.join(layouts)}",
-    )
+    expect_layouts(attrs, who, ("NCHW", "OIHW"), ("NHWC", "HWIO"))
     out = conv_type(who, "HW")(attrs, [arg_types[0], arg_types[2]])
     offset = expect_tensor(arg_types[1], who, "offset", rank=4)
     extents = axes_extents(shape_of_type(out), attrs.out_layout or attrs.data_layout, who)

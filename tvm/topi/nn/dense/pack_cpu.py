@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tvm import te, tir
+from tvm.support.docstrings import described_by
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target.cpu import CpuInfo
 
@@ -179,6 +180,7 @@ def _block_tiles(tiles: int, most: int, cores: int) -> int:
     return min(range(1, max(min(most, tiles), 1) + 1), key=cost)
 
 
+@described_by(matmul)
 def matmul_pack(
     tensor_a: te.Tensor,
     tensor_b: te.Tensor,
@@ -192,14 +194,6 @@ def matmul_pack(
 
     Parameters
     ----------
-    tensor_a, tensor_b : te.Tensor
-        The matrices.
-    bias : te.Tensor, optional
-        Added to every row.
-    out_dtype : str, optional
-        The dtype of the sums, the operands' by default.
-    transpose_a, transpose_b : bool
-        Whether an operand comes transposed.
     config : PackedMatmulConfig, optional
         Tiles and blocks; chosen for the current target's processor by default.
     """

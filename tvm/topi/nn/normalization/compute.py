@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
+from tvm.support.docstrings import described_by
 
 from ...math import elementwise
 from ...reduction import sum as sum_of
@@ -153,6 +154,7 @@ def _statistics(data: te.Tensor, axis: int) -> tuple[te.Tensor, te.Tensor]:
     return mean, elementwise(sum_of(apart, rest), lambda v: v / count, "T_variance")
 
 
+@described_by(layer_norm)
 def instance_norm(
     data: te.Tensor,
     gamma: te.Tensor,
@@ -164,18 +166,15 @@ def instance_norm(
 
     Parameters
     ----------
-    data : te.Tensor
-        The tensor.
     gamma, beta : te.Tensor
         One factor and summand for each channel.
     axis : sequence of int
         The spatial axes.
-    epsilon : float
-        Added to the variance.
     """
     return _scaled_channels(layer_norm(data, None, None, axis, epsilon), gamma, beta, 1)
 
 
+@described_by(instance_norm)
 def group_norm(
     data: te.Tensor,
     gamma: te.Tensor,
@@ -189,18 +188,12 @@ def group_norm(
 
     Parameters
     ----------
-    data : te.Tensor
-        The tensor.
-    gamma, beta : te.Tensor
-        One factor and summand for each channel.
     num_groups : int
         The number of groups.
     channel_axis : int
         The axis of channels.
     axes : sequence of int
         The axes that are normalised besides the channels of a group.
-    epsilon : float
-        Added to the variance.
     """
     shape = list(dims(data.shape))
     rank = len(shape)
@@ -222,6 +215,7 @@ def _scaled_channels(
     return te.compute(data.shape, element, name="T_scaled_channels", tag="broadcast")
 
 
+@described_by(layer_norm)
 def rms_norm(
     data: te.Tensor, weight: te.Tensor, axis: Sequence[int], epsilon: float = 1e-5
 ) -> te.Tensor:
@@ -229,12 +223,8 @@ def rms_norm(
 
     Parameters
     ----------
-    data : te.Tensor
-        The tensor.
     weight : te.Tensor
         Factors, of the shape of the axes.
-    axis : sequence of int
-        The axes.
     epsilon : float
         Added to the mean square. Narrow floats are computed in float32.
     """
