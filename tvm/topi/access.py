@@ -15,7 +15,7 @@ from .utils import dims, extents_of, prod, ravel_index, simplify
 def axis_read_in_order(out: te.Tensor) -> int | None:
     """The axis along which the largest input is read element by element, where it is not the last.
 
-    None if the last axis is such an axis, or leaves the place unchanged, or none is.
+    None if the last axis is such an axis, or leaves the position unchanged, or none is.
     """
     shape = dims(out.shape)
     if len(shape) < 2 or not all(isinstance(d, int) and d > 0 for d in shape):
@@ -31,13 +31,13 @@ def axis_read_in_order(out: te.Tensor) -> int | None:
 
 
 def steps_of_axes(out: te.Tensor, counts: Sequence[int]) -> list[int]:
-    """How far the place read in the largest input moves with so many steps along each axis."""
+    """How far the position read in the largest input moves with so many steps along each axis."""
     shape = dims(out.shape)
     start = _position(out, [0] * len(shape))
     found = []
     for axis, count in enumerate(counts):
-        place = _position(out, [count * int(i == axis) for i in range(len(shape))])
-        found.append(0 if place is None or start is None else abs(place - start))
+        position = _position(out, [count * int(i == axis) for i in range(len(shape))])
+        found.append(0 if position is None or start is None else abs(position - start))
     return found
 
 
@@ -119,10 +119,10 @@ def _variables(index: Any) -> list[tir.Var]:
 
 
 def _step(out: te.Tensor, axis: int, start: int) -> int | None:
-    """How far the place read moves with one step along an axis."""
+    """How far the position read moves with one step along an axis."""
     at = [int(i == axis) for i in range(len(out.shape))]
-    place = _position(out, at)
-    return None if place is None else place - start
+    position = _position(out, at)
+    return None if position is None else position - start
 
 
 def _position(tensor: te.Tensor, at: Sequence[int]) -> int | None:

@@ -157,10 +157,10 @@ def _in_relay(path: str) -> str:
 
 def _is_ours(error: Exception) -> bool:
     """Whether code of this package raised an error, rather than a function of the caller."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    return place is not None and place.tb_frame.f_code.co_filename.startswith(_PACKAGE)
+    position = error.__traceback__
+    while position is not None and position.tb_next is not None:
+        position = position.tb_next
+    return position is not None and position.tb_frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 __all__ = ["guarded"]

@@ -1,4 +1,4 @@
-"""The places of elements that are not zero."""
+"""The positions of elements that are not zero."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def sparse_to_dense(
 
         def one(k: tir.Var) -> tir.Stmt:
             depth = len(output_shape)
-            places = [load(indices, [k, d][:rank]).astype("int32") for d in range(depth)]
-            return store(out, load(values, [k] if len(sparse_values.shape) else []), places)
+            positions = [load(indices, [k, d][:rank]).astype("int32") for d in range(depth)]
+            return store(out, load(values, [k] if len(sparse_values.shape) else []), positions)
 
         filled = nest("i", dims(output_shape), lambda v: store(out, default, v))
         return tir.stmt_seq(filled, loop("k", count, one))

@@ -73,13 +73,13 @@ def transform_array(array: np.ndarray, src_layout: str, dst_layout: str) -> np.n
     plain = _to_plain(array, source)
     axes = [letter for letter, _ in source if letter.isupper()]
     split_shape: list[int] = []
-    places: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     for axis, extent in zip(axes, plain.shape, strict=True):
         blocks = _blocks(target, axis)
-        places[axis] = [len(split_shape)]
-        places[axis.lower()] = [len(split_shape) + 1 + i for i in range(len(blocks))]
+        positions[axis] = [len(split_shape)]
+        positions[axis.lower()] = [len(split_shape) + 1 + i for i in range(len(blocks))]
         split_shape += [extent // prod(blocks), *blocks]
-    order = [places[letter].pop(0) for letter, _ in target]
+    order = [positions[letter].pop(0) for letter, _ in target]
     return np.asarray(plain.reshape(split_shape).transpose(order))
 
 
@@ -89,10 +89,10 @@ def _to_plain(array: np.ndarray, source: Parts) -> np.ndarray:
     order: list[int] = []
     shape: list[int] = []
     for axis in [letter for letter in letters if letter.isupper()]:
-        places = [i for i, c in enumerate(letters) if c == axis]
-        places += [i for i, c in enumerate(letters) if c == axis.lower()]
-        order += places
-        shape.append(prod([array.shape[i] for i in places]))
+        positions = [i for i, c in enumerate(letters) if c == axis]
+        positions += [i for i, c in enumerate(letters) if c == axis.lower()]
+        order += positions
+        shape.append(prod([array.shape[i] for i in positions]))
     return np.asarray(array.transpose(order).reshape(shape))
 
 

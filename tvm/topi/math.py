@@ -175,7 +175,7 @@ def fixed_point_multiply_per_axis(
     is_rshift_required: int,
     axes: Sequence[int],
 ) -> te.Tensor:
-    """As `fixed_point_multiply`, with a multiplier and shifts for each place along `axes`.
+    """As `fixed_point_multiply`, with a multiplier and shifts for each position along `axes`.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Writing updates to places given by indices.
+"""Writing updates to positions given by indices.
 
-An index may count from the end; updates whose place lies outside are left out.
+An index may count from the end; updates whose position lies outside are left out.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def scatter_elements(
 
         def one(v: list[tir.Var]) -> tir.Stmt:
             index = _from_front(load(where, v), shape[at])
-            place = [*v[:at], index, *v[at + 1 :]]
-            write = store(out, combine(load(out, place), load(news, v)), place)
+            position = [*v[:at], index, *v[at + 1 :]]
+            write = store(out, combine(load(out, position), load(news, v)), position)
             return tir.IfThenElse(_is_inside(index, shape[at]), write)
 
         return tir.stmt_seq(_copy(source, out, shape), nest("u", dims(indices.shape), one))
@@ -94,8 +94,8 @@ def scatter_nd(
             tuple_at = v[: len(picked)]
             indices_of = [load(where, [k, *tuple_at]) for k in range(depth)]
             found = [_from_front(i, n) for i, n in zip(indices_of, shape, strict=False)]
-            place = [*found, *v[len(picked) :]]
-            write = store(out, combine(load(out, place), load(news, v)), place)
+            position = [*found, *v[len(picked) :]]
+            write = store(out, combine(load(out, position), load(news, v)), position)
             inside = [_is_inside(i, n) for i, n in zip(found, shape, strict=False)]
             return tir.IfThenElse(tir.all(*inside), write) if inside else write
 

@@ -71,7 +71,7 @@ def binary_search(
     right : bool
         Behind the elements that equal the value, rather than before them.
     out_dtype : str
-        The place's dtype.
+        The position's dtype.
     """
     found = _place(ib, search_range, lambda k: sorted_sequence[sequence_offset + k], value, right)
     return found.astype(out_dtype)
@@ -95,5 +95,5 @@ def _place(
             low[0] = middle + 1
         with ib.else_scope():
             high[0] = middle
-    place: PrimExpr = low[0]
-    return place
+    position: PrimExpr = low[0]
+    return position

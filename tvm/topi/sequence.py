@@ -26,7 +26,7 @@ def sequence_mask(
     mask_value : float
         What stands behind the end.
     axis : int
-        The axis of the places in the sequence, 0 or 1.
+        The axis of the positions in the sequence, 0 or 1.
     """
     value = cast_scalar(mask_value, data.dtype)
 
@@ -49,7 +49,7 @@ def reverse_sequence(
     seq_lengths : te.Tensor
         How many elements of each sequence are reversed, (batch,).
     seq_axis, batch_axis : int
-        The axes of places and of sequences.
+        The axes of positions and of sequences.
     """
     rank = len(a.shape)
     along, batch = real_axis(seq_axis, rank), real_axis(batch_axis, rank)
@@ -64,8 +64,8 @@ def reverse_sequence(
     def element(*i: Any) -> Any:
         length = tir.min(seq_lengths(i[batch]).astype("int32"), dims(a.shape)[along])
         # a sequence of length 0 or 1 stays as it is
-        place = tir.if_then_else(i[along] < length, length - 1 - i[along], i[along])
-        return a(*i[:along], place, *i[along + 1 :])
+        position = tir.if_then_else(i[along] < length, length - 1 - i[along], i[along])
+        return a(*i[:along], position, *i[along + 1 :])
 
     return te.compute(a.shape, element, name="T_reverse_sequence", tag=tag.INJECTIVE)
 
@@ -73,7 +73,7 @@ def reverse_sequence(
 def sliding_window(
     data: te.Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]
 ) -> te.Tensor:
-    """All places of a window over the axes from `axis` on.
+    """All positions of a window over the axes from `axis` on.
 
     Parameters
     ----------
@@ -87,15 +87,15 @@ def sliding_window(
     Returns
     -------
     te.Tensor
-        The shape before `axis`, the counts of places, the window's shape.
+        The shape before `axis`, the counts of positions, the window's shape.
     """
     shape, window, steps = dims(data.shape), dims(window_shape), dims(strides)
     first = real_axis(axis, len(shape))
     counts = [(e - w) // s + 1 for e, w, s in zip(shape[first:], window, steps, strict=True)]
 
     def element(*i: Any) -> Any:
-        places, inner = i[first : first + len(window)], i[first + len(window) :]
-        at = [p * s + k for p, s, k in zip(places, steps, inner, strict=True)]
+        positions, inner = i[first : first + len(window)], i[first + len(window) :]
+        at = [p * s + k for p, s, k in zip(positions, steps, inner, strict=True)]
         return data(*i[:first], *at)
 
     return te.compute(
@@ -132,14 +132,14 @@ def matrix_set_diag(
     def element(*i: Any) -> Any:
         row, column = i[-2], i[-1]
         which = column - row
-        # the length of the diagonal, and its place along it
+        # the length of the diagonal, and its position along it
         start = tir.max(which, 0)
         length = tir.min(rows + tir.min(which, 0), columns - start)
         is_right = tir.Select(
             which >= 0, tir.const(above == "RIGHT", "bool"), tir.const(below == "RIGHT", "bool")
         )
-        place = column - start + tir.Select(is_right, longest - length, tir.const(0, "int32"))
-        at = [high - which, place] if has_band else [column - start]
+        position = column - start + tir.Select(is_right, longest - length, tir.const(0, "int32"))
+        at = [high - which, position] if has_band else [column - start]
         inside = tir.all(which >= low, which <= high)
         return tir.if_then_else(inside, diagonal(*i[:-2], *at), data(*i))
 

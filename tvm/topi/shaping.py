@@ -190,21 +190,21 @@ def _open_runs(
 def _counts_before(shape: Sequence[Any], atoms: list[Any]) -> list[tuple[int, tuple[int, ...]]]:
     """The elements of the axes before each: a number, and which of the atoms it is multiplied by."""
     number: int = 1
-    places: tuple[int, ...] = ()
-    found: list[tuple[int, tuple[int, ...]]] = [(number, places)]
+    positions: tuple[int, ...] = ()
+    found: list[tuple[int, tuple[int, ...]]] = [(number, positions)]
     for extent in shape:
         for factor in _factors(extent):
             if isinstance(factor, int):
                 number *= factor
                 continue
-            place = next(
+            position = next(
                 (i for i, atom in enumerate(atoms) if structural_equal(atom, factor)), None
             )
-            if place is None:
-                place = len(atoms)
+            if position is None:
+                position = len(atoms)
                 atoms.append(factor)
-            places = tuple(sorted((*places, place)))
-        found.append((number, places))
+            positions = tuple(sorted((*positions, position)))
+        found.append((number, positions))
     return found
 
 

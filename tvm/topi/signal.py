@@ -47,8 +47,8 @@ def dft(re_data: te.Tensor, im_data: te.Tensor, inverse: Any) -> list[te.Tensor]
             real, imaginary = _transformed(ib, work, table, length)
             out_re, out_im = [ib.buffer_ptr(x) for x in outs]
             with ib.for_range(0, length, "i") as i:
-                place = (*at, i)
-                out_re[place], out_im[place] = real[i] * scale, imaginary[i] * scale
+                position = (*at, i)
+                out_re[position], out_im[position] = real[i] * scale, imaginary[i] * scale
         return ib.get()
 
     return list(
@@ -113,8 +113,8 @@ def stft(
             out = ib.buffer_ptr(outs[0])
             with ib.for_range(0, shape[-3], "f") as f:
                 for part in range(2):
-                    place = (*lead, f, column, part)
-                    out[place] = found[part][f] * scale
+                    position = (*lead, f, column, part)
+                    out[position] = found[part][f] * scale
         return ib.get()
 
     return te.extern([shape], [data, window], body, dtype=dtype, name="stft")
@@ -136,7 +136,7 @@ class _Roots:
             self.imaginary[k] = tir.sin(angle).astype(dtype)
 
     def power(self, exponent: PrimExpr) -> PrimExpr:
-        """The place of a power in the table."""
+        """The position of a power in the table."""
         return tir.indexmod(exponent, self.order)
 
 
@@ -168,17 +168,17 @@ def _transformed(
         with ib.for_range(0, m, "q") as q, ib.for_range(0, radix, "j") as j:
             turn = ib.let("turn", q * j * _quotient(length, n))
             with ib.for_range(0, step, "s") as s:
-                place = s + step * (radix * q + j)
-                target[0][place] = tir.const(0, roots.dtype)
-                target[1][place] = tir.const(0, roots.dtype)
+                position = s + step * (radix * q + j)
+                target[0][position] = tir.const(0, roots.dtype)
+                target[1][position] = tir.const(0, roots.dtype)
             with ib.for_range(0, radix, "l") as part:
                 at = ib.let("at", roots.power(j * part * _quotient(length, radix) + turn))
                 real, imaginary = ib.let("wr", roots.real[at]), ib.let("wi", roots.imaginary[at])
                 with ib.for_range(0, step, "s") as s:
-                    place, origin = s + step * (radix * q + j), s + step * (q + m * part)
+                    position, origin = s + step * (radix * q + j), s + step * (q + m * part)
                     x, y = source[0][origin], source[1][origin]
-                    target[0][place] = target[0][place] + (x * real - y * imaginary)
-                    target[1][place] = target[1][place] + (x * imaginary + y * real)
+                    target[0][position] = target[0][position] + (x * real - y * imaginary)
+                    target[1][position] = target[1][position] + (x * imaginary + y * real)
         source, target = target, source
         n, step = m, step * radix
     return source

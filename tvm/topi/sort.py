@@ -67,7 +67,7 @@ def argsort(
     Parameters
     ----------
     valid_count : te.Tensor, optional
-        How many elements of each row count (int32); those behind keep their places.
+        How many elements of each row count (int32); those behind keep their positions.
     dtype : str
         The indices' dtype: int32, int64, float32 or float64.
     """

@@ -47,21 +47,21 @@ def sparse_fill_empty_rows(
         ib = tir.ir_builder.create()
         old, values = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1])
         default = tir.BufferLoad(ins[2], (tir.const(0, "int32"),) * len(ins[2].shape))
-        indices, filled, is_empty, places = [ib.buffer_ptr(x) for x in outs]
-        _first_places(ib, old, is_empty, places, rows, count)
+        indices, filled, is_empty, positions = [ib.buffer_ptr(x) for x in outs]
+        _first_places(ib, old, is_empty, positions, rows, count)
         with ib.for_range(0, rows, "r") as r, ib.if_scope(is_empty[r]):
-            indices[places[r], 0] = r.astype(kind)
+            indices[positions[r], 0] = r.astype(kind)
             with ib.for_range(1, rank, "axis") as axis:
-                indices[places[r], axis] = tir.const(0, kind)
-            filled[places[r]] = default
+                indices[positions[r], axis] = tir.const(0, kind)
+            filled[positions[r]] = default
         with ib.for_range(0, count, "i") as i, ib.if_scope(rows > 0):
             row = ib.let("row", old[i, 0].astype("int32"))
-            at = ib.let("at", places[row])
+            at = ib.let("at", positions[row])
             with ib.if_scope(at < total):
                 with ib.for_range(0, rank, "axis") as axis:
                     indices[at, axis] = old[i, axis]
                 filled[at] = values[i]
-            places[row] = at + 1
+            positions[row] = at + 1
         return ib.get()
 
     found = te.extern(

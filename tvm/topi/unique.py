@@ -20,14 +20,14 @@ def unique(data: te.Tensor, is_sorted: bool = True, return_counts: bool = False)
     data : te.Tensor
         A tensor of rank 1.
     is_sorted : bool
-        In ascending order, or in that of their first places.
+        In ascending order, or in that of their first positions.
     return_counts : bool
         Tell how often each occurs.
 
     Returns
     -------
     list of te.Tensor
-        The distinct elements, their first places, each element's number among them, how many there
+        The distinct elements, their first positions, each element's number among them, how many there
         are (1,), and their counts. All but the last but one are as long as the data; zeros fill them.
     """
     (count,) = dims(data.shape)

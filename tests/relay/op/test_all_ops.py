@@ -51,7 +51,7 @@ THROUGH_OTHERS = {
     "argwhere", "sparse_fill_empty_rows",  # their shapes depend on data: test_data_shapes.py
     "call_lowered",  # through AOTLowerMain: tests/relay/backend/test_aot_steps.py
     "relay.op.annotation.simulated_quantize",  # through relay.quantize: tests/relay/quantize
-    "contrib.packed_call",  # calls what others registered: test_foreign.py
+    "contrib.packed_call",  # calls what others registered: test_packed_call.py
 }  # fmt: skip
 
 

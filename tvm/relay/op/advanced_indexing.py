@@ -1,4 +1,4 @@
-"""Operators that write or name places: strided sets, dense forms, permutations, advanced indices."""
+"""Operators that write or name positions: strided sets, dense forms, permutations, advanced indices."""
 
 from __future__ import annotations
 
@@ -179,8 +179,8 @@ def _adv_index_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     assert isinstance(ty, TupleType)
     data, *indices = fields_of(whole, len(ty.fields))
     shape = known_shape(data, "adv_index")
-    places = ops.adv_index(Tuple([element_numbers(shape), *indices]))
-    return [Tuple([added_elements(grad, places, shape), *[ops.zeros_like(i) for i in indices]])]
+    positions = ops.adv_index(Tuple([element_numbers(shape), *indices]))
+    return [Tuple([added_elements(grad, positions, shape), *[ops.zeros_like(i) for i in indices]])]
 
 
 @operator(

@@ -56,9 +56,9 @@ def argwhere(condition: Expr) -> RelayExpr:
 
 def _unique_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "unique", rank=1)
-    places = tensor(shape_of_type(data), "int32")
-    fields = [data, places, places, tensor((1,), "int32")]
-    return TupleType((*fields, places) if attrs.return_counts else tuple(fields))
+    positions = tensor(shape_of_type(data), "int32")
+    fields = [data, positions, positions, tensor((1,), "int32")]
+    return TupleType((*fields, positions) if attrs.return_counts else tuple(fields))
 
 
 def _fold_unique(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
@@ -75,8 +75,8 @@ def _fold_unique(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> li
         np.pad(values[order], padding), np.pad(first[order], padding), rank[inverse], number,
         np.pad(counts[order], padding),
     ]  # fmt: skip
-    places = [array.astype("int32") for array in found[1:]]
-    return [found[0], *(places if attrs.return_counts else places[:-1])]
+    positions = [array.astype("int32") for array in found[1:]]
+    return [found[0], *(positions if attrs.return_counts else positions[:-1])]
 
 
 @operator(
@@ -98,7 +98,7 @@ def unique(
     Returns
     -------
     tuple of relay.Expr
-        The distinct elements, their first places, each element's number among them, how many there
+        The distinct elements, their first positions, each element's number among them, how many there
         are (1,), and with `return_counts` their counts. All but the number are as long as the data;
         zeros fill them.
     """

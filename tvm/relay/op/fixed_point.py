@@ -55,8 +55,8 @@ def _per_axis_layout(
         return None
     own = tir.layout("".join([letter, *blocks]))
     if source != chosen:
-        places = [chosen.index_of(part) for part in (letter, *[letter.lower() for _ in blocks])]
-        attrs = attrs.replace(axes=tuple(places))
+        positions = [chosen.index_of(part) for part in (letter, *[letter.lower() for _ in blocks])]
+        attrs = attrs.replace(axes=tuple(positions))
     return LayoutChoice((chosen, own, own, own), (chosen,), attrs)
 
 
@@ -80,4 +80,4 @@ def fixed_point_multiply_per_axis(
     is_rshift_required: bool,
     axes: Ints,
 ) -> RelayExpr:
-    """As `fixed_point_multiply`, with a multiplier and shifts for each place along `axes`."""
+    """As `fixed_point_multiply`, with a multiplier and shifts for each position along `axes`."""

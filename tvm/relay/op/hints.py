@@ -1,4 +1,4 @@
-"""Operators that change no value: hints to passes, places where values live, calls of a debugger."""
+"""Operators that change no value: hints to passes, positions where values live, calls of a debugger."""
 
 from __future__ import annotations
 

@@ -223,8 +223,8 @@ def _gather_nd_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
             ops.scatter_nd(ops.zeros_like(data), indices, grad, mode="add"),
             ops.zeros_like(indices),
         ]
-    places = Call(ops.gather_nd, (element_numbers(shape), indices), call.attrs)
-    return [added_elements(grad, places, shape), ops.zeros_like(indices)]
+    positions = Call(ops.gather_nd, (element_numbers(shape), indices), call.attrs)
+    return [added_elements(grad, positions, shape), ops.zeros_like(indices)]
 
 
 @operator(

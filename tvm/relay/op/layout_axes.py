@@ -130,9 +130,9 @@ def layout_expanded(axis_of: Callable[[Attrs, int], int]) -> InferLayout[Attrs]:
         if not has_blocks(target):
             return None
         names = layout_names(target)
-        place = target.index_of(source[axis - 1]) + 1
-        after = tir.layout("".join([*names[:place], *added, *names[place:]]))
-        return move.choice(attrs.replace(axis=place), after)
+        position = target.index_of(source[axis - 1]) + 1
+        after = tir.layout("".join([*names[:position], *added, *names[position:]]))
+        return move.choice(attrs.replace(axis=position), after)
 
     return rule
 
@@ -175,8 +175,8 @@ def layout_reduced(
         if source != target and attrs.axis is not None:
             # with `exclude` the attribute names the axes that stay
             named = [c for c in source if (c in gone) != attrs.exclude]
-            places = [i for i, c in enumerate(target) if c.upper() in named]
-            attrs = attrs.replace(axis=tuple(places))
+            positions = [i for i, c in enumerate(target) if c.upper() in named]
+            attrs = attrs.replace(axis=tuple(positions))
         return LayoutChoice((target, *(kept,) * len(move.beside)), (left,), attrs)
 
     return rule
@@ -229,7 +229,7 @@ def _sliced_blocks(
     strides: list[int] = []
     axes: list[int] = []
     asked = [source[axis % len(source)] for axis in attrs.axes or range(len(source))]
-    for place, name in enumerate(layout_names(target)):
+    for position, name in enumerate(layout_names(target)):
         letter = name[-1]
         if letter not in asked:
             if letter.islower() and letter.upper() in asked and attrs.axes is None:
@@ -246,7 +246,7 @@ def _sliced_blocks(
         begins.append(begin)
         ends.append(begin + count * stride)
         strides.append(stride)
-        axes.append(place)
+        axes.append(position)
     return attrs.replace(
         begin=tuple(begins), end=tuple(ends), strides=tuple(strides), slice_mode="end",
         axes=None if attrs.axes is None else tuple(axes),

@@ -90,16 +90,16 @@ def _following(
 
 def _merged(theirs: Iterable[Parameter], own: Iterable[Parameter]) -> list[Parameter]:
     found = list(theirs)
-    place = len(found)
+    position = len(found)
     for parameter in own:
         named = parameter.replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
         names = [p.name for p in found]
         if parameter.name in names:
-            place = names.index(parameter.name)
-            found[place] = named
+            position = names.index(parameter.name)
+            found[position] = named
         else:
-            found.insert(place, named)
-        place += 1
+            found.insert(position, named)
+        position += 1
     return found
 
 

@@ -1,6 +1,6 @@
 """Samples of images between their elements, told by gathers: for gradients.
 
-Each sample is a weighted sum of neighbours; its slope along the place is that of the weights.
+Each sample is a weighted sum of neighbours; its slope along the position is that of the weights.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tvm.relay.expr import Call, const
 from .known_shapes import known_shape, sliced
 from .registry import ops
 
-# a neighbour along one axis: its place, and its weight
+# a neighbour along one axis: its position, and its weight
 Tap = tuple[RelayExpr, RelayExpr]
 _CUBIC_ALPHA = -0.75
 
@@ -104,10 +104,10 @@ def _sum_of_neighbours(
     for corner in product(*taps):
         flat: RelayExpr = const(0.0, axes[0].dtype)
         weight: RelayExpr = const(1.0, axes[0].dtype)
-        for axis, (place, share) in zip(axes, corner, strict=True):
-            held = ops.clip(place, a_min=0.0, a_max=float(axis.extent - 1))
+        for axis, (position, share) in zip(axes, corner, strict=True):
+            held = ops.clip(position, a_min=0.0, a_max=float(axis.extent - 1))
             flat = ops.add(ops.multiply(flat, axis.number(axis.extent)), held)
-            inside = ops.cast(axis.is_inside(place), dtype=axis.dtype)
+            inside = ops.cast(axis.is_inside(position), dtype=axis.dtype)
             weight = ops.multiply(weight, ops.multiply(share, inside))
         count = known_shape(flat, "samples")[1]
         index = ops.reshape(ops.cast(flat, dtype="int64"), newshape=(n, 1, count))
@@ -119,7 +119,7 @@ def _sum_of_neighbours(
 def composed_grid_sample(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     (data, grid), attrs = call.args, call.attrs
     n, c, *extents = known_shape(data, "image.grid_sample")
-    places = known_shape(grid, "image.grid_sample")[2:]
+    positions = known_shape(grid, "image.grid_sample")[2:]
     dtype = tensor_type_of(data).dtype
     axes = [_Places(e, dtype, attrs.padding_mode, attrs.align_corners) for e in extents]
     taps = []
@@ -128,7 +128,7 @@ def composed_grid_sample(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
         coordinate = ops.reshape(sliced(grid, 1, which, which + 1), newshape=(n, -1))
         taps.append(axis.taps(axis.position(coordinate), attrs.method))
     rows = ops.reshape(data, newshape=(n, c, int(np.prod(extents))))
-    return ops.reshape(_sum_of_neighbours(rows, axes, taps), newshape=(n, c, *places))
+    return ops.reshape(_sum_of_neighbours(rows, axes, taps), newshape=(n, c, *positions))
 
 
 def composed_roi_align(call: Call, arg_types: Sequence[Type]) -> RelayExpr:

@@ -1,4 +1,4 @@
-"""Operators that write updates to places given by indices."""
+"""Operators that write updates to positions given by indices."""
 
 from __future__ import annotations
 
@@ -120,11 +120,13 @@ def _fold_scatter_nd(
     wide = indices.astype("int64")
     found = np.where(wide < 0, wide + extents, wide)
     is_inside = ((found >= 0) & (found < extents)).all(axis=0)
-    places = found[:, is_inside]
-    if np.unique(places, axis=1).size < places.size:  # numpy does not say which update is the last
+    positions = found[:, is_inside]
+    if (
+        np.unique(positions, axis=1).size < positions.size
+    ):  # numpy does not say which update is the last
         return None
     result = data.copy()
-    result[tuple(places)] = updates[is_inside]
+    result[tuple(positions)] = updates[is_inside]
     return [result]
 
 

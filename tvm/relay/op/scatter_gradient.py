@@ -1,4 +1,4 @@
-"""Gradients of operators that move elements to places that their own call on the elements' numbers tells."""
+"""Gradients of operators that move elements to positions that their own call on the elements' numbers tells."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .registry import ops
 
 
 def element_numbers(shape: tuple[int, ...]) -> RelayExpr:
-    """The elements' places in row-major order."""
+    """The elements' positions in row-major order."""
     return const(np.arange(int(np.prod(shape)), dtype="int64").reshape(shape))
 
 
 def added_elements(grad: RelayExpr, places: RelayExpr, shape: tuple[int, ...]) -> RelayExpr:
-    """Sums of the elements of a gradient that stand for each place of a tensor of this shape."""
+    """Sums of the elements of a gradient that stand for each position of a tensor of this shape."""
     total = _added(grad, places, int(np.prod(shape)))
     return ops.reshape(total, newshape=shape, allowzero=True)
 
@@ -50,10 +50,10 @@ def replaced_parts(call: Call, grad: RelayExpr, values: RelayExpr) -> tuple[Rela
     count = int(np.prod(given))
     own = const(np.full(shape, -1, "int64"))
     rest = [element_numbers(given) if arg is values else arg for arg in call.args[1:]]
-    places = Call(call.op, (own, *rest), call.attrs)
-    is_own = ops.less(places, const(0, "int64"))
+    positions = Call(call.op, (own, *rest), call.attrs)
+    is_own = ops.less(positions, const(0, "int64"))
     # the elements of the data are added behind those of the values
-    total = _added(grad, ops.where(is_own, const(count, "int64"), places), count + 1)
+    total = _added(grad, ops.where(is_own, const(count, "int64"), positions), count + 1)
     to_values = ops.strided_slice(total, begin=(0,), end=(count,))
     return (
         ops.where(is_own, grad, ops.zeros_like(grad)),

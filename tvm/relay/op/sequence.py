@@ -113,8 +113,8 @@ def _sliding_window_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 def _sliding_window_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     shape = known_shape(call.args[0], "sliding_window")
-    places = Call(ops.sliding_window, (element_numbers(shape),), call.attrs)
-    return [added_elements(grad, places, shape)]
+    positions = Call(ops.sliding_window, (element_numbers(shape),), call.attrs)
+    return [added_elements(grad, positions, shape)]
 
 
 @operator(
@@ -125,12 +125,12 @@ def _sliding_window_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     gradient=_sliding_window_gradient,
 )
 def sliding_window(data: Expr, axis: int, window_shape: Ints, strides: Ints) -> RelayExpr:
-    """All places of a window over the axes from `axis` on.
+    """All positions of a window over the axes from `axis` on.
 
     Returns
     -------
     relay.Expr
-        The shape before `axis`, the counts of places, the window's shape.
+        The shape before `axis`, the counts of positions, the window's shape.
     """
 
 

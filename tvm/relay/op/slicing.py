@@ -112,7 +112,7 @@ def _fold_strided_slice(
 
 
 def _strided_slice_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    """The elements go back to their places, with zeros between and around."""
+    """The elements go back to their positions, with zeros between and around."""
     shape = known_shape(call.args[0], "strided_slice")
     widths, steps = [], []
     for axis, (begin, count, stride) in enumerate(slice_ranges(call.attrs, shape)):

@@ -96,7 +96,7 @@ def fuse_rows_and_parallel(
 ) -> tir.IterVar:
     """One loop of several on all threads, that over open columns inside it; returns the innermost.
 
-    Which row and column a place of one fused loop is in would take divisions, each of many cycles
+    Which row and column a position of one fused loop is in would take divisions, each of many cycles
     where the extents are not known. Once a row, they do not count.
     """
     extents = extents_of(axes)

@@ -107,8 +107,8 @@ def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, t
     others = [axis for i, axis in enumerate(axes[:-1]) if i != across]
     far = [step for i, step in enumerate(steps[:-1]) if i != across]
     tile_step = steps[across] * (height or TILE_ROWS)
-    place = next((i for i, step in enumerate(far) if 0 < step < tile_step), len(others))
-    loops = [*others[:place], rows, *others[place:]]
+    position = next((i for i, step in enumerate(far) if 0 < step < tile_step), len(others))
+    loops = [*others[:position], rows, *others[position:]]
     sch[out].reorder(*loops, vectors, row, lane)
     sch[out].vectorize(lane)
     fuse_and_parallel(sch, out, [*loops, vectors] if height else loops, total)
@@ -124,7 +124,7 @@ def _whole_tile(across: int, along: int, dtype: str) -> tuple[int, int]:
 
 
 def _shared_rows(out: te.Tensor) -> list[te.tensor.Operation]:
-    """The stages whose rows the output's rows read, each that of its own place."""
+    """The stages whose rows the output's rows read, each that of its own position."""
     shape = dims(out.shape)
     in_place = {id(out.op)}
     found: dict[int, te.tensor.Operation] = {}

@@ -68,7 +68,7 @@ def schedule_reduce(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
             if is_injective(op.tag) or _feeds_only_final(op, final):
                 s[op].compute_inline()
     info = processor()
-    place: tuple[te.Tensor, tir.IterVar] | None = None
+    position: tuple[te.Tensor, tir.IterVar] | None = None
     if len(reductions) == 1 and _are_columns(reductions[0], final):
         sums = reductions[0].output(0)
         _schedule_columns_below(s, sums, final, _work(reductions[0]), info)
@@ -79,9 +79,9 @@ def schedule_reduce(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
         if axes:
             fused = fuse_and_parallel(s, final, axes, work)
             if len(reductions) == 1 and work > 8 * element_count(final):
-                place = (final, fused)
+                position = (final, fused)
     for op in reductions:
-        _schedule_one(s, op, place, info)
+        _schedule_one(s, op, position, info)
     return s
 
 
@@ -104,7 +104,7 @@ def _schedule_one(
     place: tuple[te.Tensor, tir.IterVar] | None,
     info: CpuInfo,
 ) -> None:
-    """Schedule one reduction, at a place of its consumer or as loops of its own."""
+    """Schedule one reduction, at a position of its consumer or as loops of its own."""
     out, work = op.output(0), _work(op)
     innermost = _reduces_innermost(op)
     if place is None and not innermost and len(op.axis) and op.num_outputs == 1:
@@ -151,8 +151,8 @@ def _schedule_columns_below(
     columns, inner, lanes = _column_vectors(s, final, last, info)
     s[final].reorder(*rows, columns, *inner)
     _vectorize_columns(s, final, inner, lanes)
-    place = fuse_and_parallel(s, final, [*rows, columns], work)
-    s[sums].compute_at(s[final], place)
+    position = fuse_and_parallel(s, final, [*rows, columns], work)
+    s[sums].compute_at(s[final], position)
     *_, last = s[sums].op.axis
     vectors, lane = s[sums].split(last, factor=lanes)
     s[sums].reorder(*s[sums].op.reduce_axis, vectors, lane)

@@ -1,4 +1,4 @@
-"""Sampling images at places given by a grid."""
+"""Sampling images at positions given by a grid."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool = True,
 ) -> te.Tensor:
-    """Sample images at the places of a grid.
+    """Sample images at the positions of a grid.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class _Sampler:
         return tir.Select(is_even, rest + start, width - rest + start)
 
     def element(self, n: Any, c: Any, place: Sequence[Any]) -> Any:
-        """The element at an integer place, 0 outside."""
+        """The element at an integer position, 0 outside."""
         within = [
             condition
             for p, extent in zip(place, self.extents, strict=True)
@@ -176,7 +176,7 @@ class _Sampler:
     def _sum(self, n: Any, c: Any, along: Sequence[Sequence[tuple[Any, Any]]]) -> Any:
         total: Any = None
         for taps in product(*along):
-            value = self.element(n, c, [place for place, _ in taps])
+            value = self.element(n, c, [position for position, _ in taps])
             for _, weight in taps:
                 value = value * weight.astype(value.dtype)
             total = value if total is None else total + value

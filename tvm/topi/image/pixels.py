@@ -1,4 +1,4 @@
-"""The pieces of resizing as functions: elements by axis, places and the nearest of them."""
+"""The pieces of resizing as functions: elements by axis, positions and the nearest of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def get_1d_pixel(
     data: te.Tensor, layout: str, image_width: Any, n: Any, c: Any, x: Any, cc: Any, ib: Any,
     ic: Any,
 ) -> Any:  # fmt: skip
-    """The element at a place; places outside give the edge's."""
+    """The element at a position; positions outside give the edge's."""
     inner = {"n": ib, "c": ic if "n" in layout else cc}
     return _pixel(data, layout, {"W": image_width}, {"N": n, "C": c, "W": x}, inner)
 
@@ -70,7 +70,7 @@ def get_2d_pixel(
     data: te.Tensor, layout: str, image_height: Any, image_width: Any, n: Any, c: Any, y: Any,
     x: Any, cc: Any, ib: Any, ic: Any,
 ) -> Any:  # fmt: skip
-    """The element at a place; places outside give the edge's."""
+    """The element at a position; positions outside give the edge's."""
     inner = {"n": ib, "c": ic if "n" in layout else cc}
     extents = {"H": image_height, "W": image_width}
     return _pixel(data, layout, extents, {"N": n, "C": c, "H": y, "W": x}, inner)
@@ -80,7 +80,7 @@ def get_3d_pixel(
     data: te.Tensor, layout: str, image_depth: Any, image_height: Any, image_width: Any, n: Any,
     c: Any, z: Any, y: Any, x: Any, cc: Any,
 ) -> Any:  # fmt: skip
-    """The element at a place; places outside give the edge's."""
+    """The element at a position; positions outside give the edge's."""
     extents = {"D": image_depth, "H": image_height, "W": image_width}
     return _pixel(data, layout, extents, {"N": n, "C": c, "D": z, "H": y, "W": x}, {"c": cc})
 
@@ -118,18 +118,18 @@ def get_inx(
 def get_closest_index(
     in_x: Any, rounding_method: str, boxes: Any, use_int_div: bool = False
 ) -> Any:
-    """The index of the element nearest to a place; boxes are cut by rounding halves up.
+    """The index of the element nearest to a position; boxes are cut by rounding halves up.
 
     Parameters
     ----------
     in_x : PrimExpr
-        The place, an index if it was found by dividing integers.
+        The position, an index if it was found by dividing integers.
     rounding_method : str
         As in `resize2d`.
     boxes : te.Tensor, optional
         The boxes of `crop_and_resize`.
     use_int_div : bool
-        Whether the place is an index.
+        Whether the position is an index.
     """
     if use_int_div:
         return in_x.astype("int32")

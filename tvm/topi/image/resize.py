@@ -296,13 +296,13 @@ def _cubic(position: Any, extent: int, how: Interpolation) -> Taps:
     weights = cubic_weights(position - low, how.alpha)
     if not how.exclude:
         return [(index + k - 1, weight) for k, weight in enumerate(weights)]
-    places = [index + k - 1 for k in range(4)]
+    positions = [index + k - 1 for k in range(4)]
     kept = [
         tir.Select(tir.all(p >= 0, p < extent), w, tir.const(0.0, w.dtype))
-        for p, w in zip(places, weights, strict=True)
+        for p, w in zip(positions, weights, strict=True)
     ]
     total = kept[0] + kept[1] + kept[2] + kept[3]
-    return [(p, w / total) for p, w in zip(places, kept, strict=True)]
+    return [(p, w / total) for p, w in zip(positions, kept, strict=True)]
 
 
 _TAPS: dict[str, Callable[[Any, int, Interpolation], Taps]] = {

@@ -49,8 +49,8 @@ def over_batch(
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
         with ib.for_range(0, prod(batch), name="matrix", kind="parallel") as number:
-            place = unravel_index(number, batch) if batch else []
-            kernel(ib, *[Block(ib.buffer_ptr(b), place) for b in (*ins, *outs)])
+            position = unravel_index(number, batch) if batch else []
+            kernel(ib, *[Block(ib.buffer_ptr(b), position) for b in (*ins, *outs)])
         return ib.get()
 
     full = [(*batch, *shape) for shape in shapes]

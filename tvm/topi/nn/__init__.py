@@ -68,7 +68,7 @@ from .conv2d_transpose.compute import (
     group_conv2d_transpose_nchw,
     group_conv3d_transpose_ncdhw,
 )
-from .conv2d_transpose.spread import (
+from .conv2d_transpose.dilated_input import (
     conv2d_transpose_nchw_preprocess,
     conv3d_transpose_ncdhw_preprocess,
     declaration_conv2d_transpose_impl,

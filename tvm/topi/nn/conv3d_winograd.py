@@ -152,7 +152,7 @@ def _transformed_along(
 def _products(
     source: te.Tensor, weight: te.Tensor, counts: Sequence[int], m: int, dtype: str
 ) -> te.Tensor:
-    """The products over the channels, at each place of tiles of three axes."""
+    """The products over the channels, at each position of tiles of three axes."""
     batch, channels = dims(source.shape)[:2]
     reach = m + WINDOW - 1
     tiles = te.compute(
@@ -176,7 +176,7 @@ def _products(
 def _products_of_planes(
     source: te.Tensor, weight: te.Tensor, counts: Sequence[int], m: int, dtype: str
 ) -> te.Tensor:
-    """The products over the channels and the depth, at each place of tiles of planes."""
+    """The products over the channels and the depth, at each position of tiles of planes."""
     batch, channels, planes = dims(source.shape)[:3]
     reach, depth = m + WINDOW - 1, dims(weight.shape)[2]
     tiles = te.compute(

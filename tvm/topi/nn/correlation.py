@@ -50,7 +50,7 @@ def correlation_nchw(
     max_displacement : int
         How far the second map is moved.
     stride1, stride2 : int
-        Steps of the place, and of the displacement.
+        Steps of the position, and of the displacement.
     padding : int or sequence of int
         Zeros around the maps: 1, 2 or 4 numbers.
     is_multiply : bool

@@ -1,4 +1,4 @@
-"""Deformable convolution: the window's places are moved by offsets that are data."""
+"""Deformable convolution: the window's positions are moved by offsets that are data."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .utils import dilated_window, get_pad_tuple
 
 
 def _bilinear(data: te.Tensor, at: dict[str, Any], layout: str, y: Any, x: Any) -> Any:
-    """The value at a place between the elements; zero outside."""
+    """The value at a position between the elements; zero outside."""
     have = dict(zip(layout, dims(data.shape), strict=True))
     limits = {"H": have["H"] - 1, "W": have["W"] - 1}
     top, left = tir.floor(y), tir.floor(x)
     dy, dx = y - top, x - left
 
     def corner(row: Any, column: Any) -> Any:
-        place = {
+        position = {
             **at,
             "H": tir.max(tir.min(row.astype("int32"), limits["H"]), 0),
             "W": tir.max(tir.min(column.astype("int32"), limits["W"]), 0),
         }
-        return data(*[place[axis] for axis in layout])
+        return data(*[position[axis] for axis in layout])
 
     one = tir.const(1.0, y.dtype)
     upper = corner(top, left) * (one - dx) + corner(top, left + one) * dx
@@ -51,7 +51,7 @@ def _deformable(
     data_layout, kernel_layout = layouts
     have = dict(zip(data_layout, dims(data.shape), strict=True))
     window = dict(zip(kernel_layout, dims(kernel.shape), strict=True))
-    places = dict(zip(data_layout, dims(offset.shape), strict=True))
+    positions = dict(zip(data_layout, dims(offset.shape), strict=True))
     strides, dilation = [[v, v] if isinstance(v, int) else list(v) for v in (strides, dilation)]
     top, left, _, _ = get_pad_tuple(padding, dilated_window((window["H"], window["W"]), dilation))
     channels_of_offset = have["C"] // deformable_groups
@@ -69,7 +69,7 @@ def _deformable(
         x = (column * strides[1] - left + kx * dilation[1]).astype(offset.dtype) + shift(1)
         return _bilinear(data, {"N": n, "C": c}, data_layout, y, x)
 
-    rows, columns = places["H"], places["W"]
+    rows, columns = positions["H"], positions["W"]
     patches = te.compute(
         (have["N"], have["C"], window["H"], window["W"], rows, columns), moved, name="patches"
     )
@@ -109,7 +109,7 @@ def deformable_conv2d_nchw(
     data, kernel : te.Tensor
         The data and the kernel.
     offset : te.Tensor
-        How each place of the window moves, (batch, 2 * deformable_groups * window, rows, columns):
+        How each position of the window moves, (batch, 2 * deformable_groups * window, rows, columns):
         down, then right.
     strides, padding, dilation
         As for a convolution.

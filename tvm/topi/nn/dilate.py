@@ -42,8 +42,10 @@ def dilate(
     between = tir.const(dilation_value, data.dtype)
 
     def element(*i: Any) -> Any:
-        place = [tir.indexdiv(v, s) if s != 1 else v for v, s in zip(i, steps, strict=True)]
+        position = [tir.indexdiv(v, s) if s != 1 else v for v, s in zip(i, steps, strict=True)]
         hits = [equals(tir.indexmod(v, s), 0) for v, s in zip(i, steps, strict=True) if s != 1]
-        return tir.if_then_else(tir.all(*hits), data(*place), between) if hits else data(*place)
+        return (
+            tir.if_then_else(tir.all(*hits), data(*position), between) if hits else data(*position)
+        )
 
     return te.compute(shape, element, name=name, tag=tag.INJECTIVE)

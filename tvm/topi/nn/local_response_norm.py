@@ -35,9 +35,9 @@ def lrn(
     window = te.reduce_axis((0, size), name="rxs")
 
     def squares(*i: Any) -> Any:
-        place = i[at] + window.var - (size - 1) // 2
-        value = data(*i[:at], place, *i[at + 1 :])
-        inside = tir.all(place >= 0, place < extent)
+        position = i[at] + window.var - (size - 1) // 2
+        value = data(*i[:at], position, *i[at + 1 :])
+        inside = tir.all(position >= 0, position < extent)
         return te.sum(
             tir.if_then_else(inside, value * value, tir.const(0, data.dtype)), axis=window
         )

@@ -92,7 +92,7 @@ def mirror_pad(
             return data()
         *outer, last = indices
         at = [mirrored(k, index, lambda place: place) for k, index in enumerate(outer)]
-        # along the last axis whole reads are chosen, not places: they stay reads of neighbours
+        # along the last axis whole reads are chosen, not positions: they stay reads of neighbours
         return mirrored(len(outer), last, lambda place: data(*at, place))
 
     return te.compute(shape, element, name=name, tag=tag.INJECTIVE)

@@ -27,7 +27,7 @@ def depth_to_space(
     layout : str
         "NCHW" or "NHWC".
     mode : str
-        "DCR": the place in the block comes before the channel; "CRD": behind it.
+        "DCR": the position in the block comes before the channel; "CRD": behind it.
     """
     have = dict(zip(layout, dims(data.shape), strict=True))
     _require_mode("depth_to_space", mode)
@@ -37,9 +37,11 @@ def depth_to_space(
 
     def element(*i: Any) -> Any:
         at = dict(zip(layout, i, strict=True))
-        place = tir.indexmod(at["H"], block_size) * block_size + tir.indexmod(at["W"], block_size)
-        first = place * channels + at["C"]
-        last = at["C"] * (block_size * block_size) + place
+        position = tir.indexmod(at["H"], block_size) * block_size + tir.indexmod(
+            at["W"], block_size
+        )
+        first = position * channels + at["C"]
+        last = at["C"] * (block_size * block_size) + position
         source = {
             "N": at["N"],
             "C": first if mode == "DCR" else last,
@@ -69,12 +71,12 @@ def space_to_depth(
         at = dict(zip(layout, i, strict=True))
         step = have["C"] if mode == "DCR" else block_size * block_size
         first, last = tir.indexdiv(at["C"], step), tir.indexmod(at["C"], step)
-        place, channel = (first, last) if mode == "DCR" else (last, first)
+        position, channel = (first, last) if mode == "DCR" else (last, first)
         source = {
             "N": at["N"],
             "C": channel,
-            "H": at["H"] * block_size + tir.indexdiv(place, block_size),
-            "W": at["W"] * block_size + tir.indexmod(place, block_size),
+            "H": at["H"] * block_size + tir.indexdiv(position, block_size),
+            "W": at["W"] * block_size + tir.indexmod(position, block_size),
         }
         return data(*[source[axis] for axis in layout])
 
@@ -119,11 +121,11 @@ def space_to_batch_nd(
         shape[axis] //= block
 
     def element(*i: Any) -> Any:
-        at, place = list(i), tir.indexdiv(i[0], have[0])
+        at, position = list(i), tir.indexdiv(i[0], have[0])
         at[0] = tir.indexmod(i[0], have[0])
         for axis in reversed(range(1, 1 + len(blocks))):
-            at[axis] = i[axis] * blocks[axis - 1] + tir.indexmod(place, blocks[axis - 1])
-            place = tir.indexdiv(place, blocks[axis - 1])
+            at[axis] = i[axis] * blocks[axis - 1] + tir.indexmod(position, blocks[axis - 1])
+            position = tir.indexdiv(position, blocks[axis - 1])
         return padded(*at)
 
     return te.compute(shape, element, name="space_to_batch_nd", tag=tag.INJECTIVE)
@@ -143,12 +145,12 @@ def batch_to_space_nd(
 
     def element(*i: Any) -> Any:
         at = list(i)
-        place: Any = 0
+        position: Any = 0
         for axis, block in enumerate(blocks, start=1):
             whole = i[axis] + crop_begin_list[axis - 1]
-            place = place * block + tir.indexmod(whole, block)
+            position = position * block + tir.indexmod(whole, block)
             at[axis] = tir.indexdiv(whole, block)
-        at[0] = place * shape[0] + i[0]
+        at[0] = position * shape[0] + i[0]
         return data(*at)
 
     return te.compute(shape, element, name="batch_to_space_nd", tag=tag.INJECTIVE)

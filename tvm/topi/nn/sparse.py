@@ -174,7 +174,7 @@ def sparse_conv2d(
         return tuple([at[axis] for axis in layout])
 
     def window(k: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-        """The channel and the place in the window of a column."""
+        """The channel and the position in the window of a column."""
         if layout == "NHWC":
             return tir.indexmod(k, channels), tir.indexdiv(k, channels)
         return tir.indexdiv(k, square), tir.indexmod(k, square)
@@ -190,9 +190,9 @@ def sparse_conv2d(
             n, y = tir.indexdiv(line, height), tir.indexmod(line, height)
 
             def factor(k: PrimExpr) -> PrimExpr:
-                c, place = window(k)
-                v = y + tir.indexdiv(place, kernel_size) - before
-                u = x + tir.indexmod(place, kernel_size) - before
+                c, position = window(k)
+                v = y + tir.indexdiv(position, kernel_size) - before
+                u = x + tir.indexmod(position, kernel_size) - before
                 inside = tir.all(v >= 0, v < height, u >= 0, u < width)
                 return tir.if_then_else(
                     inside, images[arranged(n, c, v, u)], tir.const(0, dense_data.dtype)

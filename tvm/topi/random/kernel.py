@@ -67,7 +67,7 @@ def _enciphered(ib: IRBuilder, key: Words, block: Words) -> list[PrimExpr]:
 
 
 def _next_bit(high: PrimExpr, low: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-    """A single bit of 128, moved one place to the right."""
+    """A single bit of 128, moved one position to the right."""
     carried = tir.Select(tir.EQ(high, _u64(1)), _u64(1 << 63), low >> _u64(1))
     return high >> _u64(1), tir.Select(high > _u64(1), _u64(0), carried)
 
@@ -291,9 +291,9 @@ def multinomial(gen: te.Tensor, probs: te.Tensor, num_samples: int) -> list[te.T
         shape, lambda *i: tir.max(probs(*i).astype("float32"), 0.0), "positive", tag=tag.ELEMWISE
     )
     sums = cumsum(positive, len(shape) - 1)
-    state, places = uniform(gen, 0.0, 1.0, [*shape[:-1], num_samples], "float32")
+    state, positions = uniform(gen, 0.0, 1.0, [*shape[:-1], num_samples], "float32")
     scaled = te.compute(
-        places.shape, lambda *i: places(*i) * sums(*i[:-1], shape[-1] - 1), "scaled",
+        positions.shape, lambda *i: positions(*i) * sums(*i[:-1], shape[-1] - 1), "scaled",
         tag=tag.BROADCAST,
     )  # fmt: skip
     found = searchsorted(sums, scaled, True, "int32")

@@ -24,8 +24,14 @@ def dispatch(target: Any, dispatch_map: Mapping[str, T]) -> T:
     return next((dispatch_map[key] for key in keys if key in dispatch_map), dispatch_map["generic"])
 
 
-_INJECTIVE = {"generic": generic.schedule_injective, "cpu": x86.schedule_injective}
-_REDUCE = {"generic": generic.schedule_reduce, "cpu": x86.schedule_reduce}
+_INJECTIVE: dict[str, Callable[..., te.Schedule]] = {
+    "generic": generic.schedule_injective,
+    "cpu": x86.schedule_injective,
+}
+_REDUCE: dict[str, Callable[..., te.Schedule]] = {
+    "generic": generic.schedule_reduce,
+    "cpu": x86.schedule_reduce,
+}
 _CONV2D = {
     "generic": (nn.conv2d_nchw, generic.schedule_conv2d_nchw),
     "cpu": (nn.conv2d_nchw, generic.schedule_conv2d_nchw),

@@ -29,10 +29,10 @@ def strided_slice_python(
 ) -> Array:  # fmt: skip
     """data[begin:end:strides]; with "size", `end` holds extents, -1 for the rest."""
     if slice_mode == "size":
-        places = range(len(begin)) if axes is None else axes
+        positions = range(len(begin)) if axes is None else axes
         end = [
             data.shape[axis] if n < 0 else b + n
-            for axis, b, n in zip(places, begin, end, strict=True)
+            for axis, b, n in zip(positions, begin, end, strict=True)
         ]
         strides = None
     return data[_slices(data.shape, begin, end, strides, axes)]
@@ -55,7 +55,7 @@ def slice_axis_python(data: Array, axis: int, begin: int, end: int | None = None
 
 
 def gather_python(data: Array, axis: int, indices: Array) -> Array:
-    """Elements by their places along one axis."""
+    """Elements by their positions along one axis."""
     return np.take_along_axis(data, indices, axis)
 
 
@@ -111,7 +111,7 @@ def searchsorted_ref(sorted_sequence: Array, values: Array, right: bool, out_dty
 
 
 def depth_to_space_python(data: Array, block_size: int, mode: str = "DCR") -> Array:
-    """Channels to patches of places."""
+    """Channels to patches of positions."""
     batch, channels, height, width = data.shape
     depth = channels // block_size**2
     if mode == "DCR":
@@ -124,7 +124,7 @@ def depth_to_space_python(data: Array, block_size: int, mode: str = "DCR") -> Ar
 
 
 def space_to_depth_python(data: Array, block_size: int) -> Array:
-    """Patches of places to channels."""
+    """Patches of positions to channels."""
     batch, channels, height, width = data.shape
     size = block_size
     parts = data.reshape(batch, channels, height // size, size, width // size, size)
@@ -146,10 +146,10 @@ def space_to_batch_nd_python(
     for n, size in zip(rest, block_shape, strict=False):
         shape += [n // size, size]
     blocks = [2 * i + 2 for i in range(count)]
-    places = [2 * i + 1 for i in range(count)]
+    positions = [2 * i + 1 for i in range(count)]
     parts = padded.reshape(*shape, *rest[count:])
     behind = list(range(1 + 2 * count, parts.ndim))
-    moved = parts.transpose(*blocks, 0, *places, *behind)
+    moved = parts.transpose(*blocks, 0, *positions, *behind)
     extents = [n // size for n, size in zip(rest, block_shape, strict=False)]
     return np.asarray(moved.reshape(-1, *extents, *rest[count:]))
 

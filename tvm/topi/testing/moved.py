@@ -30,12 +30,14 @@ def deformable_conv2d_nchw_python(
     (top, _), (left, _) = pads(padding, reach)
     rows, columns = offset_np.shape[2:]
     patches = np.zeros((batch, channels, height, width, rows, columns))
-    places = np.meshgrid(np.arange(rows) * sy - top, np.arange(columns) * sx - left, indexing="ij")
+    positions = np.meshgrid(
+        np.arange(rows) * sy - top, np.arange(columns) * sx - left, indexing="ij"
+    )
     for b, c, ky, kx in np.ndindex(batch, channels, height, width):
         group = c // (channels // deformable_groups)
         first = 2 * (group * height * width + ky * width + kx)
-        y = places[0] + ky * dy + offset_np[b, first]
-        x = places[1] + kx * dx + offset_np[b, first + 1]
+        y = positions[0] + ky * dy + offset_np[b, first]
+        x = positions[1] + kx * dx + offset_np[b, first + 1]
         patches[b, c, ky, kx] = _sampled(a_np[b, c], y, x)
     split = patches.reshape(batch, groups, inner, height, width, rows, columns)
     weights = w_np.reshape(groups, out_channels // groups, inner, height, width)

@@ -31,7 +31,7 @@ def get_slice(
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> Array:
-    """The window at one place of padded data with channels first."""
+    """The window at one position of padded data with channels first."""
     windows = [
         slice(c * s, c * s + (k - 1) * d + 1, d)
         for c, s, k, d in zip(dim_coord, strides, kernel, dilation, strict=True)

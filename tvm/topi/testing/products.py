@@ -89,7 +89,7 @@ def lstm_python(
     out_size = hidden if proj is None else proj.shape[0]
     h = np.zeros((batch, out_size), Xs.dtype) if h_init is None else h_init
     c = np.zeros((batch, hidden), Xs.dtype) if c_init is None else c_init
-    places = [weight_layout.index(gate) for gate in "IFGO"]
+    positions = [weight_layout.index(gate) for gate in "IFGO"]
     outs, cells = (
         np.zeros((length, batch, out_size), Xs.dtype),
         np.zeros((length, batch, hidden), Xs.dtype),
@@ -99,7 +99,7 @@ def lstm_python(
         for bias in (Bi, Bh):
             gates = gates if bias is None else gates + bias
         parts = np.split(gates, 4, 1)
-        i, f, g, o = [parts[place] for place in places]
+        i, f, g, o = [parts[position] for position in positions]
         i = functions[f_act](i if p_i is None else i + p_i * c)
         f = functions[f_act](f if p_f is None else f + p_f * c)
         c = f * c + i * functions[g_act](g)

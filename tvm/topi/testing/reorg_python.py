@@ -6,7 +6,7 @@ import numpy as np
 
 
 def reorg_python(a_np: np.ndarray, stride: int) -> np.ndarray:
-    """Move each `stride` x `stride` patch of places to channels, in Darknet's order."""
+    """Move each `stride` x `stride` patch of positions to channels, in Darknet's order."""
     batch, channels, height, width = a_np.shape
     depth = channels // stride**2
     wide = a_np.reshape(batch, depth, height, stride, width, stride)

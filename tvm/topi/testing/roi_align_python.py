@@ -38,7 +38,7 @@ def roi_align_common(
 
 
 def _samples(low: float, high: float, pooled: int, ratio: int) -> np.ndarray:
-    """(bins, samples): places along one axis."""
+    """(bins, samples): positions along one axis."""
     width = max(high - low, 1.0) / pooled
     count = ratio if ratio > 0 else int(np.ceil(width))
     bins = np.arange(pooled)[:, None]
@@ -48,11 +48,11 @@ def _samples(low: float, high: float, pooled: int, ratio: int) -> np.ndarray:
 def _interpolated(image: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     _, height, width = image.shape
     weights = np.zeros((len(rows), height)), np.zeros((len(columns), width))
-    for matrix, places, extent in zip(weights, (rows, columns), (height, width), strict=True):
-        for i, place in enumerate(places):
-            if not -1.0 <= place <= extent:
+    for matrix, positions, extent in zip(weights, (rows, columns), (height, width), strict=True):
+        for i, position in enumerate(positions):
+            if not -1.0 <= position <= extent:
                 continue
-            held = min(max(place, 0.0), extent - 1)
+            held = min(max(position, 0.0), extent - 1)
             low = int(held)
             matrix[i, low] += 1 - (held - low)
             matrix[i, min(low + 1, extent - 1)] += held - low

@@ -34,9 +34,9 @@ def get_index(
     x: int, image_width: int, target_width: int, coordinate_transformation_mode: str
 ) -> int:
     """The source's element nearest to an element of the result."""
-    place = get_inx(x, image_width, target_width, coordinate_transformation_mode)
+    position = get_inx(x, image_width, target_width, coordinate_transformation_mode)
     shift = 0.5 if coordinate_transformation_mode == "align_corners" else 1e-5
-    nearest = int(np.floor(place + shift))
+    nearest = int(np.floor(position + shift))
     return min(max(nearest, 0), image_width - 1)
 
 
@@ -54,10 +54,14 @@ def _weights(extent: int, target: int, method: str, mode: str) -> Array:
         if method == "nearest_neighbor":
             table[i, get_index(i, extent, target, mode)] = 1
             continue
-        place = get_inx(i, extent, target, mode)
-        low = int(np.floor(place))
+        position = get_inx(i, extent, target, mode)
+        low = int(np.floor(position))
         for j in range(low - 1, low + 3):
-            weight = max(0.0, 1 - abs(place - j)) if method == "linear" else _cubic(place - j, -0.5)
+            weight = (
+                max(0.0, 1 - abs(position - j))
+                if method == "linear"
+                else _cubic(position - j, -0.5)
+            )
             table[i, min(max(j, 0), extent - 1)] += weight
     return table
 
@@ -130,7 +134,7 @@ def resize3d_python(
 
 
 def affine_grid_python(data: Array, target_shape: Sequence[int]) -> Array:
-    """(N, 2, height, width): the places that affine maps (N, 2, 3) give for a regular grid."""
+    """(N, 2, height, width): the positions that affine maps (N, 2, 3) give for a regular grid."""
     height, width = target_shape
     y, x = np.meshgrid(np.linspace(-1, 1, height), np.linspace(-1, 1, width), indexing="ij")
     return np.asarray(
@@ -154,25 +158,27 @@ def grid_sample_python(
     data: Array, grid: Array, method: str = "bilinear", layout: str = "NCHW",
     padding_mode: str = "zeros", align_corners: bool = True,
 ) -> Array:  # fmt: skip
-    """Samples of images at the places of a grid (N, rank, ...), of which x comes first."""
+    """Samples of images at the positions of a grid (N, rank, ...), of which x comes first."""
     rank = len(layout) - 2
     extents = data.shape[2:]
-    places = []
+    positions = []
     for axis, extent in enumerate(extents):
         u = grid[:, rank - 1 - axis].astype("float64")
-        places.append((u + 1) / 2 * (extent - 1) if align_corners else ((u + 1) * extent - 1) / 2)
+        positions.append(
+            (u + 1) / 2 * (extent - 1) if align_corners else ((u + 1) * extent - 1) / 2
+        )
     reach, start = {"nearest": (1, 0), "bilinear": (2, 0), "bicubic": (4, -1)}[method]
     if method != "bicubic":
-        places = [
+        positions = [
             _unfolded(p, n, padding_mode, align_corners)
-            for p, n in zip(places, extents, strict=True)
+            for p, n in zip(positions, extents, strict=True)
         ]
     out = np.zeros((data.shape[0], data.shape[1], *grid.shape[2:]))
     batch = np.arange(len(data)).reshape(-1, *[1] * (grid.ndim - 2))
-    base = [np.rint(p) if method == "nearest" else np.floor(p) for p in places]
+    base = [np.rint(p) if method == "nearest" else np.floor(p) for p in positions]
     for shift in product(range(reach), repeat=rank):
-        weight, at, inside = np.ones(places[0].shape), [], np.ones(places[0].shape, bool)
-        for p, b, s, n in zip(places, base, shift, extents, strict=True):
+        weight, at, inside = np.ones(positions[0].shape), [], np.ones(positions[0].shape, bool)
+        for p, b, s, n in zip(positions, base, shift, extents, strict=True):
             i = b + s + start
             if method == "bilinear":
                 weight = weight * np.maximum(1 - np.abs(p - i), 0)
@@ -211,13 +217,13 @@ def crop_and_resize_python(
     images = image if layout == "NHWC" else image.transpose(0, 2, 3, 1)
     out = np.full((len(boxes), *crop_size, images.shape[3]), float(extrapolation_value))
     for n, (box, index) in enumerate(zip(boxes, box_indices, strict=True)):
-        places = []
+        positions = []
         for axis, size in enumerate(crop_size):
             last = images.shape[1 + axis] - 1
             low, high = box[axis] * last, box[axis + 2] * last
-            places.append(np.linspace(low, high, size) if size > 1 else [(low + high) / 2])
-        for i, y in enumerate(places[0]):
-            for j, x in enumerate(places[1]):
+            positions.append(np.linspace(low, high, size) if size > 1 else [(low + high) / 2])
+        for i, y in enumerate(positions[0]):
+            for j, x in enumerate(positions[1]):
                 if 0 <= y <= images.shape[1] - 1 and 0 <= x <= images.shape[2] - 1:
                     out[n, i, j] = _pixel(images[index], y, x, method)
     found = out.astype(image.dtype)

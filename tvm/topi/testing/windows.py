@@ -1,4 +1,4 @@
-"""Windows over spatial axes, for the references: padding, dilation, and all places of a window."""
+"""Windows over spatial axes, for the references: padding, dilation, and all positions of a window."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def dilate_np(x: Array, dilation: int) -> Array:
 
 
 def places(data: Array, kernel: Sequence[int], strides: Sequence[int]) -> Array:
-    """(N, C, places..., window...) of data (N, C, spatial...)."""
+    """(N, C, positions..., window...) of data (N, C, spatial...)."""
     rank = len(kernel)
     view = np.lib.stride_tricks.sliding_window_view(data, tuple(kernel), tuple(range(2, rank + 2)))
     steps = [slice(None, None, s) for s in strides]
@@ -54,7 +54,7 @@ def convolve(
     data: Array, weight: Array, strides: Any, padding: Any, dilation: Any = 1, groups: int = 1
 ) -> Array:
     """Data (N, C, spatial...) by a weight (O, C / groups, window...)."""
-    # a product for each place of the window: all windows side by side would fill the memory
+    # a product for each position of the window: all windows side by side would fill the memory
     rank, sums = data.ndim - 2, _sum_dtype(data, weight)
     window, jumps, steps = weight.shape[2:], spread(strides, rank), spread(dilation, rank)
     reach = [(k - 1) * d + 1 for k, d in zip(window, steps, strict=True)]
@@ -101,8 +101,8 @@ def _every(first: Sequence[int], counts: Sequence[int], steps: Sequence[int]) ->
 
 
 def _at_last_axes(x: Array, at: Sequence[int]) -> Array:
-    places: Any = (..., *at)
-    return np.asarray(x[places])
+    positions: Any = (..., *at)
+    return np.asarray(x[positions])
 
 
 def _product(factors: Array, columns: Array) -> Array:

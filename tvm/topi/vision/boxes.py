@@ -27,9 +27,9 @@ class Selection(NamedTuple):
 
     candidates: PrimExpr  # how many compete, from the best on
     most: PrimExpr  # how many may be kept, negative: all
-    place: Callable[[PrimExpr], PrimExpr]  # a candidate's place among all boxes
-    corner: Callable[[PrimExpr, int], PrimExpr]  # a coordinate of the box at a place
-    covers: Callable[[PrimExpr, PrimExpr, PrimExpr], PrimExpr]  # (kept place, place, overlap)
+    place: Callable[[PrimExpr], PrimExpr]  # a candidate's position among all boxes
+    corner: Callable[[PrimExpr, int], PrimExpr]  # a coordinate of the box at a position
+    covers: Callable[[PrimExpr, PrimExpr, PrimExpr], PrimExpr]  # (kept position, position, overlap)
     accepts: Callable[[PrimExpr], PrimExpr] = lambda at: tir.const(True)  # whether it competes
     pixel: float = 0.0  # 1 if the greatest coordinates belong to the box
 
@@ -65,7 +65,7 @@ def select_boxes(
 ) -> PrimExpr:
     """Keep each candidate that none of those kept before covers; gives their number.
 
-    `keep(n, place)` stores the n-th one, `kept(n)` reads it back: each is compared with kept ones
+    `keep(n, position)` stores the n-th one, `kept(n)` reads it back: each is compared with kept ones
     only, so that memory stays linear and the time is that of candidates times kept boxes.
     """
     count = ib.allocate("int32", 1, "count", scope="local")

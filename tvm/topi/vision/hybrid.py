@@ -40,8 +40,8 @@ def hybrid_get_valid_counts(
 ) -> list[te.Tensor]:
     """As `get_valid_counts`; `one` is 1 in the data's dtype."""
     _require_extents("hybrid_get_valid_counts", data, batch_size, num_anchors)
-    places = [get_const_int(index) for index in (id_index, score_index)]
-    return get_valid_counts(data, score_threshold, *places)
+    positions = [get_const_int(index) for index in (id_index, score_index)]
+    return get_valid_counts(data, score_threshold, *positions)
 
 
 def hybrid_nms(
@@ -70,11 +70,11 @@ def hybrid_nms(
     score_index, id_index
         As of `non_max_suppression`; the scores are in the order that is given.
     sorted_index : te.Tensor
-        The places of the boxes from the highest score on, (batch, boxes).
+        The positions of the boxes from the highest score on, (batch, boxes).
     batch_size, num_anchors : int
         The data's extents.
     return_indices : bool
-        Whether the names are those of `indices`, or places.
+        Whether the names are those of `indices`, or positions.
     zero, one : Expr
         0 and 1 in the data's dtype.
     """
@@ -84,9 +84,9 @@ def hybrid_nms(
         get_const_int(coord_start), get_const_int(id_index),
     )  # fmt: skip
     chosen, number = choose_boxes(data, valid_count, sorted_index, rules)
-    places = places_by_score(chosen, number, sorted_index, iou_threshold)
-    names = named_boxes(places, indices) if get_const_int(return_indices) else places
-    return [boxes_at(data, places), names]
+    positions = places_by_score(chosen, number, sorted_index, iou_threshold)
+    names = named_boxes(positions, indices) if get_const_int(return_indices) else positions
+    return [boxes_at(data, positions), names]
 
 
 def hybrid_regular_nms(
@@ -121,8 +121,8 @@ def hybrid_rearrange_box_out(
 ) -> te.Tensor:
     """The boxes whose first number is not negative, then -1; `one` is 1 in the data's dtype."""
     _require_extents("hybrid_rearrange_box_out", data, batch_size, num_anchors)
-    places, _ = _moved_to_front(data, lambda b, j: data[b, j, 0])
-    return boxes_at(data, places)
+    positions, _ = _moved_to_front(data, lambda b, j: data[b, j, 0])
+    return boxes_at(data, positions)
 
 
 def hybrid_rearrange_indices_out(
@@ -130,25 +130,25 @@ def hybrid_rearrange_indices_out(
 ) -> list[te.Tensor]:
     """The indices that are not negative, then -1, and their number; `one` is 1 in their dtype."""
     _require_extents("hybrid_rearrange_indices_out", data, batch_size, num_anchors)
-    places, number = _moved_to_front(data, lambda b, j: data[b, j])
-    return [named_boxes(places, data), number]
+    positions, number = _moved_to_front(data, lambda b, j: data[b, j])
+    return [named_boxes(positions, data), number]
 
 
 def _moved_to_front(data: te.Tensor, mark: Any) -> list[te.Tensor]:
-    """The places whose mark is not negative, then -1, and their number."""
+    """The positions whose mark is not negative, then -1, and their number."""
     batch, boxes = dims(data.shape)[:2]
     marks = te.compute((batch, boxes), mark, name="marks")
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
         ib = tir.ir_builder.create()
         found = ib.buffer_ptr(ins[0])
-        places, number = [ib.buffer_ptr(out) for out in outs]
+        positions, number = [ib.buffer_ptr(out) for out in outs]
         with ib.for_range(0, batch, "b", kind="parallel") as b:
             number[b, 0] = 0
             with ib.for_range(0, boxes, "j") as j:
-                places[b, j] = -1
+                positions[b, j] = -1
                 with ib.if_scope(found[b, j] >= tir.const(0, data.dtype)):
-                    places[b, number[b, 0]] = j
+                    positions[b, number[b, 0]] = j
                     number[b, 0] = number[b, 0] + 1
         return ib.get()
 

@@ -126,8 +126,10 @@ def non_max_suppression(
     chosen, number = choose_boxes(data, valid_count, order, rules)
     if return_indices:
         return [named_boxes(chosen, indices), number]
-    places = chosen if invalid_to_bottom else places_by_score(chosen, number, order, iou_threshold)
-    return boxes_at(data, places)
+    positions = (
+        chosen if invalid_to_bottom else places_by_score(chosen, number, order, iou_threshold)
+    )
+    return boxes_at(data, positions)
 
 
 class Suppression(NamedTuple):
@@ -155,12 +157,12 @@ class Suppression(NamedTuple):
 def choose_boxes(
     data: te.Tensor, valid_count: te.Tensor, order: te.Tensor, rules: Suppression
 ) -> tuple[te.Tensor, te.Tensor]:
-    """The places of the boxes kept, (batch, boxes), -1 behind them, and their number, (batch, 1).
+    """The positions of the boxes kept, (batch, boxes), -1 behind them, and their number, (batch, 1).
 
     Parameters
     ----------
     order : te.Tensor
-        Their places from the highest score on, (batch, boxes).
+        Their positions from the highest score on, (batch, boxes).
     rules : Suppression
         What is kept.
     """
@@ -224,7 +226,7 @@ def _choose(
 
 
 def named_boxes(places: te.Tensor, indices: te.Tensor) -> te.Tensor:
-    """What `indices` says of places; -1 stays."""
+    """What `indices` says of positions; -1 stays."""
     return te.compute(
         places.shape,
         lambda b, n: tir.if_then_else(
@@ -236,7 +238,7 @@ def named_boxes(places: te.Tensor, indices: te.Tensor) -> te.Tensor:
 
 
 def boxes_at(data: te.Tensor, places: te.Tensor) -> te.Tensor:
-    """The boxes at places; rows of -1 where there is none."""
+    """The boxes at positions; rows of -1 where there is none."""
     return te.compute(
         data.shape,
         lambda b, n, k: tir.if_then_else(
@@ -250,7 +252,7 @@ def boxes_at(data: te.Tensor, places: te.Tensor) -> te.Tensor:
 def places_by_score(
     chosen: te.Tensor, number: te.Tensor, order: te.Tensor, iou_threshold: Any
 ) -> te.Tensor:
-    """The chosen places where they stand in the order of scores, -1 between them."""
+    """The chosen positions where they stand in the order of scores, -1 between them."""
     batch, boxes = dims(chosen.shape)
     tensors, read = scalar_inputs([iou_threshold], ["float32"])
 

@@ -156,8 +156,8 @@ def run_all_class_nms(
         The intersection over union from which on a box is dropped.
     nms_loop : callable
         Of the builder, the rows, their length, the threshold, the limit, `valid_count`, a function
-        `(ib, thread, number, row, place)` for a box that is kept, one `(ib, row, place)` for one
-        that is dropped, whether two are compared, their overlap `(row, place, other)`, the scores
+        `(ib, thread, number, row, position)` for a box that is kept, one `(ib, row, position)` for one
+        that is dropped, whether two are compared, their overlap `(row, position, other)`, the scores
         and the counts to store.
     return_scores : bool
         Whether the scores of the boxes kept are wanted too.

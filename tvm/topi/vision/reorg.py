@@ -12,7 +12,7 @@ from ..utils import dims, ravel_index, unravel_index
 
 
 def reorg(data: te.Tensor, stride: int) -> te.Tensor:
-    """Move each `stride` x `stride` patch of places to channels, in Darknet's order.
+    """Move each `stride` x `stride` patch of positions to channels, in Darknet's order.
 
     Parameters
     ----------

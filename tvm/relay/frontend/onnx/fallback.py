@@ -13,7 +13,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import const
 from tvm.relay.frontend.common import infer_shape, infer_value, is_static, static_or
-from tvm.relay.op.foreign import OPEN, packed_call
+from tvm.relay.op.packed_call import OPEN, packed_call
 from tvm.runtime.foreign import ONNX, described
 from tvm.runtime.foreign.onnx_node import NAMES
 

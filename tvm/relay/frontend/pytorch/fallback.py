@@ -11,7 +11,7 @@ from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import const
 from tvm.relay.frontend.common import infer_dtype
-from tvm.relay.op.foreign import packed_call
+from tvm.relay.op.packed_call import packed_call
 from tvm.runtime.foreign import TORCH, described
 from tvm.runtime.foreign.torch_call import plain_argument, to_numpy
 

@@ -16,7 +16,7 @@ from tvm.relay.frontend.common import (
     static_or,
     unsupported_operators,
 )
-from tvm.relay.op.foreign import OPEN
+from tvm.relay.op.packed_call import OPEN
 from tvm.runtime.foreign.torch_call import to_numpy
 
 from .complex_tensors import Complex, complex_constant

@@ -22,7 +22,7 @@ from tvm.relay.frontend.common import (
     unsupported_operators,
 )
 from tvm.relay.function import OUTPUT_NAMES, Function
-from tvm.relay.op.foreign import OPEN
+from tvm.relay.op.packed_call import OPEN
 from tvm.relay.prelude import Prelude
 from tvm.runtime import ndarray as nd
 from tvm.runtime.foreign.torch_call import to_numpy

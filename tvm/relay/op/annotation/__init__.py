@@ -1,4 +1,4 @@
-"""Marks on values: hints, places, and where regions for an external compiler begin and end."""
+"""Marks on values: hints, positions, and where regions for an external compiler begin and end."""
 
 from .annotation import *
 from .annotation import COMPILER_BEGIN, COMPILER_END, CompilerAttrs, __all__

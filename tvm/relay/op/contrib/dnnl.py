@@ -46,7 +46,7 @@ from tvm.relay.traverse import post_order
 from tvm.runtime.ndarray import NDArray
 
 from ..registry import ops
-from .dnnl_rewrite import alter_conv as alter_conv  # classic places
+from .dnnl_rewrite import alter_conv as alter_conv  # by their classic paths
 from .dnnl_rewrite import alter_conv_transpose as alter_conv_transpose
 from .dnnl_rewrite import gelu_pattern
 from .dnnl_rewrite import legalize_group_conv as legalize_group_conv

@@ -40,9 +40,9 @@ def _pad_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) 
     def element(*i: PrimExpr) -> PrimExpr:
         at, inside = [], []
         for axis, (index, extent) in enumerate(zip(i, data.shape, strict=True)):
-            place = index - widths(axis, 0).astype(index.dtype)
-            inside.append(tir.all(place >= 0, place < extent))
-            at.append(_mirrored(place, extent, attrs.pad_mode))
+            position = index - widths(axis, 0).astype(index.dtype)
+            inside.append(tir.all(position >= 0, position < extent))
+            at.append(_mirrored(position, extent, attrs.pad_mode))
         if attrs.pad_mode != "constant":
             return data(*at)
         return tir.if_then_else(tir.all(*inside), data(*at), value().astype(data.dtype))

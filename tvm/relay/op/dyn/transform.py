@@ -165,14 +165,14 @@ def _squeeze_shape(
 ) -> list[te.Tensor]:
     have = entries(inputs[0])
     axes = [tir.Select(a < 0, a + len(have), a) for a in entries(inputs[1])]
-    # a dimension stays at the place that the count of those kept before it gives
+    # a dimension stays at the position that the count of those kept before it gives
     dims: list[PrimExpr] = [number(1)] * (len(have) - len(axes))
-    place = number(0)
+    position = number(0)
     for i, extent in enumerate(have):
         gone = tir.any(*[a.equal(i) for a in axes])
         for k in range(len(dims)):
-            dims[k] = tir.Select(tir.all(tir.Not(gone), place.equal(k)), extent, dims[k])
-        place = place + tir.Select(gone, number(0), number(1))
+            dims[k] = tir.Select(tir.all(tir.Not(gone), position.equal(k)), extent, dims[k])
+        position = position + tir.Select(gone, number(0), number(1))
     return [shape_tensor(dims)]
 
 

@@ -54,10 +54,10 @@ def _grid_sample_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         attrs.padding_mode in PADDING_MODES,
         f"{who} requires a padding_mode of {', '.join(PADDING_MODES)}, got {attrs.padding_mode!r}",
     )
-    have, places = shape_of_type(data), shape_of_type(grid)
-    expect_dim(places[0], have[0], who, "the batch of the grid")
-    expect_dim(places[1], rank - 2, who, "the coordinates of a place")
-    return tensor((*have[:2], *places[2:]), data.dtype)
+    have, positions = shape_of_type(data), shape_of_type(grid)
+    expect_dim(positions[0], have[0], who, "the batch of the grid")
+    expect_dim(positions[1], rank - 2, who, "the coordinates of a place")
+    return tensor((*have[:2], *positions[2:]), data.dtype)
 
 
 def _dilation2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -88,10 +88,10 @@ def _composed_affine_grid(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     batch, dtype = known_shape(maps, "image.affine_grid")[0], tensor_type_of(maps).dtype
     height, width = call.attrs.target_shape
     y, x = [np.linspace(-1, 1, n) if n > 1 else np.array([-1.0]) for n in (height, width)]
-    places = [(u, v, 1.0) for v, u in product(y, x)]
+    positions = [(u, v, 1.0) for v, u in product(y, x)]
     rows = ops.reshape(maps, newshape=(batch * 2, 3))
     return ops.reshape(
-        ops.nn.dense(rows, const(np.array(places), dtype)), newshape=(batch, 2, height, width)
+        ops.nn.dense(rows, const(np.array(positions), dtype)), newshape=(batch, 2, height, width)
     )
 
 
@@ -131,7 +131,7 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool = True,
 ) -> RelayExpr:
-    """Sample images at the places of a grid."""
+    """Sample images at the positions of a grid."""
 
 
 @operator(

@@ -102,10 +102,10 @@ def alloc_storage(
     virtual_device : where it is; with the main target by default.
     dtype_hint : what it will mostly hold.
     """
-    place = virtual_device
-    if isinstance(place, Device):
-        place = VirtualDevice(place)
-    return Call(ALLOC_STORAGE, (size, shape, alignment), AllocStorageAttrs(dtype_hint, place))
+    position = virtual_device
+    if isinstance(position, Device):
+        position = VirtualDevice(position)
+    return Call(ALLOC_STORAGE, (size, shape, alignment), AllocStorageAttrs(dtype_hint, position))
 
 
 def alloc_tensor(

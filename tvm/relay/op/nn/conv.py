@@ -56,7 +56,7 @@ from .plain_rows import in_plain_rows, keeps_channels_apart, wants_plain_rows
 
 
 def _window_count(extent: Dim, kernel: Dim, pad: int, stride: int, dilation: int) -> Dim:
-    """How many places a window has along an axis."""
+    """How many positions a window has along an axis."""
     return apply(
         lambda e, k: largest((e + pad - ((k - 1) * dilation + 1)) // stride + 1, 0),
         extent,

@@ -96,13 +96,16 @@ def conv2d_transpose_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 def conv2d_backward_weight_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     _check_plain(call, ("NCHW",))
     (given, data), attrs = call.args, call.attrs
-    extents, places = known_shape(data, call.operator.name), known_shape(given, call.operator.name)
+    extents, positions = (
+        known_shape(data, call.operator.name),
+        known_shape(given, call.operator.name),
+    )
     window = known_shape(grad, call.operator.name)[2:]
     steps = _steps(attrs, window)
     top, left, bottom, right = attrs.padding
     rest = [
         extents[2 + i] + pads
-        - ((places[2 + i] - 1) * attrs.strides[i] + (window[i] - 1) * attrs.dilation[i] + 1)
+        - ((positions[2 + i] - 1) * attrs.strides[i] + (window[i] - 1) * attrs.dilation[i] + 1)
         for i, pads in enumerate((top + bottom, left + right))
     ]  # fmt: skip
     to_given = ops.nn.conv2d(data, grad, **steps)

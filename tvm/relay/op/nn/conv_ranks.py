@@ -1,7 +1,7 @@
 """Convolutions over one and three spatial axes.
 
 On processors they become convolutions over two axes, which have the fast kernels: an axis of
-extent 1 is added, or the places of the window along the depth become channels.
+extent 1 is added, or the positions of the window along the depth become channels.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def conv3d_by_planes(
     out_dtype: str,
     dtype: str,
 ) -> RelayExpr:
-    """NCDHW by OIDHW: planes seen through one place of the window along the depth lie side by side."""
+    """NCDHW by OIDHW: planes seen through one position of the window along the depth lie side by side."""
     batch, _, depth, *_ = shape
     out_channels, inner, window, *plane = kernel
     if pads[0] or pads[3]:
@@ -111,15 +111,15 @@ def conv3d_by_planes(
     reach = (window - 1) * dilation[0] + 1
     count = (depth + pads[0] + pads[3] - reach) // strides[0] + 1 if isinstance(depth, int) else -1
     seen = []
-    for place in range(window):
-        first = place * dilation[0]
+    for position in range(window):
+        first = position * dilation[0]
         # of an open depth, ends below zero count from behind
         behind = first + 1 - reach or TO_THE_END
         last = first + (count - 1) * strides[0] + 1 if isinstance(depth, int) else behind
         seen.append(
             ops.strided_slice(data, begin=(first,), end=(last,), strides=(strides[0],), axes=(2,))
         )
-    # (batch, depth, channel, place in the window, height, width)
+    # (batch, depth, channel, position in the window, height, width)
     stacked = ops.transpose(ops.stack(Tuple(seen), axis=2), axes=(0, 3, 1, 2, 4, 5))
     out = ops.nn.conv2d(
         ops.reshape(stacked, newshape=(-3, -3, -2)),

@@ -1,6 +1,6 @@
 """Transposed convolutions over one to three spatial axes.
 
-On processors they become convolutions. An output at stride * q + r sees the window's places r,
+On processors they become convolutions. An output at stride * q + r sees the window's positions r,
 r + stride, ...: each r is a channel of a convolution with that part of the window, turned round,
 and the channels are interleaved at the end.
 """
@@ -99,7 +99,7 @@ class _Axis:
 
     @property
     def places(self) -> int:
-        """Places of the window that each phase sees."""
+        """Positions of the window that each phase sees."""
         return -(-self.kernel // self.stride)
 
     @property
@@ -174,16 +174,16 @@ def _axes(attrs: Attrs, extents: Sequence[Dim], kernel: Sequence[int]) -> list[_
 def _phases(
     weight: RelayExpr, inner: int, outer: int, axes: Sequence[_Axis], groups: int, dtype: str
 ) -> RelayExpr:
-    """(group, output channel, phase) by input channel by the places that a phase sees."""
+    """(group, output channel, phase) by input channel by the positions that a phase sees."""
     tails = [(0, axis.places * axis.stride - axis.kernel) for axis in axes]
     if any([tail for _, tail in tails]):
         weight = ops.nn.pad(weight, const(0, dtype), pad_width=((0, 0), (0, 0), *tails))
     split = [extent for axis in axes for extent in (axis.places, axis.stride)]
     weight = ops.reshape(weight, newshape=(groups, inner // groups, outer, *split))
-    places = [3 + 2 * i for i in range(len(axes))]
-    for axis in places:
+    positions = [3 + 2 * i for i in range(len(axes))]
+    for axis in positions:
         weight = ops.reverse(weight, axis=axis)
-    weight = ops.transpose(weight, axes=(0, 2, *[axis + 1 for axis in places], 1, *places))
+    weight = ops.transpose(weight, axes=(0, 2, *[axis + 1 for axis in positions], 1, *positions))
     strides = prod([axis.stride for axis in axes])
     shape = (groups * outer * strides, inner // groups, *[axis.places for axis in axes])
     return ops.reshape(weight, newshape=shape)

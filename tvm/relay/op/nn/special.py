@@ -52,14 +52,14 @@ def _correlation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         height, width, attrs.kernel_size, attrs.max_displacement, attrs.stride1, attrs.stride2,
         attrs.padding,
     )  # fmt: skip
-    places = [
+    positions = [
         unknown() if is_any(have) else e for have, e in zip(shape[2:], extents[1:], strict=True)
     ]
     expect(
-        min([e for e in places if isinstance(e, int)], default=1) > 0,
+        min([e for e in positions if isinstance(e, int)], default=1) > 0,
         f"{who} requires maps that leave a place between the borders, got {first}",
     )
-    return tensor((shape[0], extents[0], *places), dtype)
+    return tensor((shape[0], extents[0], *positions), dtype)
 
 
 _SCHEDULES = default_schedules(topi.x86.schedule_steps)
@@ -136,7 +136,7 @@ def _deformable_compute(
 
 
 def _deformable_arguments(attrs: Attrs, known: Sequence[Type | None]) -> list[Type | None]:
-    """The kernel as of other convolutions, and two offsets for each place of the window."""
+    """The kernel as of other convolutions, and two offsets for each position of the window."""
     data, (_, offset, kernel) = data_type(known), known
     kernel = kernel or of_convolution(attrs, known)[2]
     if offset is not None or kernel is None:
@@ -167,14 +167,14 @@ def _deformable_arguments(attrs: Attrs, known: Sequence[Type | None]) -> list[Ty
 def deformable_conv2d(
     data: Expr, offset: Expr, dilation: Spatial2 = (1, 1), deformable_groups: int = 1
 ) -> None:
-    """Convolution with a window whose places are moved by data.
+    """Convolution with a window whose positions are moved by data.
 
     Parameters
     ----------
     data, weight : relay.Expr
         The input and the kernel.
     offset : relay.Expr
-        For each group and place of the window how far down and right it moves, along the channels.
+        For each group and position of the window how far down and right it moves, along the channels.
     deformable_groups : int
         The number of channel groups that have offsets of their own.
     """

@@ -60,7 +60,7 @@ def multibox_prior(
     offsets: Floats = (0.5, 0.5),
     clip: bool = False,
 ) -> RelayExpr:
-    """Boxes around every place of a map: each size with the first ratio, then the other ratios."""
+    """Boxes around every position of a map: each size with the first ratio, then the other ratios."""
 
 
 @operator(

@@ -45,4 +45,4 @@ def _reorg_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     compute=computed_by(topi.vision.reorg, "stride"),
 )
 def yolo_reorg(data: Expr, stride: int) -> RelayExpr:
-    """Move each `stride` x `stride` patch of places to channels, in Darknet's order."""
+    """Move each `stride` x `stride` patch of positions to channels, in Darknet's order."""

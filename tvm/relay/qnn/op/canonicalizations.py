@@ -55,7 +55,7 @@ def create_integer_lookup_table(
     input_scale, input_zero_point, output_scale, output_zero_point : relay.Expr
         Constant scalars.
     in_axis, out_axis : int
-        -1: parameters that change along an axis would need a table for each place.
+        -1: parameters that change along an axis would need a table for each position.
     in_dtype, out_dtype : str
         "int8" or "uint8".
     """

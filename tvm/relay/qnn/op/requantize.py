@@ -211,7 +211,7 @@ def multiplier_and_shift(value: float) -> tuple[int, int]:
 def scaled_integers(
     data: RelayExpr, factors: np.ndarray, axis: int, rounding: str = "UPWARD"
 ) -> RelayExpr:
-    """Integers times constant factors (one, or one for each place along an axis), rounded."""
+    """Integers times constant factors (one, or one for each position along an axis), rounded."""
     pairs = [multiplier_and_shift(float(factor)) for factor in factors]
     ty = tensor_type_of(data)
     if rounding != "UPWARD" or ty.dtype == "int64":

@@ -90,10 +90,10 @@ def attention(
     scores = te.compute((count, rows, columns), score, name="T_attention_scores")
     exponentials, total = _exponentials(scores, config.lanes)
     result = _weighted_sum(exponentials, panel)
-    shape, place = _result_shape((count, queries, width), heads, merge_heads)
+    shape, position = _result_shape((count, queries, width), heads, merge_heads)
 
     def element(*i: Any) -> Any:
-        n, y, x = place(*i)
+        n, y, x = position(*i)
         if padded > width:
             # always the column itself: but tiles reach to the end of the zeros
             x = tir.Select(x < width, x, padded - 1)
@@ -191,7 +191,7 @@ def _weighted_sum(weights: te.Tensor, panel: te.Tensor) -> te.Tensor:
 def _result_shape(
     shape: tuple[int, int, int], heads: int, is_merged: bool
 ) -> tuple[tuple[int, int, int], Any]:
-    """The output's shape, and the place in (heads of all examples, queries, width) of an element."""
+    """The output's shape, and the position in (heads of all examples, queries, width) of an element."""
     count, queries, width = shape
     if not is_merged:
         return shape, lambda n, y, x: (n, y, x)

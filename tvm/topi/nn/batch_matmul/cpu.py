@@ -49,9 +49,9 @@ def schedule_batch_matmul(
         fuse_and_parallel(s, output, list(s[output].op.axis)[:2])
         return s
     copied = [t for t in anchor.input_tensors if t.op.name == COPIED_LINES]
-    place = schedule_tile(s, output, product, chosen, batched=True)
+    position = schedule_tile(s, output, product, chosen, batched=True)
     for right in copied:
-        _schedule_copy(s, right, place)
+        _schedule_copy(s, right, position)
     return s
 
 

@@ -3,7 +3,7 @@
 for n.oco.y in parallel(...):                    # a pair of channel blocks, one output row
     for xo in range(ow / 14):
         acc[2][14][0:16] = 0
-        for ico, ky, kx, ici:                    # one input channel, one place of the window
+        for ico, ky, kx, ici:                    # one input channel, one position of the window
             for j in unrolled(2), x in unrolled(14):
                 acc[j][x][0:16] += broadcast(data[x * s + kx]) * weight[j][0:16]
         out[...] = epilogue(acc)                 # bias, activation, residual
@@ -50,7 +50,7 @@ class Conv2dConfig:
     """The tile of the output held in registers."""
 
     channel_blocks: int  # blocks of output channels
-    columns: int  # places along the row
+    columns: int  # positions along the row
     rows: int = 1
 
 
@@ -87,8 +87,8 @@ def choose_conv2d(
 ) -> Conv2dConfig:
     """The tile that keeps the multipliers busiest.
 
-    A tile of b blocks and x places needs b * x * vectors accumulators and, for each of `inner`
-    input channels and window places, b * vectors weights and x broadcasts.
+    A tile of b blocks and x positions needs b * x * vectors accumulators and, for each of `inner`
+    input channels and window positions, b * vectors weights and x broadcasts.
     """
     return conv2d_choices(oc_chunk, rows, columns, vectors, inner, info).best()
 
@@ -101,13 +101,13 @@ def conv2d_choices(
 
     def tiles() -> list[Conv2dConfig]:
         fitting = [
-            Conv2dConfig(blocks, places, height)
+            Conv2dConfig(blocks, positions, height)
             for blocks in divisors(oc_chunk)
             if blocks * vectors <= 4
-            for places in reversed(divisors(columns))
-            if blocks * vectors * (places + 1) <= room
+            for positions in reversed(divisors(columns))
+            if blocks * vectors * (positions + 1) <= room
             for height in divisors(rows)
-            if blocks * vectors * (places * height + 1) <= room
+            if blocks * vectors * (positions * height + 1) <= room
         ]
         return fitting or [Conv2dConfig(1, 1)]
 
@@ -225,11 +225,11 @@ def tile_output(
 
 def schedule_sums(s: te.Schedule, acc: te.Tensor, info: CpuInfo) -> tuple[tir.IterVar, ...]:
     """The sums of a tile in registers; returns the loops over what is summed."""
-    _, co, *places, ci = s[acc].op.axis
+    _, co, *positions, ci = s[acc].op.axis
     reduced = tuple(s[acc].op.reduce_axis)
     # channels inside, so that a value of the data is used up before the next one is loaded
-    s[acc].reorder(*reduced, *places, co, ci)
-    for axis in (*places, co):
+    s[acc].reorder(*reduced, *positions, co, ci)
+    for axis in (*positions, co):
         s[acc].unroll(axis)
     vectorize_block(s, acc, ci, info)
     return reduced
@@ -260,9 +260,9 @@ def should_skip_border_rows(output: te.Tensor, above: int) -> bool:
     rows, window = dims(anchor.output(0).shape)[2], dims(weights.shape)[2]
     (stride, _), (dilation, _) = anchor.attrs["stride"], anchor.attrs["dilation"]
     seen = [
-        0 <= int(stride) * row + int(dilation) * place - above < height
+        0 <= int(stride) * row + int(dilation) * position - above < height
         for row in range(rows)
-        for place in range(window)
+        for position in range(window)
     ]
     is_worth_it = seen.count(False) > 0.15 * len(seen)
     return is_worth_it and _tile_of(anchor, processor())[0].rows == 1
@@ -325,7 +325,7 @@ def schedule_padding(
     place: tuple[te.Tensor, tir.IterVar] | None,
     by_rows: bool = False,
 ) -> None:
-    """Copy the data with its border, at a place or in loops of its own."""
+    """Copy the data with its border, at a position or in loops of its own."""
     if data.op.name != "data_pad":
         return
     info = processor()
@@ -358,7 +358,7 @@ def vectorize_block(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: C
 def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     """Schedule a sum of products in a plain layout, such as a convolution.
 
-    The last axis lies in vectors, a few places of another beside it: channels where these are
+    The last axis lies in vectors, a few positions of another beside it: channels where these are
     outer ones, else neighbours along the row.
     """
     s, output, ops = open_schedule(outs)
@@ -399,13 +399,13 @@ class PlainConfig:
 def plain_choices(extent: object, vectors: int, info: CpuInfo) -> Choices[PlainConfig]:
     """The tiles that fit the registers.
 
-    The model takes up to eight places, and more vectors where these alone would wait for their sums.
+    The model takes up to eight positions, and more vectors where these alone would wait for their sums.
     """
     room = info.vector_registers * 3 // 4
     heights = divisors(extent) if isinstance(extent, int) else [1]
-    places = max([d for d in heights if d <= PLAIN_PLACES])
-    together = largest_divisor(vectors, max(room // places, 1)) if 2 * places < room else 1
-    usual = PlainConfig(places, together)
+    positions = max([d for d in heights if d <= PLAIN_PLACES])
+    together = largest_divisor(vectors, max(room // positions, 1)) if 2 * positions < room else 1
+    usual = PlainConfig(positions, together)
 
     def tiles() -> list[PlainConfig]:
         most = info.vector_registers - 2
@@ -425,7 +425,7 @@ def _schedule_plain_tile(
     lanes: int,
     tile: PlainConfig,
 ) -> None:
-    """Some places of one axis by vectors of the last, whose sums stay in registers."""
+    """Some positions of one axis by vectors of the last, whose sums stay in registers."""
     axes = list(s[final].op.axis)
     outer, inner = s[final].split(axes[across], factor=tile.places)
     vectors, lane = s[final].split(axes[-1], factor=lanes)

@@ -3,7 +3,7 @@
 for n.oco.y in parallel(...):                    # a pair of channel blocks, one output row
     for xo in range(ow / 14):
         acc[2][14][0:16] = 0
-        for ico, ky, kx, group:                  # four input channels, one place of the window
+        for ico, ky, kx, group:                  # four input channels, one position of the window
             for x in unrolled(14), j in unrolled(2):
                 acc[j][x] = vpdpbusd(acc[j][x], broadcast(data[x * s + kx, group]), weight[j])
         out[...] = epilogue(acc)                 # scale, bias, activation, residual, rounding
@@ -124,8 +124,8 @@ def schedule_conv2d_NCHWc_int8(
     acc = s.cache_write(conv, "local") if output.op is anchor else conv
     s[acc].set_scope("local")
     final = s.outputs[0].output(0) if output.op is anchor else output
-    place = _schedule_output(s, final, tile, parts, info)
-    s[acc].compute_at(s[final], place)
+    position = _schedule_output(s, final, tile, parts, info)
+    s[acc].compute_at(s[final], position)
     _schedule_sums(s, acc, instruction_of(anchor), info)
     return s
 
@@ -159,10 +159,10 @@ def vectorize_words(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, info: C
 
 
 def _schedule_sums(s: te.Schedule, acc: te.Tensor, dot: DotProduct | None, info: CpuInfo) -> None:
-    _, co, *places, ci = s[acc].op.axis
+    _, co, *positions, ci = s[acc].op.axis
     ico, ky, kx, group, k = s[acc].op.reduce_axis
-    s[acc].reorder(ico, ky, kx, group, *places, co, ci, k)
-    for axis in (*places, co):
+    s[acc].reorder(ico, ky, kx, group, *positions, co, ci, k)
+    for axis in (*positions, co):
         s[acc].unroll(axis)
     if dot is None:
         s[acc].reorder(k, ci)

@@ -34,8 +34,8 @@ def conv2d_gemm_weight_transform(kernel: te.Tensor, tile_N: int, tile_K: int) ->
     def element(tile: Any, chunk: Any, n: Any, k: Any) -> Any:
         row, column = chunk * tile_K + k, tile * tile_N + n
         i = tir.indexmod(row, channels)
-        place = tir.indexdiv(row, channels)
-        value = kernel(tir.indexdiv(place, width), tir.indexmod(place, width), i, column)
+        position = tir.indexdiv(row, channels)
+        value = kernel(tir.indexdiv(position, width), tir.indexmod(position, width), i, column)
         inside = tir.all(row < rows, column < out_channels)
         return tir.if_then_else(inside, value, tir.const(0, kernel.dtype))
 

@@ -109,8 +109,8 @@ def plan_choices(
     info = processor(target)
     blocks = channel_blocks(shape.weight[1], shape.weight[0], shape.out_dtype, target)
     plain = _plain_choices(shape, blocks, info)
-    places, weights = shape.data[0] * prod(shape.output), prod(shape.weight)
-    unit = plain_total(places, weights, info) / plain.cost(plain.best())
+    positions, weights = shape.data[0] * prod(shape.output), prod(shape.weight)
+    unit = plain_total(positions, weights, info) / plain.cost(plain.best())
     tiles = POINTS if is_weight_known and _fits_winograd(shape) else ()
     grids = {m: _winograd_shape(shape, m, blocks) for m in tiles}
     winograd = {m: winograd_choices(grid, info) for m, grid in grids.items()}

@@ -52,28 +52,28 @@ def schedule_channel_rows(
     shape = dims(final.shape)
     lanes = row_lanes(shape[-1], final.dtype, processor())
     batch, channel, *outer, x = s[final].op.axis
-    place = fuse_and_parallel(s, final, [batch, channel])
+    position = fuse_and_parallel(s, final, [batch, channel])
     vectors, lane = s[final].split(x, factor=lanes)
     inner = []
     if outer:
         outer[-1], row = s[final].split(outer[-1], factor=largest_divisor(shape[-2], ROWS))
         inner = [row]
         s[final].unroll(row)
-    s[final].reorder(place, *outer, vectors, *inner, lane)
+    s[final].reorder(position, *outer, vectors, *inner, lane)
     s[final].vectorize(lane)
     s[final].pragma(vectors, "loop_partition_hint")
     s[acc].compute_at(s[final], vectors)
     _schedule_sums(s, acc)
     data = anchor.input_tensors[0]
     if data.op.name == "data_pad":
-        s[data].compute_at(s[final], place)
+        s[data].compute_at(s[final], position)
         wide = row_lanes(dims(data.shape)[-1], data.dtype, processor())
         vectorize_inner(s, data, s[data].op.axis[-1], wide)
     return s
 
 
 def _schedule_sums(s: te.Schedule, acc: te.Tensor) -> None:
-    """Each place of the window in turn, for all rows."""
+    """Each position of the window in turn, for all rows."""
     *outer, x = s[acc].op.axis
     channel, *window = s[acc].op.reduce_axis
     rows = outer[-1:] if len(outer) > 2 else []

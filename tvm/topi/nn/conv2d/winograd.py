@@ -401,7 +401,7 @@ def _transformed_data(source: te.Tensor, grid: Grid, m: int, dtype: str) -> te.T
 
 
 def _products(tiles: te.Tensor, kernel: te.Tensor, oc_chunk: int, dtype: str) -> te.Tensor:
-    """The matrix products over the channels, one for each place of a tile."""
+    """The matrix products over the channels, one for each position of a tile."""
     reach, _, n, ic_chunk, rows, columns, ic_block = dims(tiles.shape)
     groups, group = dims(kernel.shape)[0], dims(kernel.shape)[5]
     in_group = oc_chunk // groups
@@ -411,8 +411,8 @@ def _products(tiles: te.Tensor, kernel: te.Tensor, oc_chunk: int, dtype: str) ->
 
     def element(eps: Any, nu: Any, b: Any, c: Any, ty: Any, tx: Any, ci: Any) -> Any:
         value = tiles(eps, nu, b, ico.var, ty, tx, ici.var)
-        oc, place = tir.indexdiv(c, in_group), tir.indexmod(c, in_group) * oc_block + ci
-        weight = _as(kernel(oc, eps, nu, ico.var, ici.var, place), dtype)
+        oc, position = tir.indexdiv(c, in_group), tir.indexmod(c, in_group) * oc_block + ci
+        weight = _as(kernel(oc, eps, nu, ico.var, ici.var, position), dtype)
         return te.sum(value * weight, axis=[ico, ici])
 
     shape = (reach, reach, n, oc_chunk, rows, columns, oc_block)

@@ -173,10 +173,10 @@ def _with_blocks(
     down, across = ceil_div(shape.grid[0], rows), ceil_div(shape.grid[1], columns)
     held = shape.product_bytes(group) + shape.data_bytes * by_tiles
     block = _block_of(down, across, info.l2 // 2 // (held * rows * columns))
-    places = shape.batch * (down // block[0]) * (across // block[1])
-    units = places if by_tiles else places * (shape.chunks[1] // group)
-    tiles = places * rows * columns * block[0] * block[1]
-    moved = _moved_bytes(shape, group, places, tiles, by_tiles, info)
+    positions = shape.batch * (down // block[0]) * (across // block[1])
+    units = positions if by_tiles else positions * (shape.chunks[1] // group)
+    tiles = positions * rows * columns * block[0] * block[1]
+    moved = _moved_bytes(shape, group, positions, tiles, by_tiles, info)
     uneven = rounded_up(units, info.cores) / units
     config = WinogradConfig(*registers, *block, by_tiles)
     return cycles * uneven + moved / info.timing.shared_bandwidth, config
@@ -271,7 +271,7 @@ def winograd_tile(
 
 
 def plain_total(places: int, weights: int, info: CpuInfo, speed: float = 1.0) -> float:
-    """Cycles on all cores of the plain convolution to that many places.
+    """Cycles on all cores of the plain convolution to that many positions.
 
     `speed` tells how much faster than in float32 it multiplies.
     """
@@ -401,7 +401,7 @@ def _least_cycles(shape: WinogradShape, info: CpuInfo) -> float:
 
 
 def unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo) -> None:
-    """All places of a tile after one another."""
+    """All positions of a tile after one another."""
     first, second, *_, ci = s[stage].op.axis
     s[stage].unroll(first)
     s[stage].unroll(second)
@@ -411,7 +411,7 @@ def unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo) -> None:
 def schedule_inverse(
     s: te.Schedule, parts: WinogradParts, place: tuple[te.Tensor, tir.IterVar], info: CpuInfo
 ) -> None:
-    """The outputs of one tile in registers, at a place."""
+    """The outputs of one tile in registers, at a position."""
     for stage in (parts.inverse, parts.product_lines):
         s[stage].set_scope("local")
         s[stage].compute_at(s[place[0]], place[1])

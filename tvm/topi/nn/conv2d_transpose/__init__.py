@@ -10,7 +10,7 @@ from .compute import (
     group_conv2d_transpose_nchw,
     group_conv3d_transpose_ncdhw,
 )
-from .spread import conv2d_transpose_nchw_preprocess, declaration_conv2d_transpose_impl
+from .dilated_input import conv2d_transpose_nchw_preprocess, declaration_conv2d_transpose_impl
 
 __all__ = [
     "conv2d_transpose_legalize",

@@ -202,7 +202,7 @@ def schedule_tile(
     """Tile the last two axes of the output; the product's tile is accumulated in registers.
 
     Panels of the streamed operand are brought from memory ahead of their use.
-    Returns the place where one matrix of a batch is computed.
+    Returns the position where one matrix of a batch is computed.
     """
     vectors = config.columns // config.lanes
     note(config, 1 / tile_cycles(config.rows, vectors, processor()))
@@ -216,11 +216,11 @@ def schedule_tile(
     s[final].reorder(*lead, x_outer, y_outer, y_inner, x_inner)
     if not batched and _is_uneven(final, config):
         y_outer = s[final].fuse(x_outer, y_outer)
-        place, streamed = fuse_and_parallel(s, final, [*lead, y_outer]), None
-        s[acc].compute_at(s[final], place)
+        position, streamed = fuse_and_parallel(s, final, [*lead, y_outer]), None
+        s[acc].compute_at(s[final], position)
     else:
         s[acc].compute_at(s[final], y_outer)
-        place = fuse_and_parallel(s, final, lead if batched else [*lead, x_outer])
+        position = fuse_and_parallel(s, final, lead if batched else [*lead, x_outer])
     _vector_loop(s, final, x_inner, config)
     s[final].unroll(y_inner)
     *_, y, x = s[acc].op.axis
@@ -230,9 +230,9 @@ def schedule_tile(
         s[acc].storage_align(y, config.lanes, 0)  # rows of whole registers
     _vector_loop(s, acc, x, config)
     s[acc].unroll(y)
-    if streamed is not None and place is not None:
-        _prefetch(s, (final, place), acc, streamed, config)
-    return None if place is None else (final, place)
+    if streamed is not None and position is not None:
+        _prefetch(s, (final, position), acc, streamed, config)
+    return None if position is None else (final, position)
 
 
 def _is_uneven(final: te.Tensor, config: MatmulConfig) -> bool:

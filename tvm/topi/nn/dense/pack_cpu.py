@@ -327,15 +327,15 @@ def _schedule_blocks(
     if output.op is summed or not summed.reduce_axis:
         if output.op is not summed:
             s[product].compute_inline()
-        place = _schedule_tiles(s, output, y, x, tile, config)
+        position = _schedule_tiles(s, output, y, x, tile, config)
     else:
         _, lane = s[output].split(x, factor=config.lanes)
         s[output].vectorize(lane)
         s[product].compute_at(s[output], block)
         y, x = s[product].op.axis
-        place = _schedule_tiles(s, product, y, x, tile, config)
+        position = _schedule_tiles(s, product, y, x, tile, config)
     left, right = tile.op.input_tensors
-    _schedule_left(s, left, (output, block) if place is None else place)
+    _schedule_left(s, left, (output, block) if position is None else position)
     _schedule_right(s, right, config)
 
 

@@ -40,7 +40,7 @@ class DepthwiseConfig:
 def depthwise_choices(columns: int, window: int, info: CpuInfo) -> Choices[DepthwiseConfig]:
     """Stretches of a row that fit the registers beside the window's weights.
 
-    The model takes up to eight places, and unrolls windows of up to 25.
+    The model takes up to eight positions, and unrolls windows of up to 25.
     """
     most = 8 if info.vector_registers > 16 else 4
     usual = DepthwiseConfig(largest_divisor(columns, most), window <= 25)
@@ -84,9 +84,9 @@ def schedule_depthwise_conv2d_NCHWc(
         fuse_and_parallel(s, final, [batch, part])
         schedule_padding(s, anchor.input_tensors[0], (final, co))
     else:
-        place = fuse_and_parallel(s, final, [batch, co, y] if few else [batch, co])
-        assert place is not None
-        schedule_padding(s, anchor.input_tensors[0], None if few else (final, place))
+        position = fuse_and_parallel(s, final, [batch, co, y] if few else [batch, co])
+        assert position is not None
+        schedule_padding(s, anchor.input_tensors[0], None if few else (final, position))
     s[acc].compute_at(s[final], x_outer)
     s[final].unroll(x_inner)
     if block > 1:

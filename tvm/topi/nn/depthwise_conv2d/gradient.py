@@ -40,7 +40,7 @@ def depthwise_conv2d_backward_input_nhwc(
     km = te.reduce_axis((0, multiplier), name="km")
 
     def element(n: Any, y: Any, x: Any, c: Any) -> Any:
-        # the data at y is met by window place ky in row (y + top - ky) / stride
+        # the data at y is met by window position ky in row (y + top - ky) / stride
         down, across = y + top - ky.var, x + left - kx.var
         row, column = tir.indexdiv(down, sh), tir.indexdiv(across, sw)
         inside = tir.all(

@@ -67,7 +67,7 @@ def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -
 
 
 def _lanes_along_rows(anchor: te.tensor.ComputeOp) -> int:
-    """Places of a row in a vector; 1 where rows are not known, or their windows fill no whole ones."""
+    """Positions of a row in a vector; 1 where rows are not known, or their windows fill no whole ones."""
     pool = anchor.output(0)
     width = dims(pool.shape)[-1]
     if not isinstance(width, int):
@@ -103,7 +103,9 @@ def _schedule_rows(
     spatial = len(anchor.reduce_axis) - 1
     rows = [*lead, y_outer]
     are_planes = _has_many_planes(source, pool, spatial)
-    place = fuse_and_parallel(s, final, rows[: len(rows) - spatial] if are_planes else rows, work)
+    position = fuse_and_parallel(
+        s, final, rows[: len(rows) - spatial] if are_planes else rows, work
+    )
     s[acc].compute_at(s[final], x_outer)
     *_, acc_y, acc_x = s[acc].op.axis
     for stage, row, column in ((s[final], y_inner, x_inner), (s[acc], acc_y, acc_x)):
@@ -117,7 +119,7 @@ def _schedule_rows(
     if not is_whole:
         s[acc].storage_align(s[acc].op.axis[-2], lanes, 0)  # rows of whole registers
     if not isinstance(source.op, te.PlaceholderOp):
-        s[source].compute_at(s[final], place)
+        s[source].compute_at(s[final], position)
         wide = row_lanes(dims(source.shape)[-1], source.dtype, processor())
         vectorize_inner(s, source, s[source].op.axis[-1], wide)
 

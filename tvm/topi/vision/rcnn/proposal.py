@@ -191,10 +191,10 @@ def _store_region(
     )
     for i, corner in enumerate(held):
         grown = corner - least * 0.5 if i < 2 else corner + least * 0.5
-        place = (*at, i)
-        out[place] = tir.Select(is_small, grown, corner)
-    place = (*at, 4)
-    out[place] = tir.Select(tir.any(is_small, is_outside), tir.const(-1, score.dtype), score)
+        position = (*at, i)
+        out[position] = tir.Select(is_small, grown, corner)
+    position = (*at, 4)
+    out[position] = tir.Select(tir.any(is_small, is_outside), tir.const(-1, score.dtype), score)
 
 
 def _thinned(

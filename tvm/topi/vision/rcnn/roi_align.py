@@ -18,7 +18,7 @@ MODES = ("avg", "max", "max_corner")
 
 
 class _Side(NamedTuple):
-    """How one axis of a sample is interpolated: two places, and the weight of the second."""
+    """How one axis of a sample is interpolated: two positions, and the weight of the second."""
 
     low: PrimExpr
     high: PrimExpr
@@ -90,7 +90,7 @@ def _roi_align(
     pooled = (pooled_size, pooled_size) if isinstance(pooled_size, int) else tuple(pooled_size)
     extents = dict(zip(layout, dims(data.shape), strict=True))
     channels, regions = extents["C"], dims(rois.shape)[0]
-    # every sample takes the same places of all channels: these are neighbours in memory
+    # every sample takes the same positions of all channels: these are neighbours in memory
     source = data if layout == "NHWC" else _channels_last(data)
     arranged = arrangement(layout)
 

@@ -65,10 +65,10 @@ def _roi_pool(
                 is_empty = tir.any(bottom <= top, right <= left)
                 start = tir.Select(is_empty, tir.const(0, data.dtype), least(data.dtype))
                 with ib.for_range(0, extents["C"], "c") as c:
-                    place = arranged(r, c, py, px)
-                    out[place] = start
+                    position = arranged(r, c, py, px)
+                    out[position] = start
                     _maximum(
-                        ib, out, place, lambda y, x: maps[arranged(b, c, y, x)],
+                        ib, out, position, lambda y, x: maps[arranged(b, c, y, x)],
                         (top, bottom), (left, right),
                     )  # fmt: skip
         return ib.get()
@@ -87,8 +87,8 @@ def _maximum(
 
 def _rounded(corner: PrimExpr, scale: float) -> PrimExpr:
     """The nearest integer; halves go away from zero, as every framework has it."""
-    place = corner.astype("float32") * tir.const(scale, "float32")
-    nearest = tir.Select(place < 0.0, tir.ceil(place - 0.5), tir.floor(place + 0.5))
+    position = corner.astype("float32") * tir.const(scale, "float32")
+    nearest = tir.Select(position < 0.0, tir.ceil(position - 0.5), tir.floor(position + 0.5))
     return nearest.astype("int32")
 
 

@@ -10,7 +10,7 @@ from ..boxes import Box, overlap, read_box
 
 
 def argsort_ir(data_buf: tir.Buffer, out_index_buf: tir.Buffer) -> tir.Stmt:
-    """Store the places of scores (batch, boxes) from the highest on; equal ones keep their order."""
+    """Store the positions of scores (batch, boxes) from the highest on; equal ones keep their order."""
     batch, boxes = dims(data_buf.shape)
     ib = tir.ir_builder.create()
     scores, order = ib.buffer_ptr(data_buf), ib.buffer_ptr(out_index_buf)

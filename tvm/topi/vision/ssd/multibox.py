@@ -23,7 +23,7 @@ def multibox_prior(
     offsets: Sequence[float] = (0.5, 0.5),
     clip: bool = False,
 ) -> te.Tensor:
-    """Boxes around every place of a map: each size with the first ratio, then the other ratios.
+    """Boxes around every position of a map: each size with the first ratio, then the other ratios.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def multibox_prior(
     sizes, ratios : sequence of float
         Heights of boxes in parts of the image, and widths over heights.
     steps : pair of float
-        Distances of places along y and x; negative: the map covers the image.
+        Distances of positions along y and x; negative: the map covers the image.
     offsets : pair of float
-        Where in its step a place lies.
+        Where in its step a position lies.
     clip : bool
         Cut off what lies outside of the image.
 
@@ -56,9 +56,9 @@ def multibox_prior(
     count = len(halves)
 
     def element(_: Any, i: Any, k: Any) -> PrimExpr:
-        place, box = tir.indexdiv(i, count), tir.indexmod(i, count)
-        y = (tir.indexdiv(place, width).astype(dtype) + offsets[0]) * step_y
-        x = (tir.indexmod(place, width).astype(dtype) + offsets[1]) * step_x
+        position, box = tir.indexdiv(i, count), tir.indexmod(i, count)
+        y = (tir.indexdiv(position, width).astype(dtype) + offsets[0]) * step_y
+        x = (tir.indexmod(position, width).astype(dtype) + offsets[1]) * step_x
         half_width, half_height = [_pick(box, [h[axis] for h in halves], dtype) for axis in (0, 1)]
         horizontal = tir.Select(k < 2, x - half_width, x + half_width)
         vertical = tir.Select(k < 2, y - half_height, y + half_height)
@@ -178,8 +178,8 @@ def _store_box(
         half = ib.let("half", tir.exp(grow * factors[axis + 2]) * extent * 0.5)
         for k, corner in ((2 + axis, center - half), (4 + axis, center + half)):
             held = tir.max(tir.min(corner, 1.0), 0.0) if clip else corner
-            place = (*at, k)
-            rows[place] = held
+            position = (*at, k)
+            rows[position] = held
 
 
 def multibox_detection(

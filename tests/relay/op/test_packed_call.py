@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm._ffi.registry import remove_global_func
-from tvm.relay.op.foreign import packed_call
+from tvm.relay.op.packed_call import packed_call
 
 
 @pytest.fixture

@@ -42,8 +42,8 @@ def _convolved(padded: te.Tensor, kernel: te.Tensor, out_dtype: str, tag: str) -
     extents = [n - k + 1 for n, k in zip(dims(padded.shape)[2:], window, strict=True)]
 
     def element(n: Any, o: Any, *at: Sequence[Any]) -> Any:
-        places = [v + t.var for v, t in zip(at, taps, strict=True)]
-        value = padded(n, channels.var, *places).astype(out_dtype)
+        positions = [v + t.var for v, t in zip(at, taps, strict=True)]
+        value = padded(n, channels.var, *positions).astype(out_dtype)
         return te.sum(
             value * kernel(o, channels.var, *[t.var for t in taps]), axis=[channels, *taps]
         )
