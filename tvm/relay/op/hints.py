@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from tvm import _ffi, te, tir, topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call, VarWithFields
@@ -20,7 +19,7 @@ from tvm.target.virtual_device import VirtualDevice
 from tvm.topi.loops import load, nest, store
 
 from .operator import Attribute, Expr, operator
-from .registry import OpPattern, define_op, ops
+from .registry import OpPattern
 from .schedules import EXTERN_SCHEDULES
 from .types import expect_tensor
 
@@ -153,15 +152,7 @@ def device_copy(
     """
 
 
-class DebugAttrs(Attrs, key="relay.attrs.DebugAttrs"):
-    """The global function that is called with the value."""
-
-    debug_func: str = ""
-
-
-def _compute_debug(
-    attrs: DebugAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
+def _compute_debug(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     (data,) = inputs
 
     def body(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
@@ -172,19 +163,26 @@ def _compute_debug(
     return [te.extern([data.shape], [data], body, dtype=data.dtype, name="debug")]
 
 
-define_op(
+def _name_of(function: Callable[[Any], Any] | None) -> str:
+    """The global function under which a program calls this one."""
+    if function is None:
+        return ""
+    name = f"debugger_func{id(function):x}"
+    _ffi.register_func(name, function, override=True)
+    return name
+
+
+@operator(
     "debug",
-    DebugAttrs,
     inputs=("program",),
     infer_type=lambda attrs, arg_types: expect_tensor(arg_types[0], "debug"),
-    fuse=OpPattern.OPAQUE,
     compute=_compute_debug,
     schedules=EXTERN_SCHEDULES,
 )
-ops.debug.set_attr("TOpIsStateful", True)
-
-
-def debug(expr: RelayExpr, debug_func: Callable[[Any], Any] | None = None) -> Call:
+def debug(
+    expr: Expr,
+    debug_func: Annotated[Callable[[Any], Any] | None, Attribute("str", _name_of)] = None,
+) -> Call:
     """Call a function with a value whenever it is computed.
 
     Parameters
@@ -194,11 +192,9 @@ def debug(expr: RelayExpr, debug_func: Callable[[Any], Any] | None = None) -> Ca
     debug_func : callable, optional
         Called with the tensor; by default the global function "relay.debug", which prints it.
     """
-    if debug_func is None:
-        return ops.debug(expr)
-    name = f"debugger_func{id(debug_func):x}"
-    _ffi.register_func(name, debug_func, override=True)
-    return ops.debug(expr, debug_func=name)
+
+
+debug.op.set_attr("TOpIsStateful", True)
 
 
 @_ffi.register_func("relay.debug")

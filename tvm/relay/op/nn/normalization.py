@@ -11,6 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Tuple, TupleWrapper, const
+from tvm.support.docstrings import described_by
 
 from ..computes import computed_by
 from ..known_shapes import shape_of
@@ -226,6 +227,7 @@ def _layer_norm_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     precision=Precision.KEEP_FLOAT32,
     gradient=_layer_norm_gradient,
 )
+@described_by(batch_norm)
 def layer_norm(
     data: Expr,
     gamma: Expr,
@@ -241,10 +243,6 @@ def layer_norm(
     ----------
     data, gamma, beta : relay.Expr
         The tensor, the factors and the summands along the axis.
-    epsilon : float
-        Added to the variance.
-    center, scale : bool
-        Whether beta and gamma are applied.
     """
 
 

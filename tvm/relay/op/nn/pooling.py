@@ -11,6 +11,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
+from tvm.support.docstrings import described_by
 
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, moved, shape_in_layout
@@ -262,14 +263,9 @@ def avg_pool3d() -> None:
     "max",
     composition=channels_first(lambda call, data: ops.max(data, axis=(2, 3), keepdims=True)),
 )
+@described_by(max_pool2d)
 def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: OptionalStr = "") -> RelayExpr:
-    """The largest element of each channel.
-
-    Parameters
-    ----------
-    layout, out_layout : str
-        The data's layout, and the output's if it is another one.
-    """
+    """The largest element of each channel."""
 
 
 @_sized_pool(

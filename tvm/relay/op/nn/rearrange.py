@@ -9,6 +9,7 @@ from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, const
+from tvm.support.docstrings import described_by
 
 from ..attributes import as_ints, as_list
 from ..computes import computed_by
@@ -294,15 +295,12 @@ def space_to_batch_nd(
     ],
     simplify=_where_reshape_can_tell(_batch_to_blocks),
 )
+@described_by(space_to_batch_nd)
 def batch_to_space_nd(data: Expr, block_shape: Ints, crops: Pairs) -> RelayExpr:
     """Spread the batch over blocks of the axes behind it; the inverse of `space_to_batch_nd`.
 
     Parameters
     ----------
-    data : relay.Expr
-        The tensor, the batch first.
-    block_shape : sequence of int
-        The block's extents, for the axes from the second on.
     crops : sequence of pairs of int
         The border taken off each of these axes at last.
     """

@@ -12,6 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import Constant, TupleWrapper
 from tvm.runtime import ndarray as nd
+from tvm.support.docstrings import described_by
 
 from ..attributes import as_expr, as_int, as_ints, names_arguments, refuse
 from ..computes import computed_by
@@ -177,6 +178,7 @@ def uniform(
     compute=computed_by(topi.random.normal, "out_shape", "out_dtype"),
     **_THREEFRY,
 )
+@described_by(uniform)
 def normal(
     key: Expr,
     shape: OutShape,
@@ -185,15 +187,6 @@ def normal(
     scale: Parameter = 1.0,
 ) -> TupleWrapper | None:
     """Numbers of the normal distribution.
-
-    Parameters
-    ----------
-    key : relay.Expr
-        A key that was not used before.
-    shape : sequence of int
-        How many.
-    dtype : str
-        "float32" or "float64".
 
     Returns
     -------

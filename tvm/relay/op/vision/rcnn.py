@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
+from tvm.support.docstrings import described_by
 from tvm.topi.vision.rcnn.roi_align import MODES
 
 from ..computes import computed_by
@@ -116,6 +117,7 @@ def roi_align(
     ],
     **_OPAQUE,
 )
+@described_by(roi_align)
 def roi_pool(
     data: Expr, rois: Expr, pooled_size: Size, spatial_scale: float, layout: str = "NCHW"
 ) -> RelayExpr:
@@ -123,16 +125,12 @@ def roi_pool(
 
     Parameters
     ----------
-    data : relay.Expr
-        The maps.
     rois : relay.Expr
         (regions, 5): the batch's index, left, top, right and bottom.
     pooled_size : int or pair of int
         The height and width of the results.
     spatial_scale : float
         The factor from the regions' coordinates to the maps'.
-    layout : str
-        "NCHW" or "NHWC".
     """
 
 
