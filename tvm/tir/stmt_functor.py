@@ -124,7 +124,7 @@ class Substituter(BufferRewriter):
         if pointer is None or isinstance(pointer, Var):
             return super().visit_decl_buffer(node)
         # a buffer's pointer is a variable: it has the value that takes the place of the old one
-        name = Var(node.buffer.data.name, node.buffer.data.type_annotation)
+        name = Var(node.buffer.data.name, node.buffer.data.type_annotation or "handle")
         self._buffers[node.buffer] = node.buffer.map_children(self.visit).replace(data=name)
         return LetStmt(name, pointer, super().visit_decl_buffer(node))
 

@@ -107,3 +107,10 @@ def test_a_pragma_stands_around_the_loop_of_its_axis() -> None:
     loop = tir.For(axis.var, 0, 8, 0, tir.BufferStore(buffer, 1.0, [axis.var]))
     func = tir.PrimFunc([buffer], tir.AttrStmt(axis, "pragma_unroll_explicit", 1, loop))
     assert verify_well_formed(func)
+
+
+def test_functions_of_a_module_get_variables_of_their_own() -> None:
+    first = function([A], loop(8, lambda i: store(A, i, 1.0)))
+    module = ConvertSSA()(tvm.IRModule({"one": first, "other": first}))
+    assert module["one"] is first
+    assert verify_well_formed(module)

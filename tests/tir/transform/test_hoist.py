@@ -5,6 +5,7 @@ import pytest
 from tvm import tir
 from tvm.error import TVMError
 from tvm.ir.transform import PassContext
+from tvm.script import tir as T
 from tvm.tir.stmt import For, IfThenElse, LetStmt, SeqStmt
 from tvm.tir.transform import (
     HoistedConditionals,
@@ -125,3 +126,29 @@ def test_hoisting_keeps_results() -> None:
 
     func = function([A, B, N], loop(8, body))
     assert_same_results(func, apply(HoistExpression(), func), 8, 8, 1)
+
+
+def test_conditions_of_threads_stay_unless_told_otherwise() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), n: T.int32):
+        with T.launch_thread("threadIdx.x", 8) as tx:
+            for i in range(4):
+                if tx + n < 3:
+                    A[tx] = A[tx] + T.float32(1)
+
+    assert_unchanged(HoistIfThenElse(), before)
+    with PassContext(config={"tir.HoistIfThenElse": {"support_block_scope_hosting": True}}):
+        assert isinstance(apply(HoistIfThenElse(), before).body.body, tir.IfThenElse)
+
+
+def test_conditions_leave_launches_of_threads_where_block_variables_may_be_used() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((8,), "float32"), n: T.int32):
+        with T.launch_thread("threadIdx.x", 8) as tx:
+            if n == 0:
+                A[tx] = T.float32(1)
+
+    assert_unchanged(HoistExpression(), before)
+    flags = HoistedConditionals.All.value
+    with PassContext(config={"tir.HoistExpression": {"hoisted_conditionals": flags}}):
+        assert isinstance(apply(HoistExpression(), before).body, tir.IfThenElse)

@@ -6,16 +6,20 @@ for i in range(8): B[i] = 0        for i_1 in range(8): B[i_1] = 0
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.module import IRModule
 from tvm.ir.node import Node
+from tvm.ir.pass_context import PassContext
+from tvm.ir.transform import ModulePass, PassInfo
+from tvm.tir.analysis.verify_well_formed import ScopeChecker
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Let, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, AllocateConst, AttrStmt, DeclBuffer, For, LetStmt, Stmt
-from tvm.tir.stmt_functor import BufferRewriter
-from tvm.tir.transform.common import fresh, prim_func_pass, variables_of
+from tvm.tir.stmt_functor import BufferRewriter, renew_defs
+from tvm.tir.transform.common import fresh, variables_of
 
 N = TypeVar("N", bound=Node)
 
@@ -92,10 +96,28 @@ def separate_definitions(body: Stmt, defined: tuple[Var, ...] = ()) -> Stmt:
     return separated
 
 
-@prim_func_pass("tir.ConvertSSA")
-def convert_ssa(func: PrimFunc) -> PrimFunc:
-    """Define each variable of the function once."""
-    return func.with_body(separate_definitions(func.body, func.params))
+def convert_ssa(mod: IRModule, _: PassContext) -> IRModule:
+    """Define each variable of a module once: in one place, of one function."""
+    defined: dict[Var, None] = {}
+    functions: dict[Any, Any] = {}
+    for gvar, func in mod.functions.items():
+        if isinstance(func, PrimFunc):
+            func = func.with_body(separate_definitions(func.body, func.params))
+            if any([var in defined for var in definitions_of(func)]):
+                func = renew_defs(func)
+            defined.update(definitions_of(func))
+        functions[gvar] = func
+    same = all([func is mod.functions[gvar] for gvar, func in functions.items()])
+    return mod if same else mod.with_functions(functions)
 
 
-ConvertSSA = convert_ssa.factory
+def definitions_of(func: PrimFunc) -> dict[Var, None]:
+    """The variables that a function defines."""
+    checker = ScopeChecker()
+    checker.check(func)
+    return checker.ended
+
+
+def ConvertSSA() -> ModulePass:
+    """The pass."""
+    return ModulePass(convert_ssa, PassInfo(0, "tir.ConvertSSA"))

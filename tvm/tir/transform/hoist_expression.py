@@ -36,7 +36,6 @@ from tvm.tir.stmt import (
     Allocate,
     AttrStmt,
     For,
-    ForKind,
     IfThenElse,
     LetStmt,
     Stmt,
@@ -216,15 +215,22 @@ class ExpressionHoister(Rewriter):
         axis = attr.node
         if isinstance(axis, IterVar) and axis.thread_tag.startswith("blockIdx"):
             self.block_vars[axis.var] = None
-        return self.rewrite_children(attr)
+        attr = self.rewrite_children(attr)
+        if attr.attr_key != "thread_extent" or not self._leaves_threads:
+            return attr
+        stmt = self._conditional(attr)
+        self.changed |= stmt is not attr
+        return stmt
+
+    @property
+    def _leaves_threads(self) -> bool:
+        return bool(self.conditionals & HoistedConditionals.UsingBlockVar)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
         return e
 
     def visit_for(self, loop: For) -> Stmt:
         loop = self.rewrite_children(loop)
-        if loop.kind is ForKind.THREAD_BINDING:
-            return loop
         remover = BindingRemover(self.bindings, loop.loop_var, self._required(loop))
         stmt = self._conditional(loop.replace(body=remover.visit(loop.body)))
         if not remover.hoisted and isinstance(stmt, For):
@@ -250,7 +256,7 @@ class ExpressionHoister(Rewriter):
                     pending.append(value)
         return required
 
-    def _conditional(self, loop: For) -> Stmt:
+    def _conditional(self, loop: For | AttrStmt) -> Stmt:
         condition = self._invariant(loop)
         if condition is None:
             return loop
@@ -260,11 +266,12 @@ class ExpressionHoister(Rewriter):
         ]
         return IfThenElse(condition, yes, None if is_empty(no) else no)
 
-    def _invariant(self, loop: For) -> PrimExpr | None:
+    def _invariant(self, loop: For | AttrStmt) -> PrimExpr | None:
         """The first condition that the loop does not change."""
         finder = ConditionFinder(self.conditionals)
         finder.visit(loop.body)
-        inner = {loop.loop_var: None, **finder.defined}
+        own = loop.loop_var if isinstance(loop, For) else loop.node.var
+        inner = {own: None, **finder.defined}
         if not self.conditionals & HoistedConditionals.UsingBlockVar:
             inner.update(self.block_vars)
         for condition in finder.found:
@@ -276,10 +283,10 @@ class ExpressionHoister(Rewriter):
 
 def is_empty(stmt: Stmt) -> bool:
     """Whether nothing is left of a loop."""
-    return isinstance(stmt, For) and is_no_op(stmt.body)
+    return isinstance(stmt, (For, AttrStmt)) and is_no_op(stmt.body)
 
 
-def cleaned(setter: ConditionSetter, loop: For) -> Stmt:
+def cleaned(setter: ConditionSetter, loop: For | AttrStmt) -> Stmt:
     """The loop's body where a condition is known, without what has become empty."""
     body: Stmt = NoOpRemover().visit(setter.visit(loop.body))
     return body

@@ -16,7 +16,7 @@ from tvm.error import TVMError
 from tvm.ir.transform import Pass, Sequential
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.safety import is_safe_anywhere
-from tvm.tir.expr import IterVar
+from tvm.tir.expr import IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
 from tvm.tir.transform.common import prim_func_pass, variables_of
@@ -36,6 +36,7 @@ class ConditionHoister(Rewriter):
     def __init__(self, config: HoistIfThenElseConfig) -> None:
         self.config = config
         self.copied = False
+        self.thread_vars: dict[Var, None] = {}
 
     def visit_for(self, loop: For) -> Stmt:
         loop = self.rewrite_children(loop)
@@ -44,9 +45,19 @@ class ConditionHoister(Rewriter):
         inner = hoistable(loop.body)
         if inner is None or loop.loop_var in variables_of(inner.condition):
             return loop
+        if self._differs_between_threads(inner):
+            return loop
         return self._outside(inner, loop)
 
+    def _differs_between_threads(self, inner: IfThenElse) -> bool:
+        """Whether a condition is one of threads, which stay together unless the options say otherwise."""
+        if self.config.support_block_scope_hosting:
+            return False
+        return any([var in self.thread_vars for var in variables_of(inner.condition)])
+
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        if attr.attr_key == "thread_extent" and isinstance(attr.node, IterVar):
+            self.thread_vars[attr.node.var] = None
         attr = self.rewrite_children(attr)
         inner = hoistable(attr.body)
         if inner is None or not self._is_passed(attr, inner):

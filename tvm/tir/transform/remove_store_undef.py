@@ -9,7 +9,7 @@ from __future__ import annotations
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
-from tvm.tir.expr import Call, Var
+from tvm.tir.expr import BufferLoad, Call, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import NO_OP, BufferStore, LetStmt, Stmt
@@ -40,10 +40,18 @@ class UndefStoreRemover(Rewriter):
                 raise LoweringError(
                     f"a store needs an index that is defined, got {index}", at=store
                 )
+        if self._indexes_undefined(store.value):
+            raise LoweringError("a load needs an index that is defined", at=store)
         if not self._is_undefined(store.value):
             return store
         self.found = True
         return NO_OP
+
+    def _indexes_undefined(self, e: PrimExpr) -> bool:
+        def indexes(node: object) -> bool:
+            return isinstance(node, BufferLoad) and any(map(self._is_undefined, node.indices))
+
+        return contains(e, indexes)
 
     def _is_undefined(self, e: PrimExpr) -> bool:
         return contains(
