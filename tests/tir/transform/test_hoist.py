@@ -132,7 +132,7 @@ def test_conditions_of_threads_stay_unless_told_otherwise() -> None:
     @T.prim_func
     def before(A: T.Buffer((8,), "float32"), n: T.int32):
         with T.launch_thread("threadIdx.x", 8) as tx:
-            for i in range(4):
+            for _i in range(4):
                 if tx + n < 3:
                     A[tx] = A[tx] + T.float32(1)
 
