@@ -16,7 +16,6 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import NO_OP, Block, BlockRealize, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
 from tvm.tir.transform.common import prim_func_pass
-from tvm.tir.transform.remove_no_op import NoOpRemover
 
 MARK = "meta_schedule.layout_rewrite_preproc"
 
@@ -39,16 +38,17 @@ class RewriteFinder(Visitor):
 
 
 class RewriteRemover(BufferRewriter):
-    """Drops marked blocks, and the allocations of their targets."""
+    """Empties marked blocks, which stay as marks, and drops the allocations of their targets."""
 
     def __init__(self, targets: dict[Buffer, None]) -> None:
         super().__init__()
         self.targets = targets
 
     def visit_block_realize(self, realize: BlockRealize) -> Stmt:
-        if MARK in realize.block.annotations:
-            return NO_OP
-        return self.rewrite_children(realize)
+        block = realize.block
+        if MARK not in block.annotations:
+            return self.rewrite_children(realize)
+        return realize.replace(block=block.replace(reads=(), writes=(), body=NO_OP))
 
     def visit_block(self, block: Block) -> Stmt:
         new = self.rewrite_children(block)
@@ -80,7 +80,7 @@ def RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite: bool = False) -> Pass:
         if others and not skip_ndarray_rewrite:
             raise LoweringError(f"weights need to be arguments of the function, got {others}")
         remover = RewriteRemover(dict.fromkeys(finder.found.values()))
-        body = NoOpRemover().visit(remover.visit(func.body))
+        body = remover.visit(func.body)
         buffers = {p: finder.found.get(b, b) for p, b in func.buffer_map.items()}
         return func.replace(body=body, buffer_map=buffers)
 
