@@ -198,3 +198,21 @@ def test_empty_tuples_are_equal_however_often_one_is_used() -> None:
     call = relay.exp(relay.const(1.0))
     other = relay.exp(relay.const(1.0))
     assert not structural_equal(relay.Tuple([call, call]), relay.Tuple([call, other]))
+
+
+def test_mismatches_of_parameters_have_their_index() -> None:
+    body = tir.Evaluate(0)
+    one, two = (
+        tir.PrimFunc([tir.Var("x", dtype) for dtype in dtypes], body)
+        for dtypes in (["int32", "int32"], ["int32", "int64"])
+    )
+    mismatch = get_first_structural_mismatch(one, two)
+    assert mismatch is not None and str(mismatch[0]) == "<root>.params[1].dtype"
+    mismatch = get_first_structural_mismatch(one, tir.PrimFunc(one.params[:1], body))
+    assert mismatch is not None and str(mismatch[1]) == "<root>.params[<missing element #1>]"
+
+
+def test_free_variables_of_other_names_have_other_hashes() -> None:
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    assert structural_hash(x + 1) != structural_hash(y + 1)
+    assert structural_hash(x + 1, map_free_vars=True) == structural_hash(y + 1, map_free_vars=True)

@@ -166,8 +166,12 @@ class _Comparison:
         return True
 
     def sequences(self, a: Any, b: Any) -> bool:
+        return self.elements(a, b, self.values)
+
+    def elements(self, a: Any, b: Any, same: Callable[[Any, Any], bool]) -> bool:
+        """Whether all elements are the same, and there are as many of them."""
         for index in range(min(len(a), len(b))):
-            if not self.values(a[index], b[index]):
+            if not same(a[index], b[index]):
                 self.path.append(_both("array_index", index))
                 return False
         if len(a) == len(b):
@@ -213,9 +217,7 @@ class _Comparison:
     def definitions(self, a: Any, b: Any) -> bool:
         """Variables that are bound here: equal if their types are, and from now on."""
         if isinstance(a, (tuple, list)):
-            if not isinstance(b, (tuple, list)) or len(a) != len(b):
-                return False
-            return all([self.definitions(x, y) for x, y in zip(a, b, strict=True)])
+            return isinstance(b, (tuple, list)) and self.elements(a, b, self.definitions)
         if isinstance(a, dict):
             free, self.map_free = self.map_free, True
             same = isinstance(b, dict) and self.mappings(a, b)
@@ -362,7 +364,7 @@ class _Hasher:
         if self.map_free or len(type(variable).children(variable)):
             return self.number(variable)
         # a free variable is equal to itself alone; its name is a fair hash
-        name = self.value(getattr(variable, "name_hint", ""))
+        name = self.value(getattr(variable, "name_hint", None) or getattr(variable, "name", ""))
         return self.remember(variable, hash((13, name, self.types(variable, named=True))))
 
     def number(self, variable: Any) -> int:
