@@ -55,6 +55,7 @@ def tir_names() -> dict[str, Any]:
     names.update(values.scalar_types())
     names.update(
         Buffer=buffers.BufferType(),
+        Ptr=values.PtrType(),
         buffer_decl=buffers.buffer,
         buffer=buffers.buffer,
         Let=values.let_expr,

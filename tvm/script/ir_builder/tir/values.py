@@ -57,6 +57,16 @@ def handle(dtype: Any = None, storage_scope: str = "global", *, is_size_var: boo
 ptr = handle
 
 
+class PtrType:
+    """``T.Ptr(T.float32, "shared")``, also written ``T.Ptr[T.float32, "shared"]``."""
+
+    def __call__(self, dtype: Any, storage_scope: str = "global") -> Var:
+        return handle(dtype, storage_scope)
+
+    def __getitem__(self, keys: Any) -> Var:
+        return self(*keys) if isinstance(keys, tuple) else self(keys)
+
+
 def buffer_var(dtype: Any, storage_scope: str = "global") -> Var:
     """A pointer to the elements of a buffer."""
     return handle(dtype, storage_scope)
