@@ -98,3 +98,20 @@ def test_tensor_intrinsics() -> None:
     assert tir.TensorIntrin.get("test.scales", allow_missing=True) is None
     with pytest.raises(TVMError, match="did you mean 'test.scale'"):
         tir.TensorIntrin.get("test.scales")
+
+
+def test_specialized_programs_are_folded() -> None:
+    @T.prim_func(private=True)
+    def before(a: T.handle, n: T.int32):
+        A = T.match_buffer(a, (n // 8, 8), "int32")
+        for i in range(n - 1):
+            A[i // 8, i % 8] = n * 2
+
+    @T.prim_func(private=True)
+    def expected(a: T.handle):
+        A = T.match_buffer(a, (2, 8), "int32")
+        for i in range(15):
+            A[i // 8, i % 8] = 32
+
+    assert_structural_equal(before.specialize({before.params[1]: 16}), expected)
+    assert before.specialize({}) is before

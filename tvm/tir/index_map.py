@@ -36,6 +36,7 @@ from .expr import (
     as_exprs,
     const,
 )  # fmt: skip
+from .rebuild import BINARY
 from .stmt_functor import substitute
 
 # elements of which a map's places are listed, to see that they differ
@@ -232,23 +233,10 @@ class _Applied(Visitor):
         a, b = self.visit(expr.a), self.visit(expr.b)
         if not isinstance(a, PrimExpr) and not isinstance(b, PrimExpr):
             a = as_expr(a, expr.dtype)
-        return _OPERATIONS[type(expr)](a, b)
+        return BINARY[type(expr)](a, b)
 
     def visit_prim_expr(self, expr: PrimExpr) -> Any:
         return substitute(expr, self.values)
-
-
-_OPERATIONS: dict[type, Callable[[Any, Any], PrimExpr]] = {
-    Add: _op.add,
-    Sub: _op.subtract,
-    Mul: _op.multiply,
-    FloorDiv: _op.floordiv,
-    FloorMod: _op.floormod,
-    Div: _op.truncdiv,
-    Mod: _op.truncmod,
-    Min: _op.minimum,
-    Max: _op.maximum,
-}
 
 
 class _Evaluator(Visitor):

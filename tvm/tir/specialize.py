@@ -11,6 +11,7 @@ from tvm.support import deep
 
 from .buffer import Buffer
 from .expr import Var, as_expr
+from .rebuild import BINARY
 from .stmt_functor import Substituter
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 @deep
 def specialize_function(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
     """See :meth:`PrimFunc.specialize`."""
+    if not param_map:
+        return func
     values: dict[Var, PrimExpr] = {}
     for param, given in param_map.items():
         if not any(param is known for known in func.params):
@@ -30,12 +33,29 @@ def specialize_function(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFun
             raise TypeError(f"specialize requires a buffer for {param}, got {given!r}")
         else:
             _match_expr(param, as_expr(given, param.dtype), values, param.name)
-    substituter = Substituter(values)
+    substituter = _Specializer(values)
     return func.replace(
         params=tuple([param for param in func.params if param not in values]),
         buffer_map={p: substituter.buffer(buffer) for p, buffer in func.buffer_map.items()},
         body=substituter.visit(func.body),
     )
+
+
+class _Specializer(Substituter):
+    """Folds what has constant operands now."""
+
+    def visit_binary_op_expr(self, expr: Any) -> PrimExpr:
+        return self._folded(expr)
+
+    def visit_cmp_expr(self, expr: Any) -> PrimExpr:
+        return self._folded(expr)
+
+    def visit_logical_expr(self, expr: Any) -> PrimExpr:
+        return self._folded(expr)
+
+    def _folded(self, expr: Any) -> PrimExpr:
+        new: Any = self.rewrite_children(expr)
+        return new if new is expr else BINARY[type(new)](new.a, new.b)
 
 
 def _match_buffer(func: PrimFunc, param: Var, given: Buffer, values: dict[Var, PrimExpr]) -> None:
