@@ -84,7 +84,9 @@ def check_kind(t: Type, mod: IRModule | None = None) -> TypeKind:
 
 def check_constant(expr: RelayExpr) -> bool:
     """Whether the expression is made of constants alone."""
-    return all(isinstance(n, (Constant, Tuple)) for n in post_order(expr))
+    if type(expr) is Tuple:
+        return all([check_constant(field) for field in expr.fields])
+    return type(expr) is Constant
 
 
 def _type_vars(ty: Type) -> list[TypeVar]:

@@ -21,12 +21,18 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.backend.kernels import PLACE
 from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.expr import Call, Constant, ConstantWithFields, Tuple, TupleGetItem, Var
-from tvm.relay.function import Function, FunctionWithFields, is_primitive, relay_functions
+from tvm.relay.function import (
+    Function,
+    FunctionWithFields,
+    is_opaque,
+    is_primitive,
+    relay_functions,
+)
 from tvm.relay.op.hints import on_device
 from tvm.relay.op.registry import ops
 from tvm.relay.transform import PlanDevices
 from tvm.relay.transform.common import map_relay_functions
-from tvm.relay.transform.device_domains import DeviceDomains, is_same_place, is_whole
+from tvm.relay.transform.device_domains import DeviceDomains, is_same_place
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, post_order, rewrite_function, substitute, with_operands
@@ -110,7 +116,7 @@ class Machines:
         domains = DeviceDomains(mod, self.config)
         for func in relay_functions(mod).values():
             for node in post_order(func):
-                if isinstance(node, Constant) or is_whole(node):
+                if isinstance(node, Constant) or is_opaque(node):
                     continue
                 place = domains.device_of(node)
                 if all(not _is_for(t, place) for t in self.config.primitive_targets):
@@ -175,14 +181,14 @@ def _without_hints(func: Function) -> Function:
             return FunctionWithFields(new, virtual_device=old.virtual_device_)
         return new
 
-    return rewrite_function(func, rewrite, is_whole)
+    return rewrite_function(func, rewrite, is_opaque)
 
 
 def _restore_ends(mod: IRModule, before: IRModule) -> None:
     """Functions say again where their ends live: passes make new ones and do not know."""
     for gvar, old in before.functions.items():
         new = mod.functions.get(gvar)
-        if not isinstance(old, Function) or not isinstance(new, Function) or is_whole(old):
+        if not isinstance(old, Function) or not isinstance(new, Function) or is_opaque(old):
             continue
         if len(old.params) != len(new.params):
             continue
@@ -202,10 +208,10 @@ class _Assigner:
 
     def run(self, func: Function) -> Function:
         """The function with places."""
-        return func if is_whole(func) else rewrite_function(func, self._rewrite, is_whole)
+        return func if is_opaque(func) else rewrite_function(func, self._rewrite, is_opaque)
 
     def _rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if is_whole(old) or isinstance(old, Constant):
+        if is_opaque(old) or isinstance(old, Constant):
             return new
         new = self._with_constants(old, new)
         if isinstance(new, Function):

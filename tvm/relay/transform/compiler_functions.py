@@ -10,16 +10,57 @@ from tvm.ir.expr import BaseExpr, GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Let
-from tvm.relay.function import Function
+from tvm.relay.function import Function, is_external_function, relay_functions
 from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import applied, free_vars, post_order, rewrite_calls, rewrite_function
+from tvm.relay.traverse import (
+    PostOrderRewriter,
+    applied,
+    free_vars,
+    post_order,
+    rewrite_calls,
+)
 
 
 def _is_for(func: BaseExpr, compiler_filter: str) -> TypeGuard[Function]:
-    if not isinstance(func, Function) or not (name := func.attrs.get("Compiler")):
+    if not is_external_function(func):
         return False
-    return not compiler_filter or str(name) == compiler_filter
+    return not compiler_filter or str(func.attrs["Compiler"]) == compiler_filter
+
+
+class _Outliner(PostOrderRewriter):
+    """Calls local functions for a compiler by their global symbols."""
+
+    def __init__(self, mod: IRModule, compiler_filter: str) -> None:
+        self.mod = mod
+        self.compiler_filter = compiler_filter
+        self.made: dict[str, tuple[GlobalVar, Function]] = {}
+        self.let_bound = {
+            id(node.var): node.value
+            for func in relay_functions(mod).values()
+            for node in post_order(func)
+            if type(node) is Let and _is_for(node.value, compiler_filter)
+        }
+
+    def visit_let(self, new: Let, old: Let) -> RelayExpr:
+        is_used = id(new.var) not in self.let_bound or any(
+            v is new.var for v in free_vars(new.body)
+        )
+        return new if is_used else new.body
+
+    def visit_call(self, new: Call, old: Call) -> RelayExpr:
+        callee = self.let_bound.get(id(new.op), new.op)
+        if not _is_for(callee, self.compiler_filter):
+            return new
+        name = callee.attrs.get("global_symbol")
+        return new if name is None else new.replace(op=self._global(str(name), callee))
+
+    def _global(self, name: str, func: Function) -> GlobalVar:
+        if name not in self.made:
+            is_known = name in self.mod
+            gvar = self.mod.get_global_var(name) if is_known else GlobalVar(name)
+            self.made[name] = (gvar, func)
+        return self.made[name][0]
 
 
 def OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler_filter: str = "") -> Pass:
@@ -29,35 +70,11 @@ def OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler_filter: str = "")
     """
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        made: dict[str, tuple[GlobalVar, Function]] = {}
-        let_bound = {
-            id(node.var): node.value
-            for func in mod.functions.values()
-            if isinstance(func, Function)
-            for node in post_order(func)
-            if isinstance(node, Let) and _is_for(node.value, compiler_filter)
-        }
-
-        def outline(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-            if isinstance(new, Let) and id(new.var) in let_bound:
-                is_used = any(v is new.var for v in free_vars(new.body))
-                return new if is_used else new.body
-            if not isinstance(new, Call):
-                return new
-            callee = let_bound.get(id(new.op), new.op)
-            if not _is_for(callee, compiler_filter):
-                return new
-            name = callee.attrs.get("global_symbol")
-            if name is None:
-                return new
-            known = made.get(str(name))
-            if known is None:
-                gvar = mod.get_global_var(name) if name in mod else GlobalVar(str(name))
-                known = made[str(name)] = (gvar, callee)
-            return new.replace(op=known[0])
-
-        outlined = map_relay_functions(mod, lambda func: rewrite_function(func, outline))
-        return infer_types(mod.with_functions({**outlined.functions, **dict(made.values())}))
+        outliner = _Outliner(mod, compiler_filter)
+        outlined = map_relay_functions(mod, outliner.run)
+        return infer_types(
+            mod.with_functions({**outlined.functions, **dict(outliner.made.values())})
+        )
 
     return ModulePass(run, PassInfo(0, "OutlineCompilerFunctionsWithExistingGlobalSymbols"))
 
@@ -91,9 +108,7 @@ def InlineCompilerFunctionsBoundTo(global_vars: Sequence[GlobalVar]) -> Pass:
         bodies = {name: rewrite_calls(mod[name], _without_composite) for name in names}
 
         def inline(old: Call, new: Call) -> RelayExpr:
-            if not isinstance(new.op, GlobalVar):
-                return new
-            func = bodies.get(new.op.name_hint)
+            func = bodies.get(new.op.name_hint) if type(new.op) is GlobalVar else None
             return new if func is None else applied(func, new.args)
 
         others = {g: func for g, func in mod.functions.items() if g.name_hint not in bodies}
@@ -104,6 +119,6 @@ def InlineCompilerFunctionsBoundTo(global_vars: Sequence[GlobalVar]) -> Pass:
 
 
 def _without_composite(_: Call, new: Call) -> RelayExpr:
-    if not isinstance(new.op, Function):
-        return new
-    return applied(new.op, new.args) if "Composite" in new.op.attrs else new
+    if type(new.op) is Function and "Composite" in new.op.attrs:
+        return applied(new.op, new.args)
+    return new

@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.adt import Match
 from tvm.relay.expr import Call, Let, RefCreate, RefRead, RefWrite, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import (
+    PostOrderRewriter,
     operands,
     post_order,
-    rewrite_function,
     substitute,
 )
 
@@ -32,10 +32,10 @@ def eliminate_dead_code(
     func: Function, mod: IRModule, inline_once: bool, ignore_impurity: bool
 ) -> Function:
     """Drop unused lets; with `inline_once`, put values used once in place of their variable."""
-    return rewrite_function(func, _Sweeper(func, mod, inline_once, ignore_impurity).sweep)
+    return _Sweeper(func, mod, inline_once, ignore_impurity).run(func)
 
 
-class _Sweeper:
+class _Sweeper(PostOrderRewriter):
     """Drops the lets of a function that nothing live reads."""
 
     def __init__(
@@ -46,9 +46,7 @@ class _Sweeper:
         self.purity = _Purity(func, mod)
         self.uses = self._live_uses(func)
 
-    def sweep(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if not isinstance(new, Let) or not isinstance(old, Let):
-            return new
+    def visit_let(self, new: Let, old: Let) -> RelayExpr:
         count = self.uses.get(id(old.var), 0)
         if count == 0 and self._may_go(old.value):
             return new.body
@@ -67,7 +65,7 @@ class _Sweeper:
         stack: list[RelayExpr] = [func]
         while stack:
             node = stack.pop()
-            if isinstance(node, Var):
+            if type(node) is Var:
                 counts[id(node)] = counts.get(id(node), 0) + 1
                 if id(node) in values:
                     stack.append(values.pop(id(node)))
@@ -75,7 +73,7 @@ class _Sweeper:
             if id(node) in seen:
                 continue
             seen.add(id(node))
-            if isinstance(node, Let):
+            if type(node) is Let:
                 if id(node.var) in counts or not self._may_go(node.value):
                     stack.append(node.value)
                 else:
@@ -88,7 +86,7 @@ def _read_by(node: RelayExpr) -> Sequence[RelayExpr]:
     """What a node reads in any case."""
     if isinstance(node, (Let, Function)):
         return [node.body]
-    if isinstance(node, Match):
+    if type(node) is Match:
         return [node.data, *[clause.rhs for clause in node.clauses]]
     return operands(node)
 
@@ -102,7 +100,7 @@ class _Purity:
         self.functions = {
             id(node.var): node.value
             for node in post_order(func)
-            if isinstance(node, Let) and isinstance(node.value, Function)
+            if type(node) is Let and type(node.value) is Function
         }
         self.known: dict[int, bool] = {}
 
@@ -113,17 +111,17 @@ class _Purity:
         return found
 
     def _has_no_effect(self, value: RelayExpr) -> bool:
-        if isinstance(value, Function):
+        if type(value) is Function:
             return True
         waiting, seen = [value], {id(value)}
         while waiting:
             for node in post_order(waiting.pop()):
                 if isinstance(node, (RefCreate, RefRead, RefWrite)):
                     return False
-                if not isinstance(node, Call) or isinstance(node.op, (Function, Constructor)):
+                if type(node) is not Call or isinstance(node.op, (Function, Constructor)):
                     continue
-                if isinstance(node.op, Op):
-                    if node.op.extra.get("TOpIsStateful"):
+                if is_operator_call(node):
+                    if node.operator.extra.get("TOpIsStateful"):
                         return False
                     continue
                 called = self._called(node.op)
@@ -135,10 +133,10 @@ class _Purity:
         return True
 
     def _called(self, callee: RelayExpr) -> Function | None:
-        if isinstance(callee, GlobalVar):
-            func = self.mod.functions.get(callee)
-            return func if isinstance(func, Function) else None
-        return self.functions.get(id(callee))
+        if type(callee) is not GlobalVar:
+            return self.functions.get(id(callee))
+        func = self.mod.functions.get(callee)
+        return func if type(func) is Function else None
 
 
 def DeadCodeElimination(inline_once: bool = False, ignore_impurity: bool = False) -> Pass:

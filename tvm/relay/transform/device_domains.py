@@ -18,14 +18,15 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, Type
+from tvm.ir.visitor import ContextVisitor
 from tvm.relay.adt import Match
 from tvm.relay.expr import Call, Constant, If, Let, Var
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import Function, is_opaque, relay_functions
 from tvm.relay.op.memory.memory import ALLOC_STORAGE, ALLOC_TENSOR
 from tvm.relay.op.registry import ops
 from tvm.relay.op.vm.vm import RESHAPE_TENSOR, SHAPE_FUNC, SHAPE_OF
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import operands
+from tvm.relay.traverse import operands, post_order, split_lets
 from tvm.target.compilation_config import CompilationConfig
 from tvm.target.virtual_device import VirtualDevice
 
@@ -38,7 +39,7 @@ class Domain:
         self.device: VirtualDevice | None = None
         self.params: tuple[Domain, ...] = ()
         self.result: Domain | None = None  # of functions
-        if isinstance(ty, FuncType):
+        if type(ty) is FuncType:
             self.params = tuple([Domain(arg) for arg in ty.arg_types])
             self.result = Domain(ty.ret_type)
 
@@ -58,7 +59,7 @@ class Domain:
         return domain
 
 
-class DeviceDomains:
+class DeviceDomains(ContextVisitor):
     """The domains of a typed module."""
 
     def __init__(self, mod: IRModule, config: CompilationConfig) -> None:
@@ -71,14 +72,12 @@ class DeviceDomains:
         self._kept: list[RelayExpr] = []  # so that ids stay theirs
         conditions: list[If] = []
         hints: list[Call] = []
-        for func in mod.functions.values():
-            if not isinstance(func, Function) or _is_whole(func):
-                continue
-            for node in _evaluated(func):
-                self._visit(node)
-                if isinstance(node, If):
+        for func in relay_functions(mod).values():
+            for node in () if is_opaque(func) else _evaluated(func):
+                self._constrain(node)
+                if type(node) is If:
                     conditions.append(node)
-                elif isinstance(node, Function):
+                elif type(node) is Function:
                     self.params.update([id(p) for p in node.params])
                     hints += _hints_of_result(node)
         for node in conditions:  # the host decides, unless the value is elsewhere
@@ -95,7 +94,7 @@ class DeviceDomains:
 
     def of(self, node: RelayExpr) -> Domain:
         """The domain that the value of a node belongs to."""
-        if isinstance(node, GlobalVar):
+        if type(node) is GlobalVar:
             node = self.mod[node]
         if id(node) not in self._domains:
             self._kept.append(node)
@@ -112,27 +111,30 @@ class DeviceDomains:
 
     def required(self, node: RelayExpr) -> list[Domain]:
         """The domain that each operand of a node must belong to."""
-        own = self.of(node)
-        if isinstance(node, Function):
-            assert own.root().result is not None
-            return [*own.root().params, own.root().result]  # type: ignore[list-item]
-        if isinstance(node, Call):
-            return [self.of(node.op), *self._arguments(node)]
-        if isinstance(node, Let):
-            return [self.of(node.var), self.of(node.var), own]
-        if isinstance(node, If):
-            return [self.of(node.cond), own, own]
-        if isinstance(node, Match):
-            data = self.of(node.data)
-            return [
-                data,
-                *[
-                    domain
-                    for clause in node.clauses
-                    for domain in (*[data for _ in clause.lhs.bound_vars()], own)
-                ],
-            ]
-        return [own for _ in operands(node)]
+        domains: list[Domain] = self.visit(node)
+        return domains
+
+    def visit_relay_expr(self, node: RelayExpr) -> list[Domain]:
+        return [self.of(node) for _ in operands(node)]
+
+    def visit_function(self, node: Function) -> list[Domain]:
+        own = self.of(node).root()
+        assert own.result is not None
+        return [*own.params, own.result]
+
+    def visit_call(self, node: Call) -> list[Domain]:
+        return [self.of(node.op), *self._arguments(node)]
+
+    def visit_let(self, node: Let) -> list[Domain]:
+        return [self.of(node.var), self.of(node.var), self.of(node)]
+
+    def visit_if(self, node: If) -> list[Domain]:
+        return [self.of(node.cond), self.of(node), self.of(node)]
+
+    def visit_match(self, node: Match) -> list[Domain]:
+        data, own = self.of(node.data), self.of(node)
+        clauses = [[*[data for _ in c.lhs.bound_vars()], own] for c in node.clauses]
+        return [data, *[domain for clause in clauses for domain in clause]]
 
     def _arguments(self, call: Call) -> list[Domain]:
         own = self.of(call)
@@ -156,16 +158,15 @@ class DeviceDomains:
         """Whether the callee has places of its own; kernels are where their arguments are."""
         if isinstance(callee, (Op, Constructor)):
             return False
-        found = self.mod[callee] if isinstance(callee, GlobalVar) else callee
-        return not isinstance(found, Function) or not _is_whole(found)
+        return not is_opaque(self.mod[callee] if type(callee) is GlobalVar else callee)
 
-    def _visit(self, node: RelayExpr) -> None:
+    def _constrain(self, node: RelayExpr) -> None:
         for operand, domain in zip(operands(node), self.required(node), strict=True):
             if not isinstance(operand, (Constant, Op, Constructor)):
                 self._join(domain, self.of(operand), node)
         if isinstance(node, (Var, Function)) and node.virtual_device_ is not None:
             self._place(self.of(node), node.virtual_device_, node)
-        if isinstance(node, Call):
+        if type(node) is Call:
             self._result(node)
 
     def _result(self, call: Call) -> None:
@@ -173,7 +174,7 @@ class DeviceDomains:
         attrs: Any = call.attrs
         own = self.of(call)
         if calls(call, ops.on_device):
-            if attrs.constrain_body and not isinstance(call.args[0], Constant):
+            if attrs.constrain_body and type(call.args[0]) is not Constant:
                 self._place(self.of(call.args[0]), attrs.virtual_device, call)
             if attrs.constrain_result:
                 self._place(own, attrs.virtual_device, call)
@@ -223,39 +224,16 @@ class DeviceDomains:
             self._join(plain, part, at)
 
 
-def _is_whole(func: Function) -> bool:
-    """Whether a function is one kernel, or for another compiler: it runs where its arguments are."""
-    return is_primitive(func) or bool(func.attrs.get("Compiler"))
-
-
-def is_whole(node: RelayExpr) -> bool:
-    """Whether a node is a function whose body belongs to no domain of the program."""
-    return isinstance(node, Function) and _is_whole(node)
-
-
 def _hints_of_result(func: Function) -> list[Call]:
-    body = func.body
-    while isinstance(body, Let):
-        body = body.body
-    if not calls(body, ops.on_device):
-        return []
-    return [] if isinstance(body.args[0], Constant) else [body]
+    _, result = split_lets(func.body)
+    if calls(result, ops.on_device) and type(result.args[0]) is not Constant:
+        return [result]
+    return []
 
 
 def _evaluated(func: Function) -> list[RelayExpr]:
     """Every expression of a function, operands first, but what is inside of kernels."""
-    order: list[RelayExpr] = []
-    seen: set[int] = set()
-    stack: list[tuple[RelayExpr, bool]] = [(func, False)]
-    while stack:
-        node, is_expanded = stack.pop()
-        if is_expanded:
-            order.append(node)
-        elif id(node) not in seen and not is_whole(node):
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend([(n, False) for n in reversed(operands(node))])
-    return order
+    return [n for n in post_order(func, is_whole=is_opaque) if not is_opaque(n)]
 
 
 def is_same_place(a: VirtualDevice, b: VirtualDevice) -> bool:

@@ -15,22 +15,32 @@ from tvm.relay.analysis.unify import fresh_variables
 from tvm.relay.expr import Call, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.traverse import rewrite_function
+from tvm.relay.traverse import PostOrderRewriter
 
 
 def eta_expand(func: Function, mod: IRModule, kinds: tuple[type, ...]) -> Function:
     """`func` with functions in place of values of these kinds; callees stay."""
-    inferencer = TypeInferencer(mod)
+    return _EtaExpander(mod, kinds).run(func)
 
-    def rewrite(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if isinstance(old, Call) and isinstance(old.op, kinds) and isinstance(new, Call):
-            return new if new.op is old.op else _with_callee(old, new)
-        if isinstance(new, kinds):
-            ty = inferencer.infer(new)
-            return _expanded(new, ty) if isinstance(ty, FuncType) else new
-        return new
 
-    return rewrite_function(func, rewrite)
+class _EtaExpander(PostOrderRewriter):
+    def __init__(self, mod: IRModule, kinds: tuple[type, ...]) -> None:
+        self.inferencer = TypeInferencer(mod)
+        self.kinds = kinds
+
+    def visit_call(self, new: Call, old: Call) -> Call:
+        is_expanded = new.op is not old.op and isinstance(old.op, self.kinds)
+        return _with_callee(old, new) if is_expanded else new
+
+    def visit_constructor(self, new: Constructor, old: Constructor) -> RelayExpr:
+        return self._expanded(new)
+
+    def visit_global_var(self, new: GlobalVar, old: GlobalVar) -> RelayExpr:
+        return self._expanded(new)
+
+    def _expanded(self, value: RelayExpr) -> RelayExpr:
+        ty = self.inferencer.infer(value) if isinstance(value, self.kinds) else None
+        return _expanded(value, ty) if type(ty) is FuncType else value
 
 
 def _with_callee(old: Call, new: Call) -> Call:

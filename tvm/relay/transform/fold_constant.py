@@ -18,22 +18,23 @@ from tvm.ir.op import Op
 from tvm.ir.structural import structural_hash
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.ir.type import TupleType, Type
+from tvm.relay.analysis.contents import check_constant
 from tvm.relay.analysis.infer import infer_type_of, known_type, set_type
 from tvm.relay.backend.evaluate import evaluate_call
-from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, const
+from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, const, field_of
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.known_elements import SELECTIONS, known_value
 from tvm.relay.transform.operators import SHAPE_ONLY, calls
-from tvm.relay.traverse import rewrite_post_order, substitute
+from tvm.relay.traverse import PostOrderRewriter, rewrite_post_order, substitute
 from tvm.relay.ty import is_dynamic
 
 # the operator, a hash of its attributes, the ids of its constants
 _CallKey = tuple[str, int, tuple[int, ...]]
 
 
-class ConstantFolder:
+class ConstantFolder(PostOrderRewriter):
     """Folds expressions; remembers what it computed."""
 
     def __init__(self, fold_qnn: bool = False) -> None:
@@ -45,32 +46,32 @@ class ConstantFolder:
 
     def fold(self, expr: RelayExpr, done: dict[int, RelayExpr] | None = None) -> RelayExpr:
         """`expr` with constant parts replaced by their values; `done` as in `rewrite_post_order`."""
-        return rewrite_post_order(expr, self._fold_node, done=done)
+        return rewrite_post_order(expr, self.rewrite, done=done)
 
-    def _fold_node(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if isinstance(new, Call):
-            return self._fold_call(old, new)
-        if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
-            return new.tuple_value.fields[new.index]
-        if isinstance(new, If) and isinstance(new.cond, Constant):
-            return new.true_branch if new.cond.data.numpy() else new.false_branch
-        if isinstance(new, Let) and isinstance(new.value, Constant):
-            return substitute(new.body, {new.var: new.value})
-        return new
+    def visit_tuple_get_item(self, new: TupleGetItem, old: TupleGetItem) -> RelayExpr:
+        return field_of(new.tuple_value, new.index) if type(new.tuple_value) is Tuple else new
 
-    def _fold_call(self, old: RelayExpr, new: Call) -> RelayExpr:
+    def visit_if(self, new: If, old: If) -> RelayExpr:
+        if type(new.cond) is not Constant:
+            return new
+        return new.true_branch if new.cond.data.numpy() else new.false_branch
+
+    def visit_let(self, new: Let, old: Let) -> RelayExpr:
+        is_known = type(new.value) is Constant
+        return substitute(new.body, {new.var: new.value}) if is_known else new
+
+    def visit_call(self, new: Call, old: Call) -> RelayExpr:
         op = new.op
         if calls(old, *SHAPE_ONLY):
             return _fold_shape(old, new)
-        if isinstance(op, Function) and is_primitive(op) and _is_value(op.body):
+        if is_primitive(op) and check_constant(op.body):
             return op.body
         if calls(new, *SELECTIONS):
             value = known_value(new)
             if value is not None:
                 return _as_expr([value])
-        if not self._is_foldable(new):
+        if type(op) is not Op or not self._is_foldable(new):
             return new
-        assert isinstance(op, Op)
         if op.qnn_canonicalize is not None:
             return self.fold(_in_ordinary_operators(op, new))
         if op.make_static is not None and (static := op.make_static(new)) is not None:
@@ -111,11 +112,11 @@ class ConstantFolder:
                 self._turned.pop(result, None)
 
     def _is_foldable(self, call: Call) -> bool:
-        is_value = bool(call.args) and all([_is_value(a) for a in call.args])
+        is_value = bool(call.args) and all([check_constant(a) for a in call.args])
         return is_value and self._is_computable(call.op)
 
     def _is_computable(self, op: RelayExpr) -> bool:
-        if not isinstance(op, Op):
+        if type(op) is not Op:
             return False
         if op.extra.get("TOpIsStateful") or op.extra.get("TNonComputational"):
             return False
@@ -133,8 +134,8 @@ class ConstantFolder:
             Answers by identity, for the expressions of one program.
         """
         if id(expr) not in known:
-            known[id(expr)] = isinstance(expr, Constant) or (
-                isinstance(expr, Call)
+            known[id(expr)] = type(expr) is Constant or (
+                type(expr) is Call
                 and bool(expr.args)
                 and self._is_computable(expr.op)
                 and all([self.is_constant(arg, known) for arg in expr.args])
@@ -144,15 +145,15 @@ class ConstantFolder:
 
 def _fold_shape(old: Call, new: Call) -> RelayExpr:
     """The shape, if the argument's type states it."""
-    assert isinstance(old.op, Op) and old.op.simplify is not None
-    known = old.op.simplify(new, [infer_type_of(old.args[0])])
+    simplify = old.operator.simplify
+    assert simplify is not None, "operators of SHAPE_ONLY have one"
+    known = simplify(new, [infer_type_of(old.args[0])])
     return new if known is None else known
 
 
 def _permutation(call: Call) -> tuple[int, ...]:
     """The axes of a transposition's argument, in the order of its result."""
-    data = call.args[0]
-    assert isinstance(data, Constant)
+    (data,) = _constants(call.args)
     rank = len(data.data.shape)
     axes = call.attrs.axes
     return tuple([axis % rank for axis in axes]) if axes else tuple(range(rank))[::-1]
@@ -171,12 +172,6 @@ def _in_ordinary_operators(op: Op, call: Call) -> RelayExpr:
     return result
 
 
-def _is_value(expr: RelayExpr) -> bool:
-    if isinstance(expr, Tuple):
-        return all(_is_value(field) for field in expr.fields)
-    return isinstance(expr, Constant)
-
-
 def _call_key(call: Call) -> _CallKey:
     """Equal for calls of the same operator on the very same constants."""
     attrs = structural_hash(call.attrs) if call.attrs is not None else 0
@@ -186,10 +181,10 @@ def _call_key(call: Call) -> _CallKey:
 def _constants(exprs: tuple[RelayExpr, ...]) -> list[Constant]:
     found: list[Constant] = []
     for expr in exprs:
-        if isinstance(expr, Tuple):
+        if type(expr) is Tuple:
             found.extend(_constants(expr.fields))
         else:
-            assert isinstance(expr, Constant)
+            assert type(expr) is Constant
             found.append(expr)
     return found
 
@@ -200,10 +195,10 @@ def _evaluate(op: Op, call: Call, out_type: Type) -> RelayExpr:
         with np.errstate(all="ignore"):  # infinities and NaNs are results like any others
             results = op.fold(call.attrs, arrays, out_type)
         if results is not None:
-            return _as_expr(results, isinstance(out_type, TupleType))
+            return _as_expr(results, type(out_type) is TupleType)
     if is_dynamic(out_type):
         return call
-    return _as_expr(evaluate_call(call, arrays), isinstance(out_type, TupleType))
+    return _as_expr(evaluate_call(call, arrays), type(out_type) is TupleType)
 
 
 def _as_expr(results: list[np.ndarray], is_tuple: bool = False) -> RelayExpr:
@@ -226,10 +221,6 @@ def FoldConstant(fold_qnn: bool = False) -> Pass:
     """The pass."""
 
     def run(func: Function, _: IRModule, __: PassContext) -> Function:
-        if is_primitive(func):
-            return func
-        result = ConstantFolder(fold_qnn).fold(func)
-        assert isinstance(result, Function)
-        return result
+        return func if is_primitive(func) else ConstantFolder(fold_qnn).run(func)
 
     return FunctionPass(run, PassInfo(2, "FoldConstant"))

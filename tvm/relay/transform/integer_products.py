@@ -46,10 +46,8 @@ from tvm.relay.transform.operators import (
     is_operator_call,
 )
 from tvm.relay.traverse import (
-    on_calls,
     post_order,
     rewrite_calls,
-    rewrite_post_order,
     use_counts,
 )
 from tvm.target import Target
@@ -303,15 +301,14 @@ def examined_products(func: Function, target: Target) -> tuple[Function, dict[in
     """
     if "cpu" not in target.keys or not _has_quantized(func):
         return func, {}
-    folded = ConstantFolder().fold(func)
+    folded = ConstantFolder().run(func)
     rewriter = IntegerRewriter(target, use_counts(folded))
-    result = rewrite_post_order(folded, on_calls(rewriter.rewrite))
+    result = rewrite_calls(folded, rewriter.rewrite)
     left = {id(node) for node in post_order(result)}
     # what moves elements does so with integers where nobody wants the real numbers
     done = [*rewriter.done, *[old for old, new in rewriter.moves if id(new) not in left]]
     reasons = {id(call): "" for call in done}
     reasons.update({id(call): reason for call, reason in rewriter.stayed})
-    assert isinstance(folded, Function)
     return folded, reasons
 
 
@@ -327,8 +324,7 @@ def integer_products(func: Function, mod: IRModule, context: PassContext) -> Fun
         return func
     if not _has_quantized(func):
         return func
-    folded = ConstantFolder().fold(func)
-    assert isinstance(folded, Function)
+    folded = ConstantFolder().run(func)
     return rewrite_calls(folded, IntegerRewriter(target, use_counts(folded)).rewrite)
 
 

@@ -20,7 +20,12 @@ from tvm.relay.analysis.contents import free_type_vars
 from tvm.relay.expr import Call, Let, Var
 from tvm.relay.function import Function, is_opaque, is_primitive, relay_functions
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import free_vars, post_order, rewrite_function, substitute
+from tvm.relay.traverse import (
+    PostOrderRewriter,
+    free_vars,
+    post_order,
+    substitute,
+)
 from tvm.support import UniqueNames
 
 CLOSURE = "Closure"
@@ -47,12 +52,12 @@ def _without_opened_closures(mod: IRModule) -> IRModule:
     opened = {
         gvar: func.without_attr(CLOSURE)
         for gvar, func in mod.functions.items()
-        if func.attrs.get(CLOSURE) and not isinstance(getattr(func, "body", None), Function)
+        if func.attrs.get(CLOSURE) and type(getattr(func, "body", None)) is not Function
     }
     return mod.with_functions({**mod.functions, **opened}) if opened else mod
 
 
-class _Lifter:
+class _Lifter(PostOrderRewriter):
     """Innermost functions first."""
 
     def __init__(self, owner: str, names: UniqueNames) -> None:
@@ -60,24 +65,21 @@ class _Lifter:
         self.names = names
         self.lifted: dict[GlobalVar, Function] = {}
         self.own_name: dict[int, Var] = {}  # of functions bound by a let, which may call themselves
+        self.kept: list[RelayExpr] = []
 
     def lift_inside(self, func: Function) -> Function:
         """`func` whose local functions are calls of lifted ones."""
-
         # the body of a lifted function is its closure, which stays
-        kept = [func, func.body] if func.attrs.get(CLOSURE) else [func]
-
-        def lift(old: RelayExpr, new: RelayExpr) -> RelayExpr:
-            if not isinstance(new, Function) or is_primitive(new):
-                return new
-            if any([old is known for known in kept]):
-                return new
-            return self._lift(new, old.checked_type, self.own_name.get(id(old)))
-
+        self.kept = [func, func.body] if func.attrs.get(CLOSURE) else [func]
         for node in post_order(func):
             if type(node) is Let and type(node.value) is Function:
                 self.own_name[id(node.value)] = node.var
-        return rewrite_function(func, lift)
+        return self.run(func)
+
+    def visit_function(self, new: Function, old: Function) -> RelayExpr:
+        if is_primitive(new) or any([old is known for known in self.kept]):
+            return new
+        return self._lift(new, old.checked_type, self.own_name.get(id(old)))
 
     def _lift(self, func: Function, ty: Type, own_name: Var | None) -> RelayExpr:
         captured = [v for v in free_vars(func) if v is not own_name]

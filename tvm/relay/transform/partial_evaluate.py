@@ -30,6 +30,7 @@ from tvm.relay.adt import (
     PatternTuple,
     PatternVar,
 )
+from tvm.relay.analysis.contents import check_constant
 from tvm.relay.analysis.infer import known_type
 from tvm.relay.analysis.unify import Binding, instantiate, unify
 from tvm.relay.expr import (
@@ -44,12 +45,13 @@ from tvm.relay.expr import (
     TupleGetItem,
     Var,
 )
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.function import Function, is_opaque, is_primitive
 from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.fold_constant import ConstantFolder
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.let_list import LetList
 from tvm.relay.transform.normal_form import NameResults
+from tvm.relay.traverse import split_lets, with_pattern_vars
 from tvm.support import deep
 
 # how often the calls of one function are followed inside of each other, and calls in all
@@ -141,7 +143,7 @@ class PartialEvaluator(ContextVisitor):
     def _residual(self, form: FunctionForm) -> Function:
         """A function whose arguments and whose time of calling are unknown."""
         func = form.func
-        if is_primitive(func) or func.attrs.get("Compiler"):
+        if is_opaque(func):
             return func
         outer_store, self.store = self.store, {}
         self.level += 1
@@ -166,18 +168,18 @@ class PartialEvaluator(ContextVisitor):
     # -- expressions
 
     def _evaluate(self, body: RelayExpr, env: Env, lets: LetList) -> Known:
-        while isinstance(body, Let):
-            env.values[id(body.var)] = self._let(body, env, lets)
-            body = body.body
+        bindings, result = split_lets(body)
         memo = env.values
-        if (known := memo.get(id(body))) is None:
-            known = self.visit(body, env, lets)
-            if not isinstance(body, Var):
-                memo[id(body)] = known
+        for let in bindings:
+            memo[id(let.var)] = self._let(let, env, lets)
+        if (known := memo.get(id(result))) is None:
+            known = self.visit(result, env, lets)
+            if type(result) is not Var:
+                memo[id(result)] = known
         return known
 
     def _let(self, let: Let, env: Env, lets: LetList) -> Known:
-        if isinstance(let.value, Function) and not is_primitive(let.value):
+        if type(let.value) is Function and not is_primitive(let.value):
             # it may call itself: inside, its name is what its code calls
             variable = Var(let.var.name_hint, env.type_of(let.var.type_annotation))
             form = FunctionForm(let.value, env, self.level)
@@ -215,7 +217,7 @@ class PartialEvaluator(ContextVisitor):
 
     def visit_global_var(self, gvar: GlobalVar, env: Env, lets: LetList) -> Known:
         func = self.mod.functions.get(gvar)
-        if isinstance(func, Function) and not func.attrs.get("Compiler") and not is_primitive(func):
+        if type(func) is Function and not is_opaque(func):
             return Known(gvar, FunctionForm(func, Env()))
         return Known(gvar)
 
@@ -248,7 +250,7 @@ class PartialEvaluator(ContextVisitor):
 
     def visit_if(self, node: If, env: Env, lets: LetList) -> Known:
         cond = self._evaluate(node.cond, env, lets)
-        if isinstance(cond.code, Constant):
+        if type(cond.code) is Constant:
             taken = node.true_branch if cond.code.data.numpy() else node.false_branch
             return self._evaluate(taken, env.inner(), lets)
         before = dict(self.store)
@@ -266,7 +268,7 @@ class PartialEvaluator(ContextVisitor):
 
     def visit_call(self, call: Call, env: Env, lets: LetList) -> Known:
         args = [self._evaluate(a, env, lets) for a in call.args]
-        if isinstance(call.op, Op):
+        if type(call.op) is Op:
             return self._operator(call, args, lets)
         callee = self._evaluate(call.op, env, lets)
         if isinstance(callee.form, Constructor):
@@ -281,9 +283,9 @@ class PartialEvaluator(ContextVisitor):
 
     def _operator(self, call: Call, args: list[Known], lets: LetList) -> Known:
         new = call.replace(args=_codes([self._whole(a) for a in args]))
-        if all([_is_constant(a) for a in new.args]):
+        if all([check_constant(a) for a in new.args]):
             folded = self.folder.fold(new)
-            if isinstance(folded, Constant):
+            if type(folded) is Constant:
                 return Known(folded)
         return Known(lets.push(call.replace(args=_codes(args))))
 
@@ -301,7 +303,7 @@ class PartialEvaluator(ContextVisitor):
         if form.level is not None and form.level != self.level:
             return False
         # inside of itself, a function is followed if what it gets is known
-        return nested == 0 or any([a.form is not None or _is_constant(a.code) for a in args])
+        return nested == 0 or any([a.form is not None or check_constant(a.code) for a in args])
 
     def _follow(
         self, form: FunctionForm, args: list[Known], types: list[Type | None], lets: LetList
@@ -340,7 +342,11 @@ class PartialEvaluator(ContextVisitor):
                 v: Var(v.name_hint, env.type_of(v.type_annotation)) for v in clause.lhs.bound_vars()
             }
             inner = env.inner({id(old): Known(new) for old, new in fresh.items()})
-            clauses.append(Clause(_renamed(clause.lhs, fresh), self._block(clause.rhs, inner)))
+            clauses.append(
+                Clause(
+                    with_pattern_vars(clause.lhs, fresh.__getitem__), self._block(clause.rhs, inner)
+                )
+            )
             kept = {key: v for key, v in kept.items() if self.store.get(key) is v}
         self.store = kept
         return Known(lets.push(node.replace(data=data.code, clauses=tuple(clauses))))
@@ -350,24 +356,18 @@ def _codes(values: list[Known]) -> tuple[RelayExpr, ...]:
     return tuple([v.code for v in values])
 
 
-def _is_constant(expr: RelayExpr) -> bool:
-    if isinstance(expr, Tuple):
-        return all([_is_constant(f) for f in expr.fields])
-    return isinstance(expr, Constant)
-
-
 def _fits(pattern: Pattern, value: Known, bound: dict[int, Known]) -> bool | None:
     """Whether a value has the form of a pattern, None if that is not known."""
-    if isinstance(pattern, PatternVar):
+    if type(pattern) is PatternVar:
         bound[id(pattern.var)] = value
         return True
-    if isinstance(pattern, PatternConstructor):
+    if type(pattern) is PatternConstructor:
         if not isinstance(value.form, DataForm):
             return None
         if value.form.constructor is not pattern.constructor:
             return False
         parts = value.form.fields
-    elif isinstance(pattern, PatternTuple):
+    elif type(pattern) is PatternTuple:
         if not isinstance(value.form, TupleForm):
             return None
         parts = value.form.fields
@@ -377,14 +377,6 @@ def _fits(pattern: Pattern, value: Known, bound: dict[int, Known]) -> bool | Non
     if False in found:
         return False
     return None if None in found else True
-
-
-def _renamed(pattern: Pattern, fresh: dict[Var, Var]) -> Pattern:
-    if isinstance(pattern, PatternVar):
-        return PatternVar(fresh[pattern.var])
-    if isinstance(pattern, (PatternConstructor, PatternTuple)):
-        return pattern.replace(patterns=tuple([_renamed(p, fresh) for p in pattern.patterns]))
-    return pattern
 
 
 def partially_evaluated(mod: IRModule) -> IRModule:

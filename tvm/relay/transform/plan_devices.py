@@ -12,7 +12,7 @@ constrains both its body and its result; what the value of a variable is was sai
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
@@ -20,22 +20,24 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, Let, TupleGetItem, Var, VarWithFields
-from tvm.relay.function import Function, FunctionWithFields
+from tvm.relay.function import Function, FunctionWithFields, is_opaque
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import map_relay_functions
-from tvm.relay.transform.device_domains import DeviceDomains, Domain, is_same_place, is_whole
+from tvm.relay.transform.device_domains import DeviceDomains, Domain, is_same_place
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import operands, rewrite_function, with_operands
+from tvm.relay.traverse import PostOrderRewriter, operands, rewrite_function, with_operands
 from tvm.relay.with_fields import set_virtual_device
 from tvm.target.compilation_config import CompilationConfig
 from tvm.target.virtual_device import VirtualDevice
+
+E = TypeVar("E", bound=RelayExpr)
 
 # where they are is said elsewhere, or does not matter
 _UNMARKED = (Op, Constructor, GlobalVar, Var, Function)
 
 
-class _Capturer:
+class _Capturer(PostOrderRewriter):
     """Writes down what the domains say."""
 
     def __init__(self, domains: DeviceDomains) -> None:
@@ -43,42 +45,53 @@ class _Capturer:
 
     def run(self, func: Function) -> Function:
         """The function with copies and places."""
-        if is_whole(func):
-            return func
-        return rewrite_function(func, self._rewrite, is_whole)
+        return func if is_opaque(func) else rewrite_function(func, self.rewrite, is_opaque)
 
-    def _rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
-        if isinstance(old, (Op, GlobalVar, Constructor)) or is_whole(old):
+    def _unchanged(self, new: RelayExpr, old: RelayExpr) -> RelayExpr:
+        return new
+
+    visit_op = visit_global_var = visit_constructor = visit_constant = _unchanged
+
+    def visit_var(self, new: Var, old: Var) -> RelayExpr:
+        if id(old) not in self.domains.params:
             return new
+        return VarWithFields(old, virtual_device=self.domains.device_of(old))
+
+    def visit_function(self, new: Function, old: Function) -> RelayExpr:
+        if is_opaque(old):
+            return new
+        marked = self._with_marks(old, new)
+        return FunctionWithFields(marked, virtual_device=self.domains.device_of(old))
+
+    def visit_call(self, new: Call, old: Call) -> RelayExpr:
+        if not calls(old, ops.on_device, ops.device_copy):
+            return self.visit_relay_expr(new, old)
         device = self.domains.device_of(old)
-        if isinstance(old, Var):
-            is_param = id(old) in self.domains.params
-            return VarWithFields(old, virtual_device=device) if is_param else new
-        hints = (ops.on_device, ops.device_copy)
-        if calls(old, *hints) and calls(new, *hints):
-            return self._copied(new.args[0], self._source(old, device), device)
+        return self._copied(new.args[0], self._source(old, device), device)
+
+    def visit_let(self, new: Let, old: Let) -> RelayExpr:
+        new = self._bound(old, self._with_marks(old, new))
+        set_virtual_device(new, self.domains.device_of(old))
+        return new
+
+    def visit_relay_expr(self, new: RelayExpr, old: RelayExpr) -> RelayExpr:
         new = self._with_marks(old, new)
-        if isinstance(old, Let) and isinstance(new, Let):
-            new = self._bound(old, new)
-        if isinstance(new, Function):
-            return FunctionWithFields(new, virtual_device=device)
-        if not isinstance(new, Constant):
-            set_virtual_device(new, device)
+        set_virtual_device(new, self.domains.device_of(old))
         return new
 
     def _source(self, hint: Call, device: VirtualDevice) -> VirtualDevice:
         """Where the argument of a hint lives; a constant may as well live where it goes."""
         given = hint.args[0]
-        return device if isinstance(given, Constant) else self.domains.device_of(given)
+        return device if type(given) is Constant else self.domains.device_of(given)
 
-    def _with_marks(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
+    def _with_marks(self, old: RelayExpr, new: E) -> E:
         """The node over operands that are marked, or copied, where they live elsewhere."""
         here = self.domains.device_of(old)
         below = []
         required = self.domains.required(old)
         for before, after, domain in zip(operands(old), operands(new), required, strict=True):
             below.append(self._edge(before, after, domain, here))
-        return with_operands(new, below) if below else new
+        return with_operands(new, below) if below else new  # type: ignore[return-value]
 
     def _edge(
         self, before: RelayExpr, after: RelayExpr, domain: Domain, here: VirtualDevice
@@ -112,15 +125,13 @@ def _marked(value: RelayExpr, device: VirtualDevice) -> RelayExpr:
 
 def _with_hints_on_fields(func: Function) -> Function:
     """on_device(%t).0    ->    on_device(%t.0): one field is copied, not the tuple."""
-    return rewrite_function(func, _sink_hint, is_whole)
+    return rewrite_function(func, _sink_hint, is_opaque)
 
 
 def _sink_hint(_: RelayExpr, new: RelayExpr) -> RelayExpr:
-    if not isinstance(new, TupleGetItem) or not calls(new.tuple_value, ops.on_device):
-        return new
-    hint: Any = new.tuple_value
-    expr: RelayExpr = hint.replace(args=(new.replace(tuple_value=hint.args[0]),))
-    return expr
+    if type(new) is TupleGetItem and calls(hint := new.tuple_value, ops.on_device):
+        return hint.replace(args=(new.replace(tuple_value=hint.args[0]),))
+    return new
 
 
 def PlanDevices(config: CompilationConfig) -> Pass:

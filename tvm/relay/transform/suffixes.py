@@ -6,9 +6,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.span import SourceName, Span
 from tvm.relay.expr import Call
-from tvm.relay.function import Function
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import post_order, rewrite_post_order
+from tvm.relay.traverse import post_order, rewrite_function
 
 SUFFIX = "_PART_"
 
@@ -21,7 +20,7 @@ def tag_suffixes(mod: IRModule) -> IRModule:
     main = mod["main"]
     found: dict[str, list[Call]] = {}
     for node in reversed(post_order(main)):
-        if isinstance(node, Call) and isinstance(node.span, Span):
+        if type(node) is Call and isinstance(node.span, Span):
             found.setdefault(node.span.source_name.name, []).append(node)
     names = {
         id(call): f"{name}{SUFFIX}{number}"
@@ -35,8 +34,6 @@ def tag_suffixes(mod: IRModule) -> IRModule:
             return new
         return new.replace(span=new.span.replace(source_name=SourceName(names[id(old)])))
 
-    renamed = rewrite_post_order(main, rename)
-    assert isinstance(renamed, Function)
     result = mod.clone()
-    result["main"] = renamed
+    result["main"] = rewrite_function(main, rename)
     return infer_types(result)
