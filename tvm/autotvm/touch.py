@@ -105,26 +105,17 @@ class _Extractor(Visitor):
     def visit_buffer_load(self, load: expr.BufferLoad) -> None:
         self._touch(load.buffer, load.indices)
 
-    def visit_add(self, value: expr.Add) -> None:
-        self._count("add", value)
-
-    def visit_sub(self, value: expr.Sub) -> None:
+    def _add(self, value: expr.Add | expr.Sub) -> None:
         self._count("add", value)
 
     def visit_mul(self, value: expr.Mul) -> None:
         self._count("mul", value)
 
-    def visit_div(self, value: expr.Div) -> None:
+    def _div(self, value: expr.Div | expr.Mod | expr.FloorDiv | expr.FloorMod) -> None:
         self._count("div", value)
 
-    def visit_mod(self, value: expr.Mod) -> None:
-        self._count("div", value)
-
-    def visit_floor_div(self, value: expr.FloorDiv) -> None:
-        self._count("div", value)
-
-    def visit_floor_mod(self, value: expr.FloorMod) -> None:
-        self._count("div", value)
+    visit_add = visit_sub = _add
+    visit_div = visit_mod = visit_floor_div = visit_floor_mod = _div
 
     def _count(self, what: str, value: Any) -> None:
         inside = 1

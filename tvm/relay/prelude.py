@@ -55,18 +55,14 @@ def get_tensor_array_shape(expr: RelayExpr, dtype: str, prelude: Prelude) -> tup
     return tuple(constructor.inputs[0].shape)
 
 
-class TensorArrayOps:
-    """The names of the arrays of tensors of any shape, of one dtype."""
+class _NamedDefinitions:
+    """Definitions of a module by their canonical names."""
 
-    def __init__(self, prelude: Prelude, dtype: str) -> None:
-        self.prelude = prelude
-        self.dtype = dtype
+    prelude: Prelude
 
     def get_name(self, canonical: str) -> str:
-        """The name in the module: `tensor_take_float32`."""
-        if canonical == "tensor_t":
-            return f"tensor_{self.dtype}_t"
-        return f"{canonical}_{self.dtype}"
+        """The name in the module."""
+        raise NotImplementedError
 
     def get_global_var(self, canonical: str) -> GlobalVar:
         """The function of a name."""
@@ -81,6 +77,20 @@ class TensorArrayOps:
         """The constructor of a name."""
         name = self.get_name(canonical)
         return _constructor(self.prelude.mod, self.get_name("tensor_t"), name)
+
+
+class TensorArrayOps(_NamedDefinitions):
+    """The names of the arrays of tensors of any shape, of one dtype."""
+
+    def __init__(self, prelude: Prelude, dtype: str) -> None:
+        self.prelude = prelude
+        self.dtype = dtype
+
+    def get_name(self, canonical: str) -> str:
+        """The name in the module: `tensor_take_float32`."""
+        if canonical == "tensor_t":
+            return f"tensor_{self.dtype}_t"
+        return f"{canonical}_{self.dtype}"
 
     def register(self) -> None:
         """Add the definitions to the module, unless it has them."""
@@ -99,7 +109,7 @@ class TensorArrayOps:
     define_tensor_array_unstack_tensor5 = define_tensor_array_unstack_tensor6 = register
 
 
-class StaticTensorArrayOps:
+class StaticTensorArrayOps(_NamedDefinitions):
     """The names of the arrays of tensors of one shape and dtype."""
 
     def __init__(
@@ -119,20 +129,6 @@ class StaticTensorArrayOps:
         if canonical == "tensor_t":
             return f"static_tensor_{self._suffix()}_t"
         return f"{canonical}_{self._suffix()}"
-
-    def get_global_var(self, canonical: str) -> GlobalVar:
-        """The function of a name."""
-        return self.prelude.mod.get_global_var(self.get_name(canonical))
-
-    def get_type(self, canonical: str) -> GlobalTypeVar:
-        """The type of a name."""
-        found: GlobalTypeVar = self.prelude.mod.get_global_type_var(self.get_name(canonical))
-        return found
-
-    def get_ctor(self, canonical: str) -> Constructor:
-        """The constructor of a name."""
-        name = self.get_name(canonical)
-        return _constructor(self.prelude.mod, self.get_name("tensor_t"), name)
 
     def register(self) -> None:
         """Add the definitions to the module, unless it has them."""

@@ -53,7 +53,7 @@ from tvm.relay.expr import (
     Var,
 )
 from tvm.relay.function import Function
-from tvm.relay.traverse import free_vars, operands, post_order
+from tvm.relay.traverse import free_vars, operands, post_order, post_order_by
 from tvm.support import UniqueNames, deep
 from tvm.target.virtual_device import VirtualDevice
 
@@ -183,18 +183,11 @@ class Printer:
 
     def _block_order(self, root: RelayExpr) -> list[RelayExpr]:
         """Post-order of the nodes evaluated in the block of `root`."""
-        order: list[RelayExpr] = []
-        seen: set[int] = set()
-        stack = [(root, False)]
-        while stack:
-            node, is_expanded = stack.pop()
-            if is_expanded:
-                order.append(node)
-            elif id(node) not in seen and id(node) not in self._text_of:
-                seen.add(id(node))
-                stack.append((node, True))
-                stack.extend([(n, False) for n in reversed(_same_block_operands(node))])
-        return order
+        known = self._text_of
+        order = post_order_by(
+            [root], lambda node: () if id(node) in known else _same_block_operands(node)
+        )
+        return [node for node in order if id(node) not in known]
 
     def _value_lines(self, node: RelayExpr) -> list[str]:
         """The right-hand side that computes `node`."""

@@ -11,11 +11,11 @@ result = sb.get()
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import If, Let, Var
+from tvm.support.scope import WithScope
 
 
 class _Scope:
@@ -26,26 +26,6 @@ class _Scope:
         self.result: RelayExpr | None = None
         self.condition: RelayExpr | None = None
         self.true_branch: RelayExpr | None = None
-
-
-class WithScope:
-    """What a `with` block enters and what is called when it is left without an error."""
-
-    def __init__(self, enter_value: object, exit_cb: Callable[[], None]) -> None:
-        self._enter_value = enter_value
-        self._exit_cb = exit_cb
-
-    def __enter__(self) -> object:
-        return self._enter_value
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self._exit_cb()
 
 
 class ScopeBuilder:

@@ -170,6 +170,24 @@ def post_order(
     return order
 
 
+def post_order_by(
+    roots: Sequence[RelayExpr], below: Callable[[RelayExpr], Iterable[RelayExpr]]
+) -> list[RelayExpr]:
+    """All that `roots` need, each once, what is `below` a node before it."""
+    order: list[RelayExpr] = []
+    seen: set[int] = set()
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, is_expanded = stack.pop()
+        if is_expanded:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack += [(o, False) for o in reversed([*below(node)])]
+    return order
+
+
 def pre_order(root: RelayExpr) -> list[RelayExpr]:
     """Every expression reachable from `root`, once, operands last."""
     found: dict[int, RelayExpr] = {}

@@ -48,6 +48,21 @@ class Scoped(Generic[T]):
             self.pop()
 
 
+class WithScope:
+    """What a ``with`` statement enters, and what is called when it is left without an error."""
+
+    def __init__(self, enter_value: Any, exit_cb: Callable[[], None]) -> None:
+        self._enter_value = enter_value
+        self._exit_cb = exit_cb
+
+    def __enter__(self) -> Any:
+        return self._enter_value
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._exit_cb()
+
+
 @contextmanager
 def deep_recursion() -> Iterator[None]:
     """Allow walks over chains of many thousand nodes inside the block.

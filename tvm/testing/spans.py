@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import TracebackType
+from typing import Any
 
 from tvm.ir.transform import PassContext
 
@@ -18,13 +18,8 @@ class _SpanFilling:
     def __enter__(self) -> None:
         self._context.__enter__()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._context.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._context.__exit__(*error)
 
 
 class enable_span_filling(_SpanFilling):

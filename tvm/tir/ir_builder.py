@@ -12,12 +12,12 @@ stmt = ib.get()
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
+from tvm.support.scope import WithScope
 
 from . import op as _op
 from .buffer import Buffer, decl_buffer
@@ -47,26 +47,6 @@ KINDS = {
 }
 # a statement, or what becomes one with the statements after it as its body
 Item = Stmt | Callable[[Stmt], Stmt]
-
-
-class WithScope:
-    """What a ``with`` statement of the builder enters and leaves."""
-
-    def __init__(self, enter_value: Any, exit_cb: Callable[[], None]) -> None:
-        self._enter_value = enter_value
-        self._exit_cb = exit_cb
-
-    def __enter__(self) -> Any:
-        return self._enter_value
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self._exit_cb()
 
 
 class BufferVar:

@@ -46,17 +46,22 @@ register_pass_config(
     "it is for the Hexagon back end, which is not built in",
 )
 
-# Phase 1: from stages and blocks to flat memory.
-FLATTEN = (
-    tir.InjectRollingBuffer(),
-    tir.InjectPrefetch(),
-    tir.StorageFlatten(64),
+# Blocks become loops over buffers that are as small as they get.
+LOWER_BLOCKS = (
     tir.LowerInitBlock(),
     tir.PlanAndUpdateBufferAllocationLocation(),
     tir.ConvertBlocksToOpaque(),
     tir.CompactBufferAllocation(),
     tir.LowerMatchBuffer(),
     tir.LowerOpaqueBlock(),
+)
+
+# Phase 1: from stages and blocks to flat memory.
+FLATTEN = (
+    tir.InjectRollingBuffer(),
+    tir.InjectPrefetch(),
+    tir.StorageFlatten(64),
+    *LOWER_BLOCKS,
     tir.UnifyThreadBinding(),
     tir.FlattenBuffer(),
     tir.NarrowDataType(32),
@@ -136,12 +141,7 @@ def lower_passes(simple_mode: bool = False) -> list[Pass]:
 def get_vtcm_compaction_passes() -> list[Pass]:
     """The passes after which the allocations of a block program are as small as they get."""
     return [
-        tir.LowerInitBlock(),
-        tir.PlanAndUpdateBufferAllocationLocation(),
-        tir.ConvertBlocksToOpaque(),
-        tir.CompactBufferAllocation(),
-        tir.LowerMatchBuffer(),
-        tir.LowerOpaqueBlock(),
+        *LOWER_BLOCKS,
         tir.FlattenBuffer(),
         tir.Simplify(thorough=False),
         *VECTORIZE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.error import LoweringError
+from tvm.codegen.flat_index import flat_index
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Visitor
@@ -138,19 +138,6 @@ class MemoryWriter(VectorWriter):
             self.used.add(buffer.data)
             return self.values[buffer.data], True
         return f"(({wanted}*){self.visit(buffer.data)})", declared is None
-
-
-def flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
-    """The one index of a flattened buffer."""
-    if len(indices) != 1:
-        raise LoweringError(
-            f"buffer {buffer.name} must be flattened to one dimension before code generation, "
-            f"got {len(indices)} indices",
-            hint="the memory of a CPU has one dimension: leave out the axis separators"
-            if buffer.axis_separators
-            else "",
-        )
-    return indices[0]
 
 
 def loads_in(node: PrimExpr) -> list[BufferLoad]:

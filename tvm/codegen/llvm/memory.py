@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tvm.codegen.flat_index import flat_index
 from tvm.codegen.undefined import undefined_variable
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
@@ -135,7 +136,7 @@ class MemoryWriter(ArithmeticWriter):
 
     def visit_buffer_load(self, load: BufferLoad) -> str:
         buffer = load.buffer
-        index = _flat_index(buffer, load.indices)
+        index = flat_index(buffer, load.indices)
         type_ = TYPES[load.dtype]
         if load.predicate is not None:
             return self._from_memory(type_, self._masked_load(load, index, type_))
@@ -257,7 +258,7 @@ class MemoryWriter(ArithmeticWriter):
 
     def visit_buffer_store(self, store: BufferStore) -> None:
         buffer = store.buffer
-        index = _flat_index(buffer, store.indices)
+        index = flat_index(buffer, store.indices)
         no_wrap, self.no_wrap = self.no_wrap, ""
         value = self.visit(store.value)
         self.no_wrap = no_wrap
@@ -448,18 +449,6 @@ def known_factor(node: PrimExpr) -> int:
     if isinstance(node, Cast) and node.dtype.is_int:
         return known_factor(node.value)
     return 1
-
-
-def _flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
-    if len(indices) != 1:
-        raise LoweringError(
-            f"buffer {buffer.name} must be flattened to one dimension before code generation, "
-            f"got {len(indices)} indices",
-            hint="the memory of a CPU has one dimension: leave out the axis separators"
-            if buffer.axis_separators
-            else "",
-        )
-    return indices[0]
 
 
 def _constant_stride(index: PrimExpr) -> int | None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tvm.ir.visitor import Visitor
-from tvm.tir.expr import BufferLoad, Var
-from tvm.tir.stmt import BufferStore, For, Stmt
+from tvm.tir.expr import Var
+from tvm.tir.stmt import For, Stmt
+from tvm.tir.transform.common import VariableCollector
 
 from .code import Code
 from .types import TYPES, is_constant, quoted
@@ -114,24 +114,13 @@ def captured(writer: FunctionWriter, body: Stmt) -> list[Var]:
     ]
 
 
-class UsedVars(Visitor):
-    """Collects variables in order of use, those behind buffers too."""
+class UsedVars(VariableCollector):
+    """Collects variables in order of use, and those of the loops inside."""
 
     def __init__(self) -> None:
-        self.found: dict[Var, None] = {}
+        super().__init__()
         self.loops: dict[Var, None] = {}  # their variables
 
     def visit_for(self, loop: For) -> None:
         self.loops[loop.loop_var] = None
         self.visit_children(loop)
-
-    def visit_var(self, var: Var) -> None:
-        self.found[var] = None
-
-    def visit_buffer_load(self, load: BufferLoad) -> None:
-        self.found[load.buffer.data] = None
-        self.visit_children(load)
-
-    def visit_buffer_store(self, store: BufferStore) -> None:
-        self.found[store.buffer.data] = None
-        self.visit_children(store)

@@ -8,7 +8,6 @@ from .bits import (
     INT32,
     Lanes,
     clamp,
-    copysign,
     exact_fma,
     fabs,
     fma,
@@ -16,9 +15,8 @@ from .bits import (
     number,
     polynomial,
     scaled,
-    select,
 )
-from .exponential import cosh_from, sigmoid_from, sinh_from
+from .exponential import cosh_from, sigmoid_from, sinh_from, tanh_from
 
 ROUNDER = 6755399441055744.0  # 1.5 * 2**52
 LN2 = (0.6931471805599453, 2.3190468138462996e-17)
@@ -82,13 +80,8 @@ def exp10(x: Lanes) -> Lanes:
 
 
 def tanh(x: Lanes) -> Lanes:
-    """A polynomial near zero, elsewhere 1 - 2 / (exp(2|x|) + 1)."""
     size = fabs(x)
-    square = x * x
-    small = fma(x * square, polynomial(square, TANH), x)
-    power = exp(clamp(size + size, 0.0, 40.0))
-    large = number(x, 1.0) - number(x, 2.0) / (power + number(x, 1.0))
-    return copysign(select(size < number(x, 0.55), small, large), x)
+    return tanh_from(x, exp(clamp(size + size, 0.0, 40.0)), TANH)
 
 
 def sigmoid(x: Lanes) -> Lanes:

@@ -77,14 +77,17 @@ def exp10(x: Lanes) -> Lanes:
 
 
 def tanh(x: Lanes) -> Lanes:
-    """A polynomial near zero, elsewhere 1 - 2 / (exp(2|x|) + 1)."""
     size = fabs(x)
+    return tanh_from(x, exp(clamp(size + size, 0.0, 20.0)), TANH)
+
+
+def tanh_from(x: Lanes, power: Lanes, terms: Sequence[float]) -> Lanes:
+    """A polynomial near zero, elsewhere 1 - 2 / (power + 1) with ``power`` = exp(2|x|)."""
     square = x * x
-    small = fma(x * square, polynomial(square, TANH), x)
-    power = exp(clamp(size + size, 0.0, 20.0))
+    small = fma(x * square, polynomial(square, terms), x)
     large = number(x, 1.0) - number(x, 2.0) / (power + number(x, 1.0))
     # the polynomial's sum would give -0 the wrong sign
-    return copysign(select(size < number(x, 0.55), small, large), x)
+    return copysign(select(fabs(x) < number(x, 0.55), small, large), x)
 
 
 def sigmoid(x: Lanes) -> Lanes:

@@ -8,7 +8,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
-from tvm.relay.traverse import operands, post_order
+from tvm.relay.traverse import operands, post_order, post_order_by
 
 from .matcher import Found, matched
 from .pattern import (
@@ -111,19 +111,11 @@ def _group(root: RelayExpr, found: Found) -> Group:
 
 def _order_of(root: RelayExpr, inside: dict[int, RelayExpr]) -> list[RelayExpr]:
     """The expressions of a group and its inputs, operands first."""
-    order: list[RelayExpr] = []
-    seen: set[int] = set()
-    stack = [(root, False)]
-    while stack:
-        node, is_expanded = stack.pop()
-        if is_expanded:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            if id(node) in inside and not isinstance(node, Function):
-                stack.extend([(operand, False) for operand in reversed(operands(node))])
-    return order
+
+    def below(node: RelayExpr) -> tuple[RelayExpr, ...]:
+        return operands(node) if id(node) in inside and type(node) is not Function else ()
+
+    return post_order_by([root], below)
 
 
 def _is_free(group: Group, taken: set[int], users: dict[int, list[int]]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from tvm.relay import op as _op
@@ -22,12 +21,7 @@ class TempOpAttr:
         self.op.set_attr(self.attr_key, self.attr_value)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.op.reset_attr(self.attr_key)
         if self.older_attr is not None:
             self.op.set_attr(self.attr_key, self.older_attr)

@@ -6,7 +6,7 @@ below all of whose uses are inside already.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tvm._ffi import get_global_func
@@ -19,7 +19,7 @@ from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.operators import is_operator_call
-from tvm.relay.traverse import operands, with_operands
+from tvm.relay.traverse import operands, post_order_by, with_operands
 from tvm.runtime.name_transforms import sanitize_name
 from tvm.target import Target
 
@@ -77,25 +77,7 @@ class Part:
         return "_".join(["", *names]) if len(self.outputs) == 1 and self.height else ""
 
     def _order(self) -> list[RelayExpr]:
-        return ordered(self.outputs, lambda n: operands(n) if id(n) in self.inside else ())
-
-
-def ordered(
-    roots: Sequence[RelayExpr], below: Callable[[RelayExpr], Iterable[RelayExpr]]
-) -> list[RelayExpr]:
-    """All that `roots` need, what is `below` a node before it."""
-    order: list[RelayExpr] = []
-    seen: set[int] = set()
-    stack = [(root, False) for root in reversed(roots)]
-    while stack:
-        node, is_expanded = stack.pop()
-        if is_expanded:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            stack += [(o, False) for o in reversed([*below(node)])]
-    return order
+        return post_order_by(self.outputs, lambda n: operands(n) if id(n) in self.inside else ())
 
 
 class PartFinder:

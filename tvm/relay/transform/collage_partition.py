@@ -24,12 +24,18 @@ from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.relay.backend.target_hooks import is_external
 from tvm.relay.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_external_function
-from tvm.relay.transform.collage_candidates import Part, PartFinder, ordered
+from tvm.relay.transform.collage_candidates import Part, PartFinder
 from tvm.relay.transform.collage_costs import CostEstimator
 from tvm.relay.transform.collage_search import cheapest_cover, united, worthwhile
 from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import keep_span, nodes_outside_functions, operands, with_operands
+from tvm.relay.traverse import (
+    keep_span,
+    nodes_outside_functions,
+    operands,
+    post_order_by,
+    with_operands,
+)
 from tvm.runtime.name_transforms import sanitize_name
 from tvm.support import UniqueNames
 from tvm.target import Target
@@ -138,7 +144,7 @@ class _Chooser:
             return [o for o in operands(node) if not isinstance(o, (Function, Op, GlobalVar))]
 
         done: dict[int, RelayExpr] = {}
-        for node in ordered([body], below):
+        for node in post_order_by([body], below):
             if id(node) in done:
                 continue
             if (part := part_of.get(id(node))) is not None:

@@ -22,7 +22,7 @@ from tvm.relay.rounding import is_free_rounding
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.fuse_graph import GraphNode, Group, Partitioner
 from tvm.relay.transform.operators import RESHAPES, calls
-from tvm.relay.traverse import operands, with_operands
+from tvm.relay.traverse import operands, post_order, with_operands
 from tvm.relay.ty import is_dynamic
 from tvm.target import Target
 
@@ -53,19 +53,7 @@ def fuse_ops(
 
 def _evaluation_order(func: Function) -> list[RelayExpr]:
     """Post-order of everything in `func` that is not inside a primitive function."""
-    order: list[RelayExpr] = []
-    seen: set[int] = set()
-    stack: list[tuple[RelayExpr, bool]] = [(func, False)]
-    while stack:
-        node, is_expanded = stack.pop()
-        if is_expanded:
-            order.append(node)
-        elif id(node) not in seen and not isinstance(node, Op):
-            seen.add(id(node))
-            stack.append((node, True))
-            if not is_primitive(node):
-                stack.extend([(n, False) for n in reversed(operands(node))])
-    return order
+    return [n for n in post_order(func, is_whole=is_primitive) if type(n) is not Op]
 
 
 def _graph_nodes(func: Function, order: list[RelayExpr], link_params: bool) -> list[GraphNode]:
