@@ -93,10 +93,10 @@ def with_pattern_vars(pattern: Pattern, rename: Callable[[Var], Var]) -> Pattern
 def rewrite_function(
     func: Function,
     rewrite: Callable[[RelayExpr, RelayExpr], RelayExpr],
-    is_whole: Callable[[RelayExpr], bool] | None = None,
+    is_opaque: Callable[[RelayExpr], bool] | None = None,
 ) -> Function:
     """`rewrite_post_order` of a function, which stays one."""
-    result = rewrite_post_order(func, rewrite, is_whole)
+    result = rewrite_post_order(func, rewrite, is_opaque)
     assert isinstance(result, Function)
     return result
 
@@ -104,10 +104,10 @@ def rewrite_function(
 def rewrite_calls(
     func: Function,
     rewrite: Callable[[Call, Call], RelayExpr],
-    is_whole: Callable[[RelayExpr], bool] | None = None,
+    is_opaque: Callable[[RelayExpr], bool] | None = None,
 ) -> Function:
     """`rewrite_function` of the calls alone."""
-    return rewrite_function(func, on_calls(rewrite), is_whole)
+    return rewrite_function(func, on_calls(rewrite), is_opaque)
 
 
 def on_calls(
@@ -145,9 +145,9 @@ class PostOrderRewriter(ContextVisitor):
 
 
 def post_order(
-    *roots: RelayExpr, is_whole: Callable[[RelayExpr], bool] | None = None
+    *roots: RelayExpr, is_opaque: Callable[[RelayExpr], bool] | None = None
 ) -> list[RelayExpr]:
-    """Every expression reachable from `roots`, once, operands first; none below one that `is_whole`."""
+    """Every expression reachable from `roots`, once, operands first; none below one that `is_opaque`."""
     order: list[RelayExpr] = []
     done: set[int] = set()
     # nodes to come to, and below them those to leave, of which `leaving` knows the ids
@@ -158,7 +158,7 @@ def post_order(
         if key in done:
             continue
         read = type(node).operands
-        if read is not None and key not in leaving and (is_whole is None or not is_whole(node)):
+        if read is not None and key not in leaving and (is_opaque is None or not is_opaque(node)):
             missing = [child for child in reversed(read(node)) if id(child) not in done]
             if missing:
                 leaving.add(key)
@@ -202,20 +202,20 @@ def pre_order(root: RelayExpr) -> list[RelayExpr]:
 
 def nodes_outside_functions(body: RelayExpr) -> list[RelayExpr]:
     """What is computed for `body`, operands first; nothing inside the functions it calls."""
-    nodes = post_order(body, is_whole=lambda node: type(node) is Function)
+    nodes = post_order(body, is_opaque=lambda node: type(node) is Function)
     return [node for node in nodes if not isinstance(node, (Function, Op, GlobalVar))]
 
 
 def rewrite_post_order(
     expr: RelayExpr,
     rewrite: Callable[[RelayExpr, RelayExpr], RelayExpr],
-    is_whole: Callable[[RelayExpr], bool] | None = None,
+    is_opaque: Callable[[RelayExpr], bool] | None = None,
     done: dict[int, RelayExpr] | None = None,
 ) -> RelayExpr:
     """Rebuild bottom up: `rewrite(old, new)` gets each node with its operands already rewritten.
 
     A node whose operands did not change arrives with `new is old`. What is below a node that
-    `is_whole`, the root apart, stays as it is; what it shares with the rest is there twice then.
+    `is_opaque`, except for the root, stays as it is; what it shares with the rest is there twice then.
     Rewrites of expressions that share parts may share `done`, by ids of nodes that outlive them.
     """
     done = {} if done is None else done
@@ -229,7 +229,7 @@ def rewrite_post_order(
         below = leaving.get(key)
         if below is None:
             read = type(node).operands
-            if read is None or (is_whole is not None and node is not expr and is_whole(node)):
+            if read is None or (is_opaque is not None and node is not expr and is_opaque(node)):
                 below = ()
             else:
                 below = read(node)

@@ -128,7 +128,7 @@ def test_places_go_through_branches_cells_and_global_functions() -> None:
     assert copies(planned(relay.Function([x, y, c], body))) == [(12, 1)]
     inner = relay.Function([z], on_device(z, EXT, constrain_result=True))
     mod = tvm.IRModule.from_expr(relay.Function([x], on_device(inner(x), CPU)))
-    with pytest.raises(tvm.error.TVMError, match="one place for a value"):
+    with pytest.raises(tvm.error.TVMError, match="one device for a value"):
         PlanDevices(CONFIG)(mod)
     mod = parsed(
         f"""def @f(%a: {T}) -> {T} {{ let %r = ref(%a); %0 = ref_read(%r); exp(%0) }}

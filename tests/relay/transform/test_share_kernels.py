@@ -30,7 +30,7 @@ def kernels(mod: tvm.IRModule) -> list[relay.Function]:
     with tvm.transform.PassContext(opt_level=3):
         for step in (InferType(), FuseOps(), ShareKernels()):
             mod = step(mod)
-    nodes = post_order(mod["main"], is_whole=is_primitive)
+    nodes = post_order(mod["main"], is_opaque=is_primitive)
     found = [n.op for n in nodes if isinstance(n, relay.Call) and is_primitive(n.op)]
     # equal ones are one object
     assert len({id(k) for k in found}) == len({tvm.ir.structural_hash(k) for k in found})

@@ -22,7 +22,7 @@ from .helpers import HELPERS
 from .model_metadata import model_metadata_text
 from .names import DECLARED, identifier, is_plain, is_symbol
 from .statements import FunctionWriter
-from .types import TYPES, array_texts, string_text
+from .types import TYPES, array_literals, string_text
 
 # functions of the runtime that generated code calls, through pointers that the loader fills
 _SLOTS = {
@@ -260,7 +260,7 @@ class ModuleWriter:
         """
         type_ = TYPES[dtype.element]
         name = self._static_name(f"constant_{len(self._constants)}")
-        items = array_texts(dtype, data.numpy().reshape(-1)) or ["0"]
+        items = array_literals(dtype, data.numpy().reshape(-1)) or ["0"]
         lines = [", ".join(items[i : i + 12]) for i in range(0, len(items), 12)]
         text = ",\n  ".join(lines)
         given = self.alignment.constants

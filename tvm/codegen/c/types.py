@@ -129,7 +129,7 @@ def float_text(dtype: DType, value: float) -> str:
     return f"(-{text})" if math.copysign(1.0, number) < 0 else text
 
 
-def array_texts(dtype: DType, values: np.ndarray[Any, Any]) -> list[str]:
+def array_literals(dtype: DType, values: np.ndarray[Any, Any]) -> list[str]:
     """Constants of an array, as hexadecimal numbers: no digit is lost, and each is a single word."""
     type_ = TYPES[dtype.element]
     if type_.kind == "float":

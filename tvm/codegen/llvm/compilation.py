@@ -62,7 +62,7 @@ def unknown_format(fmt: str) -> TVMError:
 
 
 @dataclass(frozen=True)
-class CompilationApart(Compilation):
+class WorkerCompilation(Compilation):
     """The same with options that LLVM has once for a whole process: another process compiles."""
 
     target: Target
@@ -119,7 +119,7 @@ def source_of(module: Any, machine: Machine, fmt: str) -> str | bytes:
 _FORMATS = ("ll", "asm", "bc", "unoptimized")
 
 
-def compile_whole(
+def compile_unsplit(
     mod: IRModule, target: Target, suffix: str = "", note: str = "", is_part: bool = False
 ) -> Compilation:
     """Write a lowered module as LLVM text, in one piece.
@@ -164,5 +164,5 @@ def _compilation(
     )
     parts = writer.exports, text, tuple(writer.imports), machine, key
     if options.llvm_options:
-        return CompilationApart(*parts, target, options.llvm_options)
+        return WorkerCompilation(*parts, target, options.llvm_options)
     return VersionCompilation(*parts, suffix) if suffix else Compilation(*parts)

@@ -34,7 +34,7 @@ from tvm.tir.expr import Call, StringImm
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt_functor import post_order_visit
 
-from .compilation import Compilation, compile_checks, compile_whole, source_of
+from .compilation import Compilation, compile_checks, compile_unsplit, source_of
 from .exports import Exports
 from .library import llvm_lock, llvm_version, native_llvm
 from .options import CodegenOptions
@@ -65,7 +65,9 @@ class Part:
     @cached_property
     def written(self) -> Compilation:
         """The functions as LLVM text."""
-        return compile_whole(lowered(self.mod, self.target, self.lower), self.target, is_part=True)
+        return compile_unsplit(
+            lowered(self.mod, self.target, self.lower), self.target, is_part=True
+        )
 
     @cached_property
     def known(self) -> tuple[Exports, str]:
@@ -189,11 +191,11 @@ def compile_module(
     """
     count = min(MOST_PARTS, len(mod.functions) // FEWEST_FUNCTIONS)
     if suffix or note or count < 2 or not _has_parts(mod, CodegenOptions.of(target)):
-        return compile_whole(lowered(mod, target, lower), target, suffix, note)
+        return compile_unsplit(lowered(mod, target, lower), target, suffix, note)
     parts = tuple([Part(part, target, lower, _part_key(part)) for part in _sliced(mod, count)])
     # functions with keys bring no LLVM text of their own, which each part would define
     if any([part.key is None and part.written.imports for part in parts]):
-        return compile_whole(lowered(mod, target, lower), target)
+        return compile_unsplit(lowered(mod, target, lower), target)
     return PartsCompilation((Checks(IRModule(), target, None, None), *parts))
 
 

@@ -45,20 +45,20 @@ class AnnotatedRegionSet:
 
     def _visit(self, node: RelayExpr) -> None:
         region = self._region_of.get(id(node))
-        if self._is_mark(node, self._end):
+        if self._is_annotation(node, self._end):
             inside = self._region_of.get(id(node.args[0])) or self._new_region()
             self._add(node, inside)
             inside.rets.append(node)
             self._join(node.args[0], inside)
         elif region is not None:
-            if self._is_mark(node, self._begin):
+            if self._is_annotation(node, self._begin):
                 region.args.append(node)
                 return
             for operand in operands(node):
                 if not isinstance(operand, (Op, Var)):
                     self._join(operand, region)
 
-    def _is_mark(self, node: RelayExpr, op: Op) -> TypeGuard[Call]:
+    def _is_annotation(self, node: RelayExpr, op: Op) -> TypeGuard[Call]:
         return isinstance(node, Call) and node.op is op
 
     def _new_region(self) -> AnnotatedRegion:
@@ -71,7 +71,7 @@ class AnnotatedRegionSet:
 
     def _join(self, node: RelayExpr, region: AnnotatedRegion) -> None:
         """A node that a region uses belongs to it; two regions that meet are one."""
-        if self._is_mark(node, self._end):
+        if self._is_annotation(node, self._end):
             raise TVMError(
                 "a region ends inside another one: its end mark needs a begin mark after"
             )

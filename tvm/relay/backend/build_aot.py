@@ -23,7 +23,7 @@ from tvm.relay.backend.function_info import MAIN, FunctionInfo, function_metadat
 from tvm.relay.backend.kernels import build_kernels
 from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import plan_memory
-from tvm.relay.backend.pools import MemoryPools, PlacedModel, place_in_pools
+from tvm.relay.backend.pools import MemoryPools, PooledModel, assign_pool_offsets
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.backend.utils import CallType
 from tvm.relay.progress import COMPILING, Progress
@@ -105,30 +105,30 @@ def build_aot(
     """Write the model's function, and compile it with the kernels."""
     options = AotOptions.of(executor)
     step("planning memory")
-    _check_places(model, options, pools)
+    _check_devices(model, options, pools)
     main = _main_function(model, pools, options)
-    placed = _placed_model(model, main, runtime, pools, options)
-    facts = _facts(model, main, placed, options)
+    pooled = _pooled_model(model, main, runtime, pools, options)
+    facts = _facts(model, main, pooled, options)
     interface = ModelInterface(
         model.mod_name,
         main.inputs,
         main.outputs,
         facts[MAIN].workspace_sizes[model.target],
-        placed.arguments(options.alignments[0]),
+        pooled.arguments(options.alignments[0]),
     )
     if pools.hold_arguments:
         facts[MAIN] = replace(facts[MAIN], io_sizes={model.target: 0})
-        interface = _placed_interface(interface, placed)
+        interface = _pooled_interface(interface, pooled)
     metadata = replace(
         main.metadata(model.mod_name),
-        workspace_pools=placed.workspace,
-        constants=placed.constants,
+        workspace_pools=pooled.workspace,
+        constants=pooled.constants,
     )
     step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
-    lib = compile_library(placed.mod, metadata, interface, model, options, runtime)
+    lib = compile_library(pooled.mod, metadata, interface, model, options, runtime)
     return AOTExecutorFactoryModule(
         model.mod,
-        {model.target: placed.mod},
+        {model.target: pooled.mod},
         model.target,
         executor,
         runtime,
@@ -143,7 +143,7 @@ def build_aot(
 
 def _main_function(model: LoweredModel, pools: MemoryPools, options: AotOptions) -> AotFunction:
     """The function that calls the kernels."""
-    # in pools, each tensor has a place of its own
+    # in pools, each tensor has an offset of its own
     plan = None if pools.are_used else plan_memory(model.graph.graph)
     external = frozenset([str(f.attrs["global_symbol"]) for f in model.external.values()])
     return aot_function(
@@ -152,24 +152,24 @@ def _main_function(model: LoweredModel, pools: MemoryPools, options: AotOptions)
     )  # fmt: skip
 
 
-def _placed_model(
+def _pooled_model(
     model: LoweredModel,
     main: AotFunction,
     runtime: Runtime,
     pools: MemoryPools,
     options: AotOptions,
-) -> PlacedModel:
+) -> PooledModel:
     """All functions of the model; their memory in pools, if there are any."""
     func = _without_arguments(main, options) if pools.hold_arguments else main.func
     functions = {**dict(model.kernels.functions_items()), GlobalVar(main.name): func}
     attrs = {**runtime_attrs(runtime), "unpacked_api": options.unpacked_api}
     lowered = IRModule(functions, attrs=attrs)
     if not pools.are_used:
-        return PlacedModel(lowered, (), (), {})
-    return place_in_pools(lowered, main.name, model.target, pools, options.alignments)
+        return PooledModel(lowered, (), (), {})
+    return assign_pool_offsets(lowered, main.name, model.target, pools, options.alignments)
 
 
-def _check_places(model: LoweredModel, options: AotOptions, pools: MemoryPools) -> None:
+def _check_devices(model: LoweredModel, options: AotOptions, pools: MemoryPools) -> None:
     """Refuse what models on several devices cannot have."""
     if not any([node.device for node in model.graph.graph.nodes]):
         return
@@ -193,20 +193,20 @@ def _without_arguments(main: AotFunction, options: AotOptions) -> PrimFunc:
     return allocate_arguments(main.func, inputs, outputs)
 
 
-def _placed_interface(interface: ModelInterface, placed: PlacedModel) -> ModelInterface:
+def _pooled_interface(interface: ModelInterface, pooled: PooledModel) -> ModelInterface:
     """The interface of a model whose inputs and outputs are in its pools."""
-    inputs = placed.places(INPUT, interface.inputs, interface.pools)
-    outputs = placed.places(OUTPUT, interface.outputs, interface.pools)
-    return replace(interface, places=(inputs, outputs))
+    inputs = pooled.offsets(INPUT, interface.inputs, interface.pools)
+    outputs = pooled.offsets(OUTPUT, interface.outputs, interface.pools)
+    return replace(interface, offsets=(inputs, outputs))
 
 
 def _facts(
-    model: LoweredModel, main: AotFunction, placed: PlacedModel, options: AotOptions
+    model: LoweredModel, main: AotFunction, pooled: PooledModel, options: AotOptions
 ) -> dict[str, FunctionInfo]:
     intermediate = calculate_workspace_bytes(main.func, options.alignments[0])
-    workspace = sum([pool.shape[0] for pool in placed.workspace]) if placed.pools else None
+    workspace = sum([pool.shape[0] for pool in pooled.workspace]) if pooled.pools else None
     return function_metadata(
-        model, intermediate, options.alignments, placed.mod[main.name], workspace
+        model, intermediate, options.alignments, pooled.mod[main.name], workspace
     )
 
 

@@ -36,7 +36,7 @@ class PoolArgument:
 
 
 @dataclass(frozen=True)
-class TensorPlace:
+class PoolOffset:
     """Where in a pool an input or an output is."""
 
     pool: PoolArgument
@@ -53,7 +53,7 @@ class ModelInterface:
     workspace_size: int
     pools: tuple[PoolArgument, ...] = ()
     # of the inputs and the outputs, if they are in the pools
-    places: tuple[tuple[TensorPlace, ...], tuple[TensorPlace, ...]] | None = None
+    offsets: tuple[tuple[PoolOffset, ...], tuple[PoolOffset, ...]] | None = None
 
     @property
     def prefix(self) -> str:
@@ -109,7 +109,7 @@ def header_text(model: ModelInterface) -> str:
 
 def signature(model: ModelInterface) -> str:
     """The function's declaration."""
-    kinds = [] if model.places else ["inputs", "outputs"]
+    kinds = [] if model.offsets else ["inputs", "outputs"]
     params = [f"struct {model.prefix}_{kind}* {kind}" for kind in kinds]
     return f"int32_t {model.run}({', '.join([*params, *_pool_params(model)]) or 'void'})"
 
@@ -122,19 +122,19 @@ def _pool_params(model: ModelInterface) -> list[str]:
 def _map_signatures(model: ModelInterface) -> list[str]:
     """Functions that tell where in the pools the inputs and the outputs are."""
     params = ", ".join(_pool_params(model)) or "void"
-    kinds = ("inputs", "outputs") if model.places else ()
+    kinds = ("inputs", "outputs") if model.offsets else ()
     return [f"struct {model.prefix}_{kind} {model.prefix}_map_{kind}({params})" for kind in kinds]
 
 
 def _map_functions(model: ModelInterface) -> list[str]:
     lines: list[str] = []
     kinds = zip(("inputs", "outputs"), (model.inputs, model.outputs), strict=True)
-    for (kind, tensors), places, head in zip(
-        kinds, model.places or (), _map_signatures(model), strict=False
+    for (kind, tensors), offsets, head in zip(
+        kinds, model.offsets or (), _map_signatures(model), strict=False
     ):
         members = [
-            f".{name} = (uint8_t*){_pool_argument(place.pool)} + {place.byte_offset}"
-            for name, place in zip(c_names(tensors), places, strict=True)
+            f".{name} = (uint8_t*){_pool_argument(allocation.pool)} + {allocation.byte_offset}"
+            for name, allocation in zip(c_names(tensors), offsets, strict=True)
         ]
         lines += [
             f"{head} {{",
@@ -152,7 +152,7 @@ def c_interface_text(model: ModelInterface) -> str:
         *[f"inputs->{name}" for name in c_names(model.inputs)],
         *[f"outputs->{name}" for name in c_names(model.outputs)],
     ]
-    arguments = [] if model.places else arguments
+    arguments = [] if model.offsets else arguments
     arguments += [_pool_argument(pool) for pool in model.pools]
     return "\n".join(
         [
@@ -160,7 +160,7 @@ def c_interface_text(model: ModelInterface) -> str:
             *[_internal_pool(pool) for pool in model.pools if pool.is_internal],
             _main_declaration(model, len(arguments)),
             f"{signature(model)} {{",
-            *([] if model.inputs or model.places else ["  (void)inputs;"]),
+            *([] if model.inputs or model.offsets else ["  (void)inputs;"]),
             f"  return {main_name(model.mod_name)}({', '.join(arguments)});",
             "}",
             *_map_functions(model),

@@ -32,7 +32,7 @@ from tvm.relay.op.hints import on_device
 from tvm.relay.op.registry import ops
 from tvm.relay.transform import PlanDevices
 from tvm.relay.transform.common import map_relay_functions
-from tvm.relay.transform.device_domains import DeviceDomains, is_same_place
+from tvm.relay.transform.device_domains import DeviceDomains, is_same_device
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, post_order, rewrite_function, substitute, with_operands
@@ -222,7 +222,7 @@ class _Assigner:
             return _copies(new.args[0], new, old.checked_type)
         if is_primitive(new.op):
             place = self.domains.device_of(old)
-            if not is_same_place(place, self.main):
+            if not is_same_device(place, self.main):
                 return new.replace(op=new.op.with_attr(PLACE, place))
         return new
 
@@ -239,7 +239,7 @@ class _Assigner:
         return with_operands(new, below)
 
     def _constant(self, constant: Constant, place: VirtualDevice) -> RelayExpr:
-        if is_same_place(place, self.main):
+        if is_same_device(place, self.main):
             return constant
         key = id(constant), repr(place)
         if key not in self._constants:

@@ -1,4 +1,4 @@
-"""Memory pools of a model: its allocations get places in them, before code is generated."""
+"""Memory pools of a model: its allocations get offsets in them, before code is generated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tvm.ir.memory_pools import (
 )
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext
-from tvm.relay.backend.c_interface import PoolArgument, TensorPlace
+from tvm.relay.backend.c_interface import PoolArgument, PoolOffset
 from tvm.runtime.ndarray import NDArray
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
@@ -99,8 +99,8 @@ def _reached(pools: Sequence[P], target: Target) -> list[P]:
 
 
 @dataclass(frozen=True)
-class PlacedModel:
-    """A model whose allocations have places in pools."""
+class PooledModel:
+    """A model whose allocations have offsets in pools."""
 
     mod: IRModule
     pools: tuple[AllocatedPoolInfo, ...]
@@ -109,13 +109,13 @@ class PlacedModel:
     # by kind and name of an input or output that is in a pool: the pool and the offset
     arguments_in_pools: Mapping[tuple[str, str], tuple[str, int]] = field(default_factory=dict)
 
-    def places(
+    def offsets(
         self, kind: str, tensors: Sequence[TensorInfo], pools: Sequence[PoolArgument]
-    ) -> tuple[TensorPlace, ...]:
+    ) -> tuple[PoolOffset, ...]:
         """Where inputs or outputs are that are in pools."""
         by_name = {pool.name: pool for pool in pools}
         found = [self.arguments_in_pools[kind, tensor.name] for tensor in tensors]
-        return tuple([TensorPlace(by_name[pool], offset) for pool, offset in found])
+        return tuple([PoolOffset(by_name[pool], offset) for pool, offset in found])
 
     def arguments(self, alignment: int) -> tuple[PoolArgument, ...]:
         """The pools as programs in C see them."""
@@ -144,10 +144,10 @@ class PlacedModel:
         )
 
 
-def place_in_pools(
+def assign_pool_offsets(
     mod: IRModule, main: str, target: Target, pools: MemoryPools, alignments: tuple[int, int]
-) -> PlacedModel:
-    """Give the allocations of a model places in pools.
+) -> PooledModel:
+    """Give the allocations of a model offsets in pools.
 
     Parameters
     ----------
@@ -168,26 +168,26 @@ def place_in_pools(
     analysis = extract_buffer_info(annotated[main], annotated, keep_arguments=True)
     for info, statement in analysis.buffer_info_stmts.items():
         info.alignment = alignments[isinstance(statement, AllocateConst)]
-    places = assign_statement_places(analysis.buffer_info_stmts, _choose_places(analysis))
+    offsets = assign_statement_places(analysis.buffer_info_stmts, _choose_offsets(analysis))
     order = [*constants, *workspace]
-    places = dict(sorted(places.items(), key=lambda item: order.index(item[1].pool_info)))
-    placed = convert_pool_allocations_to_offsets(places)(annotated)
-    model = _placed_model(placed, placed[main])
-    return replace(model, arguments_in_pools=_argument_places(places))
+    offsets = dict(sorted(offsets.items(), key=lambda item: order.index(item[1].pool_info)))
+    pooled = convert_pool_allocations_to_offsets(offsets)(annotated)
+    model = _pooled_model(pooled, pooled[main])
+    return replace(model, arguments_in_pools=_argument_offsets(offsets))
 
 
-def _argument_places(
-    places: Mapping[Stmt, PoolAllocation],
+def _argument_offsets(
+    offsets: Mapping[Stmt, PoolAllocation],
 ) -> dict[tuple[str, str], tuple[str, int]]:
     return {
-        (kind, str(name)): (place.pool_info.pool_name, place.offset)
-        for statement, place in places.items()
+        (kind, str(name)): (allocation.pool_info.pool_name, allocation.offset)
+        for statement, allocation in offsets.items()
         for kind, name in (getattr(statement, "annotations", None) or {}).items()
         if kind in (INPUT, OUTPUT)
     }
 
 
-def _choose_places(analysis: BufferInfoAnalysis) -> Placement:
+def _choose_offsets(analysis: BufferInfoAnalysis) -> Placement:
     context = PassContext.current()
     custom = context.get("tir.usmp.custom_algorithm", "")
     name = context.get("tir.usmp.algorithm", "greedy_by_size")
@@ -203,7 +203,7 @@ def _choose_places(analysis: BufferInfoAnalysis) -> Placement:
     return dict(algorithm(list(analysis.buffer_info_stmts), least))
 
 
-def _placed_model(mod: IRModule, main: PrimFunc) -> PlacedModel:
+def _pooled_model(mod: IRModule, main: PrimFunc) -> PooledModel:
     allocated: list[AllocatedPoolInfo] = list(main.get_attr(POOLS) or [])
     pools = [p for p in allocated if isinstance(p.pool, ConstantPoolInfo)]
     if len(pools) > 1:
@@ -218,7 +218,7 @@ def _placed_model(mod: IRModule, main: PrimFunc) -> PlacedModel:
             content[info.byte_offset : info.byte_offset + len(data)] = data
             records.append(ConstantRecord(info.name_hint, info.byte_offset, array_bytes(info.data)))
         contents[allocation.pool.pool_name] = bytes(content)
-    return PlacedModel(mod, tuple(allocated), tuple(records), contents)
+    return PooledModel(mod, tuple(allocated), tuple(records), contents)
 
 
 def array_bytes(array: NDArray) -> bytes:

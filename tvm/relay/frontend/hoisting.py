@@ -25,12 +25,12 @@ def bound_before(
     exprs: Sequence[RelayExpr], known: Iterable[RelayExpr]
 ) -> tuple[Bindings, list[RelayExpr]]:
     """Expressions over variables for what `known` expressions consist of, and those variables."""
-    reached = post_order(*known, is_whole=lambda node: not isinstance(node, _AT_ONCE))
+    reached = post_order(*known, is_opaque=lambda node: not isinstance(node, _AT_ONCE))
     outside = {id(node) for node in reached if isinstance(node, _COMPUTED)}
     body = Tuple(exprs)
     bindings = [
         (Var("once", infer_type_of(node)), node)
-        for node in post_order(body, is_whole=lambda node: id(node) in outside)
+        for node in post_order(body, is_opaque=lambda node: id(node) in outside)
         if id(node) in outside
     ]
     done: dict[int, RelayExpr] = {id(node): name for name, node in bindings}

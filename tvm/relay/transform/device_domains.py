@@ -68,7 +68,7 @@ class DeviceDomains(ContextVisitor):
         self.params: set[int] = set()  # of functions, by identity
         self._domains: dict[int, Domain] = {}
         main = config.default_primitive_virtual_device
-        self._places = {repr(main): main}  # one object for equal places
+        self._devices = {repr(main): main}  # one object for equal devices
         self._kept: list[RelayExpr] = []  # so that ids stay theirs
         conditions: list[If] = []
         hints: list[Call] = []
@@ -87,7 +87,7 @@ class DeviceDomains(ContextVisitor):
             self._spread(hint)
 
     def _spread(self, hint: Call) -> None:
-        """A result whose place nobody has said is where it was computed."""
+        """A result without a device of its own lives where it was computed."""
         before, after = self.of(hint.args[0]), self.of(hint)
         if after.value().device is None:
             self._join(before, after, hint)
@@ -155,7 +155,7 @@ class DeviceDomains(ContextVisitor):
         return [own for _ in call.args]
 
     def _is_function(self, callee: RelayExpr) -> bool:
-        """Whether the callee has places of its own; kernels are where their arguments are."""
+        """Whether the callee has devices of its own; kernels run where their arguments are."""
         if isinstance(callee, (Op, Constructor)):
             return False
         return not is_opaque(self.mod[callee] if type(callee) is GlobalVar else callee)
@@ -165,7 +165,7 @@ class DeviceDomains(ContextVisitor):
             if not isinstance(operand, (Constant, Op, Constructor)):
                 self._join(domain, self.of(operand), node)
         if isinstance(node, (Var, Function)) and node.virtual_device_ is not None:
-            self._place(self.of(node), node.virtual_device_, node)
+            self._assign(self.of(node), node.virtual_device_, node)
         if type(node) is Call:
             self._result(node)
 
@@ -175,16 +175,16 @@ class DeviceDomains(ContextVisitor):
         own = self.of(call)
         if calls(call, ops.on_device):
             if attrs.constrain_body and type(call.args[0]) is not Constant:
-                self._place(self.of(call.args[0]), attrs.virtual_device, call)
+                self._assign(self.of(call.args[0]), attrs.virtual_device, call)
             if attrs.constrain_result:
-                self._place(own, attrs.virtual_device, call)
+                self._assign(own, attrs.virtual_device, call)
         elif calls(call, ops.device_copy):
-            self._place(own, attrs.dst_virtual_device, call)
+            self._assign(own, attrs.dst_virtual_device, call)
         elif calls(call, SHAPE_OF, SHAPE_FUNC):
             self._join(own, self._host(), call)
         elif calls(call, ALLOC_STORAGE):
             if attrs.virtual_device is not None:
-                self._place(own, attrs.virtual_device, call)
+                self._assign(own, attrs.virtual_device, call)
         elif self._is_function(call.op):
             callee = self.of(call.op).root()
             self._join(own, callee.result or callee, call)
@@ -192,14 +192,14 @@ class DeviceDomains(ContextVisitor):
     def _at(self, device: VirtualDevice | None) -> Domain:
         domain = Domain()
         if device is not None:
-            place = self.config.canonical_virtual_device(device)
-            domain.device = self._places.setdefault(repr(place), place)
+            canonical = self.config.canonical_virtual_device(device)
+            domain.device = self._devices.setdefault(repr(canonical), canonical)
         return domain
 
     def _host(self) -> Domain:
         return self._at(self.config.host_virtual_device)
 
-    def _place(self, domain: Domain, device: VirtualDevice, at: RelayExpr) -> None:
+    def _assign(self, domain: Domain, device: VirtualDevice, at: RelayExpr) -> None:
         self._join(domain.value(), self._at(device), at)
 
     def _join(self, a: Domain, b: Domain, at: RelayExpr) -> None:
@@ -233,16 +233,16 @@ def _hints_of_result(func: Function) -> list[Call]:
 
 def _evaluated(func: Function) -> list[RelayExpr]:
     """Every expression of a function, operands first, but what is inside of kernels."""
-    return [n for n in post_order(func, is_whole=is_opaque) if not is_opaque(n)]
+    return [n for n in post_order(func, is_opaque=is_opaque) if not is_opaque(n)]
 
 
-def is_same_place(a: VirtualDevice, b: VirtualDevice) -> bool:
-    """Whether two places are one, parts that are left open fitting any."""
+def is_same_device(a: VirtualDevice, b: VirtualDevice) -> bool:
+    """Whether two virtual devices are one; fields that are left open fit any."""
     return _merged(a, b) is not None
 
 
 def _merged(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
-    """Both places as one; None if they differ."""
+    """Both virtual devices as one; None if they differ."""
     if a is b:
         return a
     numbers = {a.virtual_device_id, b.virtual_device_id} - {-1}
@@ -259,7 +259,7 @@ def _joined(a: VirtualDevice, b: VirtualDevice, at: RelayExpr) -> VirtualDevice:
     merged = _merged(a, b)
     if merged is None:
         raise TVMError(
-            f"PlanDevices requires one place for a value, got {_text(a)} and {_text(b)}"
+            f"PlanDevices requires one device for a value, got {_text(a)} and {_text(b)}"
             + (f" for {a.target} and {b.target}" if _text(a) == _text(b) else ""),
             at=at,
             hint="part them with relay.annotation.on_device or relay.device_copy",

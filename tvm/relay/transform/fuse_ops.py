@@ -53,7 +53,7 @@ def fuse_ops(
 
 def _evaluation_order(func: Function) -> list[RelayExpr]:
     """Post-order of everything in `func` that is not inside a primitive function."""
-    return [n for n in post_order(func, is_whole=is_primitive) if type(n) is not Op]
+    return [n for n in post_order(func, is_opaque=is_primitive) if type(n) is not Op]
 
 
 def _graph_nodes(func: Function, order: list[RelayExpr], link_params: bool) -> list[GraphNode]:

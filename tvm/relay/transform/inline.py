@@ -27,7 +27,7 @@ from tvm.relay.traverse import (
 )
 
 
-def inline_marked(mod: IRModule, is_inlined: Callable[[Function], bool]) -> IRModule:
+def inline_functions(mod: IRModule, is_inlined: Callable[[Function], bool]) -> IRModule:
     """Inline, then drop the marked functions that `is_inlined` names; recursive ones stay."""
     graph = CallGraph(mod)
     marked = {
@@ -63,7 +63,7 @@ def Inline() -> Pass:
     """The pass."""
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        return inline_marked(mod, lambda func: True)
+        return inline_functions(mod, lambda func: True)
 
     return ModulePass(run, PassInfo(0, "InlineGlobals"))
 
@@ -72,7 +72,7 @@ def InlineOwnFunctions() -> Pass:
     """The pass that leaves functions for other compilers, which are compiled under their names."""
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
-        return inline_marked(mod, lambda func: not is_external_function(func))
+        return inline_functions(mod, lambda func: not is_external_function(func))
 
     return ModulePass(run, PassInfo(0, "InlineGlobals"))
 

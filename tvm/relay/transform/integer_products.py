@@ -180,7 +180,7 @@ class IntegerRewriter:
         data, weight = [self._affine.get(id(arg)) for arg in call.args]
         if data is None and weight is None:
             return call
-        reason = self._refusal(call, old, data, weight)
+        reason = self._why_unsupported(call, old, data, weight)
         if reason:
             self.stayed.append((old, reason))
             return call
@@ -192,7 +192,9 @@ class IntegerRewriter:
         self._kept.append(scaled)
         return scaled
 
-    def _refusal(self, call: Call, old: Call, data: Affine | None, weight: Affine | None) -> str:
+    def _why_unsupported(
+        self, call: Call, old: Call, data: Affine | None, weight: Affine | None
+    ) -> str:
         """Why a product stays in real numbers; empty if it does not."""
         if data is None or weight is None:
             return f"{'the data' if data is None else 'the weight'} is not quantised"

@@ -41,7 +41,7 @@ from tvm.relay.op.memory.memory import (
 from tvm.relay.op.registry import ops
 from tvm.relay.op.vm.vm import invoke_tvm_op, reshape_tensor, shape_func, shape_of
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.device_domains import is_same_place
+from tvm.relay.transform.device_domains import is_same_device
 from tvm.relay.transform.let_list import LetList
 from tvm.relay.traverse import split_lets
 from tvm.relay.ty import is_dynamic
@@ -102,30 +102,34 @@ class _Manifester:
         if is_view:
             shape = numbers(types[0].concrete_shape)
             return reshape_tensor(inputs[0], shape, types[0].shape)
-        place = self._place(call)
-        outputs = [self._static_tensor(ty, place, out) for ty in types]
+        virtual_device = self._virtual_device(call)
+        outputs = [self._static_tensor(ty, virtual_device, out) for ty in types]
         out.push(_invoked(call, inputs, outputs), name="done")
         return to_tuple_type(call.checked_type, outputs)
 
-    def _place(self, call: Call) -> VirtualDevice:
+    def _virtual_device(self, call: Call) -> VirtualDevice:
         """Where a kernel runs."""
         own = call.op.attrs.get("place") if type(call.op) is Function else None
         return self.main if own is None else own
 
-    def _static_tensor(self, ty: TensorType, place: VirtualDevice, out: LetList) -> RelayExpr:
+    def _static_tensor(
+        self, ty: TensorType, virtual_device: VirtualDevice, out: LetList
+    ) -> RelayExpr:
         nbytes = prod(ty.concrete_shape) * bytes_of_element(ty)
-        storage = self._storage(numbers(nbytes), numbers(ty.concrete_shape), place, ty, out)
+        storage = self._storage(
+            numbers(nbytes), numbers(ty.concrete_shape), virtual_device, ty, out
+        )
         return out.push(alloc_tensor(storage, numbers(0), ty.concrete_shape, ty.dtype), name="out")
 
     def _storage(
         self,
         size: RelayExpr,
         shape: RelayExpr,
-        place: VirtualDevice,
+        virtual_device: VirtualDevice,
         ty: TensorType,
         out: LetList,
     ) -> RelayExpr:
-        made = alloc_storage(size, shape, numbers(ALIGNMENT), place, ty.dtype)
+        made = alloc_storage(size, shape, numbers(ALIGNMENT), virtual_device, ty.dtype)
         return out.push(made, name="storage")
 
     def _dynamic_call(
@@ -139,15 +143,17 @@ class _Manifester:
     ) -> RelayExpr:
         kernel = symbolic_kernel(func, self.pool)
         if not is_dynamic(call.checked_type) and not kernel.conditions and not is_view:
-            outputs = [self._static_tensor(ty, self._place(call), out) for ty in types]
+            outputs = [self._static_tensor(ty, self._virtual_device(call), out) for ty in types]
         else:
             flags = reads_values(kernel)
-            shapes, sizes = self._shapes(func, self._place(call), inputs, types, flags, out)
+            shapes, sizes = self._shapes(
+                func, self._virtual_device(call), inputs, types, flags, out
+            )
             if is_view:
                 return reshape_tensor(inputs[0], shapes[0], types[0].shape)
             outputs = []
             for shape, size, ty in zip(shapes, sizes, types, strict=True):
-                storage = self._storage(size, shape, self._place(call), ty, out)
+                storage = self._storage(size, shape, self._virtual_device(call), ty, out)
                 outputs.append(
                     out.push(alloc_tensor(storage, numbers(0), shape, ty.dtype), name="out")
                 )
@@ -157,7 +163,7 @@ class _Manifester:
     def _shapes(
         self,
         func: Function,
-        place: VirtualDevice,
+        virtual_device: VirtualDevice,
         inputs: list[RelayExpr],
         types: list[TensorType],
         flags: list[bool],
@@ -165,7 +171,9 @@ class _Manifester:
     ) -> tuple[list[RelayExpr], list[RelayExpr]]:
         """The extents and the bytes of the results, found when the program runs."""
         given = [
-            self._on_host(tensor, place, out) if flag else out.push(shape_of(tensor), name="shape")
+            self._on_host(tensor, virtual_device, out)
+            if flag
+            else out.push(shape_of(tensor), name="shape")
             for tensor, flag in zip(inputs, flags, strict=True)
         ]
         shapes: list[RelayExpr] = [self._index_tensor((len(ty.shape),), out) for ty in types]
@@ -174,11 +182,11 @@ class _Manifester:
         out.push(found, name="done")
         return shapes, sizes
 
-    def _on_host(self, tensor: RelayExpr, place: VirtualDevice, out: LetList) -> RelayExpr:
+    def _on_host(self, tensor: RelayExpr, virtual_device: VirtualDevice, out: LetList) -> RelayExpr:
         """A tensor of a kernel's where shape functions can read it."""
-        if is_same_place(place, HOST):
+        if is_same_device(virtual_device, HOST):
             return tensor
-        copy = ops.device_copy(tensor, src_virtual_device=place, dst_virtual_device=HOST)
+        copy = ops.device_copy(tensor, src_virtual_device=virtual_device, dst_virtual_device=HOST)
         return out.push(copy, name="on_host")
 
     def _index_tensor(self, shape: tuple[int, ...], out: LetList) -> RelayExpr:

@@ -151,5 +151,5 @@ def _with_named_constants(func: Function) -> Function:
             names[id(old)] = lets.push(old, name=f"const{len(names)}")
         return names[id(old)]
 
-    body = rewrite_post_order(func.body, name, is_whole=lambda node: type(node) is Function)
+    body = rewrite_post_order(func.body, name, is_opaque=lambda node: type(node) is Function)
     return func.replace(body=lets.get(body))

@@ -13,7 +13,13 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
-from tvm.relay.transform.regions import Regions, is_free, read_regions, unmarked, write_regions
+from tvm.relay.transform.regions import (
+    Regions,
+    is_free,
+    read_regions,
+    without_annotations,
+    write_regions,
+)
 from tvm.relay.traverse import operands
 
 
@@ -38,7 +44,7 @@ class _Merger:
                 self.regions.compiler[-unit - 2] = compiler
 
     def _place(self, node: RelayExpr) -> None:
-        below = [unmarked(o) for o in operands(node)]
+        below = [without_annotations(o) for o in operands(node)]
         below = [o for o in below if id(o) in self.unit]
         compiler = self.regions.compiler_of(node)
         own = len(self.unit)

@@ -93,7 +93,7 @@ class _Mixer:
         self._casts: dict[tuple[int, str], RelayExpr] = {}
 
     def run(self, func: Function, keep_output: bool) -> Function:
-        for node in post_order(func.body, is_whole=is_closed):
+        for node in post_order(func.body, is_opaque=is_closed):
             new = self._new[id(node)] = keep_span(node, self._rewrite(node))
             if new is node and all([id(o) in self._plain for o in _below(node)]):
                 self._plain.add(id(node))

@@ -18,7 +18,13 @@ from tvm.relay.backend.name_transforms import sanitize
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_external_function
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.transform.regions import Regions, external_regions, is_free, is_mark, unmarked
+from tvm.relay.transform.regions import (
+    Regions,
+    external_regions,
+    is_annotation,
+    is_free,
+    without_annotations,
+)
 from tvm.relay.traverse import operands, with_operands
 
 Unit = tuple[str, int]  # a region, or an expression of our own
@@ -35,7 +41,7 @@ class _Partitioner:
         self.made: dict[GlobalVar, Function] = {}
         self.numbers: set[int] = set()  # of the regions that have their function
         self.members: dict[int, list[RelayExpr]] = {}
-        self.used_outside: set[int] = {id(unmarked(regions.func.body))}
+        self.used_outside: set[int] = {id(without_annotations(regions.func.body))}
         self.values: dict[int, RelayExpr] = {}
         for node in regions.order:
             if is_free(node):
@@ -43,11 +49,11 @@ class _Partitioner:
             if regions.compiler_of(node) is not None:
                 self.members.setdefault(regions.number[id(node)], []).append(node)
             for operand in operands(node):
-                if not regions.together(unmarked(operand), node):
-                    self.used_outside.add(id(unmarked(operand)))
+                if not regions.together(without_annotations(operand), node):
+                    self.used_outside.add(id(without_annotations(operand)))
 
     def run(self) -> Function:
-        body = unmarked(self.regions.func.body)
+        body = without_annotations(self.regions.func.body)
         done: set[Unit] = set()
         stack = [(self._unit(body), body, False)]
         while stack:
@@ -70,11 +76,11 @@ class _Partitioner:
     def _inputs(self, unit: Unit, node: RelayExpr) -> list[RelayExpr]:
         """What a unit takes from outside."""
         if unit[0] == "own":
-            return [] if is_free(node) else [unmarked(o) for o in operands(node)]
+            return [] if is_free(node) else [without_annotations(o) for o in operands(node)]
         found: dict[int, RelayExpr] = {}
         for member in self.members[unit[1]]:
             for operand in operands(member):
-                base = unmarked(operand)
+                base = without_annotations(operand)
                 if not self.regions.together(base, member) and not self._is_embedded(base):
                     found.setdefault(id(base), base)
         return list(found.values())
@@ -90,7 +96,7 @@ class _Partitioner:
         elif is_free(node):
             self.values[id(node)] = node
         else:
-            below = [self.values[id(unmarked(o))] for o in operands(node)]
+            below = [self.values[id(without_annotations(o))] for o in operands(node)]
             self.values[id(node)] = with_operands(node, below)
 
     def _emit_region(self, unit: Unit) -> None:
@@ -109,7 +115,7 @@ class _Partitioner:
             id(base): param for base, param in zip(inputs, params, strict=True)
         }
         for node in members:
-            below = [unmarked(o) for o in operands(node)]
+            below = [without_annotations(o) for o in operands(node)]
             inside[id(node)] = with_operands(node, [inside.get(id(o), _plain(o)) for o in below])
         ends = self.regions.first_end
         outputs = [node for node in members if id(node) in self.used_outside]
@@ -147,14 +153,14 @@ def _has_constants(base: RelayExpr) -> bool:
     """Whether an expression is a tuple of constants."""
     if not isinstance(base, Tuple) or not base.fields:
         return False
-    return all([isinstance(unmarked(field), Constant) for field in base.fields])
+    return all([isinstance(without_annotations(field), Constant) for field in base.fields])
 
 
 def _plain(base: RelayExpr) -> RelayExpr:
     """A tuple of constants without marks."""
     if not isinstance(base, Tuple):
         return base
-    return base.replace(fields=tuple([unmarked(field) for field in base.fields]))
+    return base.replace(fields=tuple([without_annotations(field) for field in base.fields]))
 
 
 def _optimized(func: Function, compiler: str) -> Function:
@@ -182,7 +188,7 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pa
             functions[gvar] = func
             if type(func) is not Function or is_external_function(func):
                 continue
-            if _has_marks(regions := external_regions(func)):
+            if _has_annotations(regions := external_regions(func)):
                 name = sanitize(gvar.name_hint)
                 made = _Partitioner(regions, f"tvmgen_{sanitize(mod_name)}", name, bind_constants)
                 functions[gvar] = made.run()
@@ -192,7 +198,7 @@ def PartitionGraph(mod_name: str = "default", bind_constants: bool = True) -> Pa
     return ModulePass(run, PassInfo(0, "PartitionGraph"))
 
 
-def _has_marks(regions: Regions) -> bool:
+def _has_annotations(regions: Regions) -> bool:
     return bool(regions.compiler) or any([
-        is_mark(o) for n in regions.order if not is_free(n) for o in operands(n)
+        is_annotation(o) for n in regions.order if not is_free(n) for o in operands(n)
     ])  # fmt: skip

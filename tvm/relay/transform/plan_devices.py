@@ -23,7 +23,7 @@ from tvm.relay.expr import Call, Constant, Let, TupleGetItem, Var, VarWithFields
 from tvm.relay.function import Function, FunctionWithFields, is_opaque
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import map_relay_functions
-from tvm.relay.transform.device_domains import DeviceDomains, Domain, is_same_place
+from tvm.relay.transform.device_domains import DeviceDomains, Domain, is_same_device
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import PostOrderRewriter, operands, rewrite_function, with_operands
@@ -34,7 +34,7 @@ from tvm.target.virtual_device import VirtualDevice
 E = TypeVar("E", bound=RelayExpr)
 
 # where they are is said elsewhere, or does not matter
-_UNMARKED = (Op, Constructor, GlobalVar, Var, Function)
+_WITHOUT_HINT = (Op, Constructor, GlobalVar, Var, Function)
 
 
 class _Capturer(PostOrderRewriter):
@@ -44,7 +44,7 @@ class _Capturer(PostOrderRewriter):
         self.domains = domains
 
     def run(self, func: Function) -> Function:
-        """The function with copies and places."""
+        """The function with copies and devices."""
         return func if is_opaque(func) else rewrite_function(func, self.rewrite, is_opaque)
 
     def _unchanged(self, new: RelayExpr, old: RelayExpr) -> RelayExpr:
@@ -60,7 +60,7 @@ class _Capturer(PostOrderRewriter):
     def visit_function(self, new: Function, old: Function) -> RelayExpr:
         if is_opaque(old):
             return new
-        marked = self._with_marks(old, new)
+        marked = self._with_hints(old, new)
         return FunctionWithFields(marked, virtual_device=self.domains.device_of(old))
 
     def visit_call(self, new: Call, old: Call) -> RelayExpr:
@@ -70,12 +70,12 @@ class _Capturer(PostOrderRewriter):
         return self._copied(new.args[0], self._source(old, device), device)
 
     def visit_let(self, new: Let, old: Let) -> RelayExpr:
-        new = self._bound(old, self._with_marks(old, new))
+        new = self._bound(old, self._with_hints(old, new))
         set_virtual_device(new, self.domains.device_of(old))
         return new
 
     def visit_relay_expr(self, new: RelayExpr, old: RelayExpr) -> RelayExpr:
-        new = self._with_marks(old, new)
+        new = self._with_hints(old, new)
         set_virtual_device(new, self.domains.device_of(old))
         return new
 
@@ -84,7 +84,7 @@ class _Capturer(PostOrderRewriter):
         given = hint.args[0]
         return device if type(given) is Constant else self.domains.device_of(given)
 
-    def _with_marks(self, old: RelayExpr, new: E) -> E:
+    def _with_hints(self, old: RelayExpr, new: E) -> E:
         """The node over operands that are marked, or copied, where they live elsewhere."""
         here = self.domains.device_of(old)
         below = []
@@ -96,29 +96,29 @@ class _Capturer(PostOrderRewriter):
     def _edge(
         self, before: RelayExpr, after: RelayExpr, domain: Domain, here: VirtualDevice
     ) -> RelayExpr:
-        if isinstance(before, _UNMARKED):
+        if isinstance(before, _WITHOUT_HINT):
             return after
         there = self.domains.device(domain)
-        return after if is_same_place(here, there) else _marked(after, there)
+        return after if is_same_device(here, there) else _on_device(after, there)
 
     def _bound(self, old: Let, new: Let) -> Let:
         """The value of a variable is marked in any case: uses of the variable are not."""
-        if isinstance(old.value, _UNMARKED):
+        if isinstance(old.value, _WITHOUT_HINT):
             return new
-        return new.replace(value=_marked(new.value, self.domains.device_of(old.var)))
+        return new.replace(value=_on_device(new.value, self.domains.device_of(old.var)))
 
     def _copied(self, value: RelayExpr, source: VirtualDevice, target: VirtualDevice) -> RelayExpr:
-        if is_same_place(source, target):
+        if is_same_device(source, target):
             return value
-        marked = _marked(value, source)
+        marked = _on_device(value, source)
         copy = ops.device_copy(marked, src_virtual_device=source, dst_virtual_device=target)
         set_virtual_device(copy, target)
         return copy
 
 
-def _marked(value: RelayExpr, device: VirtualDevice) -> RelayExpr:
+def _on_device(value: RelayExpr, device: VirtualDevice) -> RelayExpr:
     """A value that lives elsewhere than what uses it."""
-    if isinstance(value, _UNMARKED) or calls(value, ops.on_device):
+    if isinstance(value, _WITHOUT_HINT) or calls(value, ops.on_device):
         return value
     return ops.on_device(value, virtual_device=device, constrain_result=True, constrain_body=True)
 

@@ -1,8 +1,8 @@
-"""Regions of a function that external compilers take, as the marks around them tell.
+"""Regions of a function that external compilers take, as the annotations around them tell.
 
 `compiler_begin` stands on what enters a region, `compiler_end` on what leaves it; expressions
-joined without marks between them are in one region. The passes work on the unmarked expressions
-with a region number each, and write the marks again.
+joined without annotations between them are in one region. The passes work on expressions without them,
+with a region number each, and write the annotations again.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tvm.relay.traverse import nodes_outside_functions, operands, with_operands
 DEFAULT = "default"
 
 
-def is_mark(expr: RelayExpr) -> bool:
-    """Whether an expression is one of the two marks."""
+def is_annotation(expr: RelayExpr) -> bool:
+    """Whether an expression is one of the two annotations."""
     return isinstance(expr, Call) and (expr.op is COMPILER_BEGIN or expr.op is COMPILER_END)
 
 
-def unmarked(expr: RelayExpr) -> RelayExpr:
-    """What stands below the marks."""
-    while is_mark(expr):
+def without_annotations(expr: RelayExpr) -> RelayExpr:
+    """What stands below the annotations."""
+    while is_annotation(expr):
         assert isinstance(expr, Call)
         expr = expr.args[0]
     return expr
@@ -42,10 +42,10 @@ class Regions:
     """The expressions of a function's body, operands first, and their regions."""
 
     func: Function
-    order: list[RelayExpr]  # unmarked
+    order: list[RelayExpr]  # without annotations
     number: dict[int, int] = field(default_factory=dict)  # of the region, by expression
     compiler: dict[int, str] = field(default_factory=dict)  # by region; no entry: our own
-    begins: int = 0  # how many marks there are on what enters regions
+    begins: int = 0  # how many annotations there are on what enters regions
     first_begin: dict[int, int] = field(
         default_factory=dict
     )  # by region, among all in the function
@@ -62,7 +62,7 @@ class Regions:
 
 
 def read_regions(func: Function) -> Regions:
-    """The regions that the marks in `func` show."""
+    """The regions that the annotations in `func` show."""
     nodes = nodes_outside_functions(func.body)
     parent: dict[int, int] = {id(n): id(n) for n in nodes}
 
@@ -74,15 +74,15 @@ def read_regions(func: Function) -> Regions:
 
     compilers: dict[int, str] = {}
     for node in nodes:
-        if is_mark(node):
+        if is_annotation(node):
             continue
         for operand in operands(node):
-            if id(operand) in parent and not is_mark(operand) and not is_free(operand):
+            if id(operand) in parent and not is_annotation(operand) and not is_free(operand):
                 parent[find(id(operand))] = find(id(node))
     for node in nodes:
-        for inside, mark in _marks_beside(node):
-            compilers[find(id(inside))] = str(mark.attrs["compiler"])
-    order = [n for n in nodes if not is_mark(n)]
+        for inside, annotation in _annotations_of(node):
+            compilers[find(id(inside))] = str(annotation.attrs["compiler"])
+    order = [n for n in nodes if not is_annotation(n)]
     numbers: dict[int, int] = {}
     result = Regions(func, order)
     for node in order:
@@ -92,7 +92,7 @@ def read_regions(func: Function) -> Regions:
             result.number[id(node)] = number
             if root in compilers:
                 result.compiler[number] = compilers[root]
-    _count_marks(result, nodes)
+    _count_annotations(result, nodes)
     return result
 
 
@@ -103,16 +103,16 @@ def external_regions(func: Function) -> Regions:
     return regions
 
 
-def _count_marks(regions: Regions, nodes: list[RelayExpr]) -> None:
-    """Note where the marks of regions stand among those of the function."""
+def _count_annotations(regions: Regions, nodes: list[RelayExpr]) -> None:
+    """Note where the annotations of regions stand among those of the function."""
     begins: dict[int, int] = {}
     for node in nodes:
-        if isinstance(node, Call) and is_mark(node) and node.attrs["compiler"] != DEFAULT:
+        if isinstance(node, Call) and is_annotation(node) and node.attrs["compiler"] != DEFAULT:
             if node.op is COMPILER_BEGIN:
                 begins[id(node)] = len(begins)
             else:
-                regions.first_end.setdefault(id(unmarked(node)), len(regions.first_end))
-        elif not is_mark(node) and not is_free(node):
+                regions.first_end.setdefault(id(without_annotations(node)), len(regions.first_end))
+        elif not is_annotation(node) and not is_free(node):
             places = [begins[id(o)] for o in operands(node) if id(o) in begins]
             number = regions.number[id(node)]
             if places:
@@ -121,28 +121,28 @@ def _count_marks(regions: Regions, nodes: list[RelayExpr]) -> None:
     regions.begins = len(begins)
 
 
-def _marks_beside(node: RelayExpr) -> list[tuple[RelayExpr, Call]]:
-    """The expressions whose region a mark at `node` tells, with the mark."""
+def _annotations_of(node: RelayExpr) -> list[tuple[RelayExpr, Call]]:
+    """The expressions whose region an annotation at `node` tells, with the annotation."""
     if isinstance(node, Call) and node.op is COMPILER_END and not is_free(node.args[0]):
         return [(node.args[0], node)]
-    if is_mark(node) or is_free(node):
+    if is_annotation(node) or is_free(node):
         return []
     return [(node, o) for o in operands(node) if isinstance(o, Call) and o.op is COMPILER_BEGIN]
 
 
 def write_regions(regions: Regions) -> Function:
-    """The function without the marks that stand inside regions."""
+    """The function without the annotations that stand inside regions."""
     done: dict[int, RelayExpr] = {}
 
     def with_marks(expr: RelayExpr) -> RelayExpr:
         if id(expr) not in done:
             done[id(expr)] = expr
-            if isinstance(expr, Call) and is_mark(expr):
+            if isinstance(expr, Call) and is_annotation(expr):
                 done[id(expr)] = expr.replace(args=(with_marks(expr.args[0]),))
         return done[id(expr)]
 
     def entering(operand: RelayExpr, user: RelayExpr) -> RelayExpr:
-        base = unmarked(operand)
+        base = without_annotations(operand)
         return with_marks(base if regions.together(base, user) else operand)
 
     for node in regions.order:

@@ -81,7 +81,7 @@ def share_kernels(func: Function, mod: IRModule, context: PassContext) -> Functi
         return func
     kernels = {
         id(node.op): node.op
-        for node in post_order(func, is_whole=is_primitive)
+        for node in post_order(func, is_opaque=is_primitive)
         if isinstance(node, Call) and is_primitive(node.op) and not is_dynamic_kernel(node.op)
     }
     shared = _shared(kernels.values())

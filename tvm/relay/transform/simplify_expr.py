@@ -22,9 +22,9 @@ from tvm.ir.transform import PassContext
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Tuple, TupleGetItem
 from tvm.relay.function import Function, is_primitive
-from tvm.relay.transform.blind_taps import without_blind_taps
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import CONVOLUTIONS, calls
+from tvm.relay.transform.padding_only_taps import without_padding_only_taps
 from tvm.relay.transform.simplify_rules import REWRITES
 from tvm.relay.traverse import rewrite_function
 
@@ -41,7 +41,7 @@ def _simplify(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
         return new.tuple_value.fields[new.index]
     if calls(new, *CONVOLUTIONS):
-        narrow = without_blind_taps(new, tensor_type_of(old))
+        narrow = without_padding_only_taps(new, tensor_type_of(old))
         return new if narrow is None else narrow
     return REWRITES.rewrite(old, new)
 

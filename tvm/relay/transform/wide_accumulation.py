@@ -38,7 +38,7 @@ def wide_accumulation(func: Function, mod: IRModule, context: PassContext) -> Fu
     """Widen the operators that add up float16."""
     if is_primitive(func):
         return func
-    return rewrite_calls(func, _widen, is_whole=is_closed)
+    return rewrite_calls(func, _widen, is_opaque=is_closed)
 
 
 def _widen(old: Call, new: Call) -> RelayExpr:

@@ -128,7 +128,7 @@ def _hoisted(
     body, changing = Tuple(exprs), {id(v) for v in variables}
     fixed: set[int] = set()
     chosen: dict[int, tuple[Var, RelayExpr]] = {}
-    for node in post_order(body, is_whole=lambda node: not isinstance(node, _AT_ONCE)):
+    for node in post_order(body, is_opaque=lambda node: not isinstance(node, _AT_ONCE)):
         below = operands(node)
         if not isinstance(node, _AT_ONCE):
             is_fixed = not any(id(v) in changing for v in free_vars(node))

@@ -73,7 +73,7 @@ class DenseBiasGeluReshapeLast(DFPatternCallback):
             return post
         if shape[-1] != rows[-1] or _static_shape(node_map[self.reshaped][0]) != shape:
             return post
-        around = post_order(pre, is_whole=lambda node: node is biased)
+        around = post_order(pre, is_opaque=lambda node: node is biased)
         if any([isinstance(node, Constant) and node.data.shape for node in around]):
             return post
         before = ops.add(dense, bias)

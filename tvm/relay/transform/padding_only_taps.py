@@ -1,6 +1,6 @@
-"""Leave out those places of a convolution's window that only ever see its border of zeros.
+"""Remove the taps of a convolution's window that only ever see padding.
 
-A 3x3 window with dilation 24 and padding 24 over 14x14 places sees data at its middle alone:
+A 3x3 window with dilation 24 and padding 24 over 14x14 pixels sees data at its middle tap alone:
 
     nn.conv2d(%x, %w, kernel_size=[3, 3], dilation=[24, 24], padding=[24, 24, 24, 24])
     ->
@@ -22,7 +22,7 @@ from tvm.relay.ty import is_dynamic
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """One spatial axis: which places of the window see data, and the border they need."""
+    """One spatial axis: which taps of the window see data, and the padding they need."""
 
     first: int
     end: int
@@ -31,12 +31,12 @@ class _Window:
     after: int
 
     @property
-    def is_whole(self) -> bool:
+    def is_full(self) -> bool:
         return self.end - self.first == self.taps
 
 
-def without_blind_taps(call: Call, ty: TensorType) -> RelayExpr | None:
-    """The convolution with a smaller window; None if all its places see data."""
+def without_padding_only_taps(call: Call, ty: TensorType) -> RelayExpr | None:
+    """The convolution with a smaller window; None if all its taps see data."""
     data, weight = tensor_type_of(call.args[0]), tensor_type_of(call.args[1])
     attrs = call.attrs
     layout, kernel_layout = str(attrs.data_layout), str(attrs.kernel_layout)
@@ -56,7 +56,7 @@ def without_blind_taps(call: Call, ty: TensorType) -> RelayExpr | None:
         )
         for i, letter in enumerate(letters)
     ]
-    if all(window.is_whole for window in windows):
+    if all(window.is_full for window in windows):
         return None
     kernel = ops.strided_slice(
         call.args[1],
@@ -73,12 +73,12 @@ def without_blind_taps(call: Call, ty: TensorType) -> RelayExpr | None:
 
 
 def _window(
-    extent: int, places: int, taps: int, border: tuple[int, int], steps: tuple[int, int]
+    extent: int, pixels: int, taps: int, border: tuple[int, int], steps: tuple[int, int]
 ) -> _Window:
-    """Tap `t` reads from `t * dilation - before` to that plus `(places - 1) * stride`."""
+    """Tap `t` reads from `t * dilation - before` to that plus `(pixels - 1) * stride`."""
     before, after = border
     stride, dilation = steps
-    reach = (places - 1) * stride - before
+    reach = (pixels - 1) * stride - before
     first, end = 0, taps
     while end - first > 1 and first * dilation + reach < 0 and before >= dilation:
         first, before = first + 1, before - dilation
