@@ -17,6 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.arguments import models_parser
+
 RUNS = 3
 PEAK = """
 with open("/proc/self/status") as status:
@@ -72,12 +74,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "models", nargs="*", help="of benchmarks/zoo.py (default: the main), or files"
-    )
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    return parser.parse_args()
+    return models_parser(__doc__).parse_args()
 
 
 def peaks(name: str, threads: int) -> tuple[float, float, float]:

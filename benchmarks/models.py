@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.arguments import models_parser
+
 if TYPE_CHECKING:
     from benchmarks.zoo import Sizes
 
@@ -66,11 +68,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "models", nargs="*", help="of benchmarks/zoo.py (default: the main), or files"
-    )
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser = models_parser(__doc__)
     parser.add_argument("--repeat", type=int, default=30, help="rounds of one run each")
     parser.add_argument("--importer", choices=["onnx", "pytorch"], default="onnx")
     parser.add_argument("--target", default="llvm")

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.arguments import models_parser
+
 LEVELS = (0, 3)
 
 
@@ -42,9 +44,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", help="of benchmarks/zoo.py (default: all), or files")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser = models_parser(__doc__, "all")
     parser.add_argument("--limit", type=float, default=1e-3, help="the largest error to accept")
     return parser.parse_args()
 

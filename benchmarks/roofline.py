@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.arguments import models_parser
+
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 REPEAT = 30
 
@@ -69,11 +71,7 @@ def main() -> None:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "models", nargs="*", help="of benchmarks/zoo.py (default: the main), or files"
-    )
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser = models_parser(__doc__)
     parser.add_argument("--rows", type=int, default=12, help="kernels to show of each model")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     return parser.parse_args()

@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from benchmarks.networks import Example, FirstOutput
+from tests.e2e.transformer_sizes import IMAGE, TEXT, WAVES
 
 _T5 = {"vocab_size": 100, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
 _WHISPER = {
@@ -18,20 +19,6 @@ _WHISPER = {
     "decoder_ffn_dim": 64, "max_source_positions": 16, "max_target_positions": 24,
     "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1,
 }  # fmt: skip
-_TEXT = {
-    "vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "intermediate_size": 64, "max_position_embeddings": 64,
-}  # fmt: skip
-_IMAGE = {
-    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
-    "image_size": 32, "patch_size": 8,
-}  # fmt: skip
-_WAVES = {
-    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
-    "conv_dim": (16, 16), "conv_stride": (4, 2), "conv_kernel": (8, 3),
-    "num_feat_extract_layers": 2, "num_conv_pos_embeddings": 8,
-    "num_conv_pos_embedding_groups": 4, "vocab_size": 20,
-}  # fmt: skip
 _SEGFORMER = {
     "num_encoder_blocks": 2, "depths": [1, 1], "sr_ratios": [2, 1], "hidden_sizes": [16, 32],
     "num_attention_heads": [1, 2], "patch_sizes": [7, 3], "strides": [4, 2], "mlp_ratios": [2, 2],
@@ -39,7 +26,7 @@ _SEGFORMER = {
 }  # fmt: skip
 _MAMBA = {"vocab_size": 100, "hidden_size": 32, "state_size": 8, "num_hidden_layers": 2}
 _EXPERTS = {
-    **_TEXT, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2,
+    **TEXT, "num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2,
     "pad_token_id": 0, "head_dim": 8,
 }  # fmt: skip
 
@@ -67,7 +54,7 @@ def _made(
 def _clip() -> Example:
     import transformers
 
-    config = transformers.CLIPConfig(text_config=_TEXT, vision_config=_IMAGE, projection_dim=16)
+    config = transformers.CLIPConfig(text_config=TEXT, vision_config=IMAGE, projection_dim=16)
     model = transformers.CLIPModel(config)
     ids, image = torch.randint(3, 99, (2, 12)), torch.randn(1, 3, 32, 32)
     names = ("input_ids", "pixel_values")
@@ -131,14 +118,14 @@ COMPOSED_MODELS: dict[str, Callable[[], Example]] = {
         "input_features": (False, (1, 20, 32)), "decoder_input_ids": _IDS,
     }, "last_hidden_state"),
     "clip": _clip,
-    "wav2vec2": _made("Wav2Vec2", "Model", _WAVES, {"input_values": (False, (1, 400))},
+    "wav2vec2": _made("Wav2Vec2", "Model", WAVES, {"input_values": (False, (1, 400))},
                       "last_hidden_state"),
     "segformer": _made("Segformer", "ForSemanticSegmentation", _SEGFORMER, {
         "pixel_values": (False, (1, 3, 64, 64)),
     }, "logits"),
     "mamba": _made("Mamba", "Model", _MAMBA, {"input_ids": _IDS}, "last_hidden_state"),
     "mixtral": _made("Mixtral", "Model", _EXPERTS, {"input_ids": _IDS}, "last_hidden_state"),
-    "yolos": _made("Yolos", "Model", {**_IMAGE, "image_size": [32, 32], "num_detection_tokens": 5},
+    "yolos": _made("Yolos", "Model", {**IMAGE, "image_size": [32, 32], "num_detection_tokens": 5},
                    {"pixel_values": (False, (1, 3, 32, 32))}, "last_hidden_state"),
     "diffusion": _diffusion,
 }  # fmt: skip

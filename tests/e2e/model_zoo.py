@@ -32,6 +32,7 @@ from tests.e2e.image_networks import IMAGE_DETECTORS, IMAGE_NETWORKS
 from tests.e2e.sequence_networks import SEQUENCE_NETWORKS
 from tests.e2e.small_models import SMALL_MODELS
 from tests.e2e.structured_networks import STRUCTURED_NETWORKS
+from tests.e2e.transformer_sizes import IMAGE, KEYS, TEXT
 from tests.e2e.transformers_zoo import TRANSFORMERS
 from tests.e2e.vision_zoo import DETECTORS, VISION
 from tests.e2e.zoo_table import Outcome, read_log, write_table
@@ -44,44 +45,35 @@ VANISHING = 1e-6
 SECONDS_EACH = 240
 
 
-_SIZES = {
-    "vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "intermediate_size": 64, "max_position_embeddings": 64,
-}  # fmt: skip
-_KEYS = {**_SIZES, "num_key_value_heads": 2, "pad_token_id": 0, "head_dim": 8}
-_VIT = {
-    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
-    "image_size": 32, "patch_size": 8,
-}  # fmt: skip
 # architecture: name of the class of its configuration, options, kind of input
 _TRANSFORMERS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "bert": ("Bert", _SIZES, "ids"),
-    "roberta": ("Roberta", _SIZES, "ids"),
-    "electra": ("Electra", {**_SIZES, "embedding_size": 16}, "ids"),
-    "albert": ("Albert", {**_SIZES, "embedding_size": 16}, "ids"),
-    "mpnet": ("MPNet", _SIZES, "ids"),
+    "bert": ("Bert", TEXT, "ids"),
+    "roberta": ("Roberta", TEXT, "ids"),
+    "electra": ("Electra", {**TEXT, "embedding_size": 16}, "ids"),
+    "albert": ("Albert", {**TEXT, "embedding_size": 16}, "ids"),
+    "mpnet": ("MPNet", TEXT, "ids"),
     "distilbert": (
         "DistilBert", {"vocab_size": 100, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64},
         "ids",
     ),
     "gpt2": ("GPT2", {"vocab_size": 100, "n_embd": 32, "n_layer": 2, "n_head": 4}, "ids"),
-    "gpt_neox": ("GPTNeoX", _SIZES, "ids"),
-    "llama": ("Llama", _KEYS, "ids"),
-    "mistral": ("Mistral", _KEYS, "ids"),
-    "qwen2": ("Qwen2", _KEYS, "ids"),
-    "gemma": ("Gemma", _KEYS, "ids"),
-    "phi": ("Phi", {**_SIZES, "pad_token_id": 0}, "ids"),
-    "opt": ("OPT", {**_SIZES, "ffn_dim": 64, "word_embed_proj_dim": 32}, "ids"),
+    "gpt_neox": ("GPTNeoX", TEXT, "ids"),
+    "llama": ("Llama", KEYS, "ids"),
+    "mistral": ("Mistral", KEYS, "ids"),
+    "qwen2": ("Qwen2", KEYS, "ids"),
+    "gemma": ("Gemma", KEYS, "ids"),
+    "phi": ("Phi", {**TEXT, "pad_token_id": 0}, "ids"),
+    "opt": ("OPT", {**TEXT, "ffn_dim": 64, "word_embed_proj_dim": 32}, "ids"),
     "bloom": ("Bloom", {"vocab_size": 100, "hidden_size": 32, "n_layer": 2, "n_head": 4}, "ids"),
     "bart": ("Bart", {
         "vocab_size": 100, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
         "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 64,
         "decoder_ffn_dim": 64, "max_position_embeddings": 64,
     }, "ids"),
-    "vit": ("ViT", _VIT, "image"),
-    "deit": ("DeiT", _VIT, "image"),
-    "dinov2": ("Dinov2", _VIT, "image"),
-    "clip_text": ("CLIPText", _SIZES, "ids"),
+    "vit": ("ViT", IMAGE, "image"),
+    "deit": ("DeiT", IMAGE, "image"),
+    "dinov2": ("Dinov2", IMAGE, "image"),
+    "clip_text": ("CLIPText", TEXT, "ids"),
 }  # fmt: skip
 
 

@@ -324,3 +324,18 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def packed_call(name: str) -> GraphModule:
+    """An executor of a graph whose one kernel is a packed function, called with `x` and the result."""
+    a = te.placeholder((2,), name="a")
+    b = te.extern(a.shape, [a], lambda i, o: tvm.tir.call_packed(name, i[0], o[0]))
+    kernels = tvm.build(te.create_schedule(b.op), [a, b], "llvm", name="copy")
+    graph = (
+        '{"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": "tvm_op", "name": "y",'
+        ' "attrs": {"func_name": "copy", "num_inputs": "1", "num_outputs": "1",'
+        ' "flatten_data": "0"}, "inputs": [[0, 0, 0]]}], "arg_nodes": [0], "heads": [[1, 0, 0]],'
+        ' "node_row_ptr": [0, 1, 2], "attrs": {"dltype": ["list_str", ["float32", "float32"]],'
+        ' "storage_id": ["list_int", [0, 1]], "shape": ["list_shape", [[2], [2]]]}}'
+    )
+    return tvm.contrib.graph_executor.create(graph, kernels, tvm.cpu())

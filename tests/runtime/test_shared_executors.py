@@ -119,19 +119,7 @@ def test_a_callback_of_a_run_may_use_the_executor() -> None:
         found.append(module.get_num_inputs())
         x.copyto(out)
 
-    a = tvm.te.placeholder((2,), name="a")
-    b = tvm.te.extern(
-        a.shape, [a], lambda i, o: tvm.tir.call_packed("tests.ask_executor", i[0], o[0])
-    )
-    kernels = tvm.build(tvm.te.create_schedule(b.op), [a, b], "llvm", name="copy")
-    graph = (
-        '{"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": "tvm_op", "name": "y",'
-        ' "attrs": {"func_name": "copy", "num_inputs": "1", "num_outputs": "1",'
-        ' "flatten_data": "0"}, "inputs": [[0, 0, 0]]}], "arg_nodes": [0], "heads": [[1, 0, 0]],'
-        ' "node_row_ptr": [0, 1, 2], "attrs": {"dltype": ["list_str", ["float32", "float32"]],'
-        ' "storage_id": ["list_int", [0, 1]], "shape": ["list_shape", [[2], [2]]]}}'
-    )
-    module = tvm.contrib.graph_executor.create(graph, kernels, tvm.cpu())
+    module = stress.packed_call("tests.ask_executor")
     module.run(x=np.array([1, 2], "float32"))
     assert found == [1] and module.get_output(0).numpy().tolist() == [1, 2]
 
