@@ -32,6 +32,18 @@ def is_dynamic(tensor_type: Type) -> bool:
     return False
 
 
+def static_shape(ty: object) -> tuple[int, ...] | None:
+    """The shape of a tensor type without dynamic dimensions."""
+    return ty.concrete_shape if type(ty) is TensorType and not ty.is_dynamic else None
+
+
+def dtypes_of(ty: Type) -> list[str]:
+    """The data types of a tensor, or of those in a tuple."""
+    if type(ty) is TupleType:
+        return [dtype for field in ty.fields for dtype in dtypes_of(field)]
+    return [str(ty.dtype)] if type(ty) is TensorType else []
+
+
 def open_extents(ty: Type) -> int:
     """How many extents of a tensor only the run knows; a kernel takes each as an argument."""
     dims = ty.shape if isinstance(ty, TensorType) else ()

@@ -17,13 +17,14 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import Pass, PassContext, PassInfo, Sequential
-from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import FunctionPass
+from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import operands, post_order, rewrite_function
+from tvm.relay.ty import static_shape
 
 _LARGEST_WEIGHT_EXPRESSION = 16
 
@@ -64,8 +65,7 @@ class Group:
 
 
 def _shape(expr: RelayExpr) -> tuple[int, ...] | None:
-    ty = infer_type_of(expr)
-    return ty.concrete_shape if isinstance(ty, TensorType) and not ty.is_dynamic else None
+    return static_shape(infer_type_of(expr))
 
 
 def _is_parameter(expr: RelayExpr) -> bool:
@@ -120,9 +120,8 @@ class _Finder:
 
     def _next(self, call: Call) -> Call | None:
         users = self.users.get(id(call), [])
-        if len(users) != 1 or not isinstance(users[0], Call) or not isinstance(users[0].op, Op):
+        if len(users) != 1 or not is_operator_call(user := users[0]):
             return None
-        user = users[0]
         fuse = user.operator.fuse
         is_simple = fuse is not None and fuse <= OpPattern.BROADCAST
         return user if is_simple and infer_type_of(user) == infer_type_of(call) else None

@@ -31,13 +31,12 @@ from tvm.relay.expr import (
     Tuple,
     TupleGetItem,
     Var,
-    field_of,
 )
 from tvm.relay.function import Function
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.first_order_gradient import first_order_gradient, operator_gradients
 from tvm.relay.transform.let_list import LetList
-from tvm.relay.transform.lifting import TensorLifter
+from tvm.relay.transform.lifting import TensorLifter, map_tensors, tensors_in
 from tvm.relay.traverse import rewrite_post_order
 from tvm.support import UniqueNames, deep
 
@@ -89,49 +88,47 @@ def higher_order_gradient(func: Function, mod: IRModule | None) -> Function:
 
 def _lifted_value(value: RelayExpr, ty: Type) -> RelayExpr:
     """Tensors with cells of zeros."""
-    if isinstance(ty, TensorType):
-        return Tuple([value, RefCreate(ops.zeros_like(value))])
-    if isinstance(ty, TupleType):
-        fields = enumerate(ty.fields)
-        return Tuple([_lifted_value(TupleGetItem(value, i), t) for i, t in fields])
-    raise TVMError(
-        f"the gradient requires tensors and tuples of tensors as parameters and results, got {ty}"
-    )
+    return map_tensors(value, ty, _with_cell)
+
+
+def _with_cell(tensor: RelayExpr, ty: Type) -> RelayExpr:
+    if type(ty) is not TensorType:
+        raise TVMError(
+            f"the gradient requires tensors and tuples of tensors as parameters and results, got {ty}"
+        )
+    return Tuple([tensor, RefCreate(ops.zeros_like(tensor))])
 
 
 def _primal(value: RelayExpr, ty: Type) -> RelayExpr:
     """The value without its cells."""
-    if isinstance(ty, TupleType):
-        return Tuple([_primal(TupleGetItem(value, i), t) for i, t in enumerate(ty.fields)])
-    if not isinstance(ty, TensorType):
+    return map_tensors(value, ty, _without_cell)
+
+
+def _without_cell(pair: RelayExpr, ty: Type) -> RelayExpr:
+    if type(ty) is not TensorType:
         raise TVMError(f"the gradient requires tensors and tuples as results, got {ty}")
-    return TupleGetItem(value, 0)
+    return TupleGetItem(pair, 0)
 
 
 def _gradient_of(value: RelayExpr, ty: Type) -> RelayExpr:
     """What the cells of a value say."""
-    if isinstance(ty, TupleType):
-        return Tuple([_gradient_of(TupleGetItem(value, i), t) for i, t in enumerate(ty.fields)])
-    return RefRead(TupleGetItem(value, 1))
+    return map_tensors(value, ty, lambda pair, _: RefRead(TupleGetItem(pair, 1)))
 
 
 def _fill_cells(value: RelayExpr, ty: Type, lets: LetList) -> None:
     """The gradient of a result by itself: ones."""
-    if isinstance(ty, TupleType):
-        for i, field in enumerate(ty.fields):
-            _fill_cells(TupleGetItem(value, i), field, lets)
-    else:
-        ones = ops.ones_like(_primal(value, ty))
-        lets.push(RefWrite(TupleGetItem(value, 1), ones), None, "seed")
+    for pair, tensor_type in tensors_in(value, ty):
+        ones = ops.ones_like(_without_cell(pair, tensor_type))
+        lets.push(RefWrite(TupleGetItem(pair, 1), ones), None, "seed")
 
 
 def _add_to_cells(value: RelayExpr, ty: Type, grad: RelayExpr, lets: LetList) -> None:
-    if isinstance(ty, TupleType):
-        for i, field in enumerate(ty.fields):
-            _add_to_cells(TupleGetItem(value, i), field, field_of(grad, i), lets)
-    elif not (isinstance(ty, TensorType) and ty.dtype == "bool"):
-        cell = TupleGetItem(value, 1)
-        lets.push(RefWrite(cell, ops.add(RefRead(cell), grad)), None, "u")
+    for (pair, tensor_type), (part, _) in zip(
+        tensors_in(value, ty), tensors_in(grad, ty), strict=True
+    ):
+        if not (type(tensor_type) is TensorType and tensor_type.dtype == "bool"):
+            cell = TupleGetItem(pair, 1)
+            lets.push(RefWrite(cell, ops.add(RefRead(cell), part)), None, "u")
 
 
 class _Reverse(TensorLifter):
@@ -152,7 +149,7 @@ class _Reverse(TensorLifter):
         return TupleGetItem(value, 0)
 
     def global_call(self, call: Call, args: list[RelayExpr], lets: LetList) -> RelayExpr:
-        assert isinstance(call.op, GlobalVar)
+        assert type(call.op) is GlobalVar
         return Call(self._global(call.op), [self.steps, *args])
 
     def operator(self, call: Call, args: list[Var], lets: LetList) -> RelayExpr:
@@ -178,8 +175,8 @@ class _Reverse(TensorLifter):
         return result
 
     def global_value(self, gvar: GlobalVar) -> Function:
-        ty = self.lifted_type(infer_type_of(gvar, self.mod))
-        assert isinstance(ty, FuncType)
+        ty = self.lifted_type(function_type_of(gvar, self.mod))
+        assert type(ty) is FuncType
         params = [Var(f"x{i}", t) for i, t in enumerate(ty.arg_types)]
         body = Call(self._global(gvar), [self.steps, *params])
         return Function(params, body, ty.ret_type, ty.type_params)

@@ -13,15 +13,15 @@ from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
-from tvm.ir.type import TensorType, TupleType, Type, TypeCall
+from tvm.ir.type import TensorType, Type, TypeCall
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
-from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
-from tvm.relay.function import Function, is_primitive
+from tvm.relay.expr import Call, Constant, Var
+from tvm.relay.function import Function, is_opaque, relay_functions
 from tvm.relay.library import add_library
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.transform.let_list import LetList
-from tvm.relay.transform.lifting import TensorLifter
+from tvm.relay.transform.lifting import TensorLifter, map_tensors
 from tvm.relay.transform.operators import calls
 from tvm.support import deep
 
@@ -95,19 +95,20 @@ class _Lazy(TensorLifter):
         return Function(params, body, self.lifted_type(ty.ret_type), ty.type_params)
 
     def _lifted(self, value: RelayExpr, ty: Type | None) -> RelayExpr:
-        if isinstance(ty, TupleType):
-            fields = enumerate(ty.fields)
-            return Tuple([self._lifted(TupleGetItem(value, i), t) for i, t in fields])
-        return Call(self.raw, [value]) if isinstance(ty, TensorType) else self._same(value, ty)
+        return self._converted(value, ty, self.raw)
 
-    def _plain(self, value: RelayExpr, ty: Type) -> RelayExpr:
-        if isinstance(ty, TupleType):
-            fields = enumerate(ty.fields)
-            return Tuple([self._plain(TupleGetItem(value, i), t) for i, t in fields])
-        if not isinstance(ty, TensorType):
-            return self._same(value, ty)
+    def _plain(self, value: RelayExpr, ty: Type | None) -> RelayExpr:
         assert self.mod is not None
-        return Call(self.mod.get_global_var("FromGradCell"), [value])
+        return self._converted(value, ty, self.mod.get_global_var("FromGradCell"))
+
+    def _converted(self, value: RelayExpr, ty: Type | None, convert: RelayExpr) -> RelayExpr:
+        """Every tensor of a value as an argument of `convert`."""
+
+        def converted(part: RelayExpr, part_type: Type) -> RelayExpr:
+            is_tensor = type(part_type) is TensorType
+            return Call(convert, [part]) if is_tensor else self._same(part, part_type)
+
+        return self._same(value, ty) if ty is None else map_tensors(value, ty, converted)
 
     def _same(self, value: RelayExpr, ty: Type | None) -> RelayExpr:
         if ty is None or self.lifted_type(ty) != ty:
@@ -123,12 +124,12 @@ def LazyGradientInit() -> Pass:
     @deep
     def run(mod: IRModule, _: PassContext) -> IRModule:
         mod = infer_types(mod).clone()
-        own = [g for g, f in mod.functions.items() if isinstance(f, Function)]
+        own = list(relay_functions(mod))
         add_library(mod, _LIBRARY)
         mod = infer_types(mod)
         for gvar in own:
             func = mod[gvar]
-            if not is_primitive(func) and not func.attrs.get("Compiler"):
+            if not is_opaque(func):
                 mod[gvar] = _Lazy(mod).wrapped(func)
         return infer_types(mod)
 

@@ -7,6 +7,7 @@ and return them. What a tensor becomes, and what an operator does with it, a sub
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from tvm.error import TVMError
 from tvm.ir.adt import Constructor
@@ -24,18 +25,35 @@ from tvm.relay.expr import (
     Call,
     Constant,
     If,
-    Let,
     RefCreate,
     RefRead,
     RefWrite,
     Tuple,
     TupleGetItem,
     Var,
+    field_of,
 )
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.let_list import LetList
 from tvm.relay.transform.normal_form import name_results
-from tvm.relay.traverse import with_pattern_vars
+from tvm.relay.traverse import split_lets, with_pattern_vars
+
+
+def map_tensors(
+    value: RelayExpr, ty: Type, rewrite: Callable[[RelayExpr, Type], RelayExpr]
+) -> RelayExpr:
+    """A value of that type, or a tuple of what `rewrite` makes of its fields, nested ones included."""
+    if type(ty) is not TupleType:
+        return rewrite(value, ty)
+    fields = enumerate(ty.fields)
+    return Tuple([map_tensors(field_of(value, i), t, rewrite) for i, t in fields])
+
+
+def tensors_in(value: RelayExpr, ty: Type) -> list[tuple[RelayExpr, Type]]:
+    """The fields of a value of that type, nested ones included, with their types."""
+    if type(ty) is not TupleType:
+        return [(value, ty)]
+    return [part for i, t in enumerate(ty.fields) for part in tensors_in(field_of(value, i), t)]
 
 
 class TensorLifter(ContextVisitor, ABC):
@@ -71,11 +89,11 @@ class TensorLifter(ContextVisitor, ABC):
 
     def lifted_type(self, ty: Type) -> Type:
         """The type with its tensors replaced."""
-        if isinstance(ty, TensorType):
+        if type(ty) is TensorType:
             return self.lifted_tensor(ty)
         if isinstance(ty, (TupleType, FuncType, RelayRefType)):
             return ty.map_children(self.lifted_type)
-        if isinstance(ty, TypeCall):
+        if type(ty) is TypeCall:
             return TypeCall(ty.func, [self.lifted_type(a) for a in ty.args])
         return ty
 
@@ -95,11 +113,10 @@ class TensorLifter(ContextVisitor, ABC):
 
     def _block(self, body: RelayExpr) -> RelayExpr:
         lets = LetList()
-        while isinstance(body, Let):
-            variable = self._variable(body.var)
-            lets.bind(variable, self.visit(body.value, lets))
-            body = body.body
-        return lets.get(self.visit(body, lets))
+        old_lets, result = split_lets(body)
+        for let in old_lets:
+            lets.bind(self._variable(let.var), self.visit(let.value, lets))
+        return lets.get(self.visit(result, lets))
 
     def visit_relay_expr(self, node: RelayExpr, lets: LetList) -> RelayExpr:
         raise TVMError(f"{type(node).__name__} is not known here", at=node)
@@ -151,8 +168,8 @@ class TensorLifter(ContextVisitor, ABC):
 
     def visit_call(self, call: Call, lets: LetList) -> RelayExpr:
         args = [self.visit(a, lets) for a in call.args]
-        if isinstance(call.op, Op):
+        if type(call.op) is Op:
             return self.operator(call, [lets.push(a, None, "a") for a in args], lets)
-        if isinstance(call.op, GlobalVar):
+        if type(call.op) is GlobalVar:
             return self.global_call(call, args, lets)
         return Call(self.visit(call.op, lets), args)

@@ -31,6 +31,7 @@ from tvm.relay.rounding import with_free_rounding
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import keep_span, operands, post_order, tensors_of, with_operands
+from tvm.relay.ty import dtypes_of
 
 KEEP_OUTPUT = "relay.ToMixedPrecision.keep_orig_output_dtype"
 register_pass_config(KEEP_OUTPUT, bool)
@@ -151,7 +152,7 @@ class _Mixer:
         found = False
         for old in tensors_of(call):
             new = self._new[id(old)]
-            dtypes = _dtypes(infer_type_of(new))
+            dtypes = dtypes_of(infer_type_of(new))
             if self.narrow in dtypes:
                 found = True
             elif _WIDE in dtypes and id(old) not in self._plain:
@@ -174,7 +175,7 @@ class _Mixer:
             return expr
         ty = infer_type_of(expr)
         if isinstance(ty, TupleType):
-            if before not in _dtypes(ty):
+            if before not in dtypes_of(ty):
                 return expr
             count = len(ty.fields)
             parts = expr.fields if isinstance(expr, Tuple) else None
@@ -204,12 +205,6 @@ class _Mixer:
 
 def _below(node: RelayExpr) -> list[RelayExpr]:
     return [o for o in operands(node) if not isinstance(o, (Op, Function))]
-
-
-def _dtypes(ty: Type) -> set[str]:
-    if isinstance(ty, TupleType):
-        return {dtype for f in ty.fields for dtype in _dtypes(f)}
-    return {str(ty.dtype)} if isinstance(ty, TensorType) else set()
 
 
 def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int = 1) -> Pass:

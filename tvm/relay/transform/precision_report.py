@@ -18,7 +18,7 @@ from tvm import topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
-from tvm.ir.type import TensorType, TupleType, Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple
 from tvm.relay.function import Function
@@ -26,6 +26,7 @@ from tvm.relay.op.registry import OpPattern, Precision, ops
 from tvm.relay.qnn.op.products import PRODUCTS
 from tvm.relay.transform.operators import RESHAPES, is_operator_call
 from tvm.relay.traverse import bind, post_order
+from tvm.relay.ty import dtypes_of
 from tvm.runtime.ndarray import NDArray, array
 from tvm.target import Target
 
@@ -130,11 +131,11 @@ def _precision(
         return ("float32", reason) if reason else ("int8", "")
     if _is_quantised_call(call):
         return str(tensor_type_of(_first_tensor(call)).dtype), _slow_integers(call, target)
-    inputs = [dtype for arg in call.args for dtype in _dtypes(infer_type_of(arg))]
+    inputs = [dtype for arg in call.args for dtype in dtypes_of(infer_type_of(arg))]
     narrow = next((dtype for dtype in NARROW_FLOATS if dtype in inputs), None)
     if narrow is not None and "float32" not in inputs:
         return narrow, _slow_product(call, narrow, target)
-    dtypes = [*inputs, *_dtypes(kind)]
+    dtypes = [*inputs, *dtypes_of(kind)]
     if "float32" not in dtypes:
         return (dtypes or [""])[0], ""
     return "float32", _reason_to_stay(call, is_quantized)
@@ -175,9 +176,3 @@ def _reason_to_stay(call: Call, is_quantized: bool) -> str:
     if precision is Precision.ALWAYS:
         return "its inputs are not quantised"
     return "no integer form: its inputs are dequantised"
-
-
-def _dtypes(kind: Type) -> list[str]:
-    if isinstance(kind, TupleType):
-        return [dtype for field in kind.fields for dtype in _dtypes(field)]
-    return [str(kind.dtype)] if isinstance(kind, TensorType) else []

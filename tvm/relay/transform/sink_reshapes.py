@@ -13,9 +13,7 @@ import math
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
-from tvm.ir.op import Op
 from tvm.ir.transform import PassContext
-from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of, known_type
 from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_primitive
@@ -23,6 +21,7 @@ from tvm.relay.op.registry import OpPattern, ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import RESHAPES, calls, is_operator_call
 from tvm.relay.traverse import rewrite_function
+from tvm.relay.ty import static_shape
 
 Shape = tuple[int, ...]
 
@@ -64,22 +63,15 @@ class _Sinker:
 
     def _shape_before(self, arg: RelayExpr) -> Shape | None:
         """The shape of a layer's result that `arg` reshapes."""
-        if not calls(arg, *RESHAPES):
-            return None
-        assert isinstance(arg, Call)
-        source = arg.args[0]
-        return static_shape(infer_type_of(source)) if id(source) in self.from_layer else None
+        if calls(arg, *RESHAPES) and id(source := arg.args[0]) in self.from_layer:
+            return static_shape(infer_type_of(source))
+        return None
 
 
 def _is_elementwise(call: Call) -> bool:
     """Whether the operator treats all axes alike."""
-    assert isinstance(call.op, Op)
-    return call.op.fuse <= OpPattern.BROADCAST and (call.attrs is None or call.op is ops.cast)
-
-
-def static_shape(ty: object) -> Shape | None:
-    """The shape of a tensor type without unknown dimensions."""
-    return ty.concrete_shape if isinstance(ty, TensorType) and not ty.is_dynamic else None
+    has_no_axes = call.attrs is None or call.op is ops.cast
+    return call.operator.fuse <= OpPattern.BROADCAST and has_no_axes
 
 
 def _in_shape(arg: RelayExpr, outer: Shape, inner: Shape) -> RelayExpr | None:
