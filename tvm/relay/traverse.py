@@ -7,10 +7,11 @@ stack. Which fields of a node hold expressions is said where its class is declar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
-from tvm.ir.visitor import ContextVisitor
+from tvm.ir.visitor import ContextVisitor, Method
 from tvm.relay.adt import Match, Pattern
 from tvm.relay.expr import (
     Call,
@@ -131,8 +132,13 @@ class PostOrderRewriter(ContextVisitor):
     Both nodes are of the same kind: `new` is `old` over operands that are rewritten already.
     """
 
-    def visit_relay_expr(self, new: RelayExpr, old: RelayExpr) -> RelayExpr:
+    def visit_relay_expr(self, new: Any, old: Any) -> Any:
         return new
+
+    @classmethod
+    def default_method(cls, node_type: Any) -> Method | None:
+        """Types and other parts of expressions stay as well."""
+        return cls.visit_relay_expr  # type: ignore[return-value]  # it takes the old node too
 
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         """One step of `rewrite_post_order`."""

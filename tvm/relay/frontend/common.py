@@ -77,7 +77,7 @@ class ExprFolder(ConstantFolder):
             return expr
         if found := self._done.get(id(expr)):
             return found
-        new = self._fold_node(expr, expr.map_children(self._fold))
+        new = self.rewrite(expr, expr.map_children(self._fold))
         self._done[id(expr)] = new
         if not isinstance(new, Constant):
             self._folded[id(new)] = new
