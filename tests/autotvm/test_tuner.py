@@ -9,14 +9,7 @@ import pytest
 import scipy.stats
 
 from tvm import autotvm
-from tvm.autotvm.tuner import (
-    DropletTuner,
-    GATuner,
-    GridSearchTuner,
-    RandomTuner,
-    XGBTuner,
-    metric,
-)
+from tvm.autotvm.tuner import DropletTuner, GATuner, GridSearchTuner, RandomTuner, XGBTuner, metric
 from tvm.autotvm.tuner.droplet_tuner import two_sided_p
 
 from .made_up import far_from_16_by_32, tune

@@ -15,11 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tvm import relay
-from tvm.contrib.pipeline_executor import (
-    PipelineExecutorFactoryModule,
-    PipelineLayout,
-    StageConfig,
-)
+from tvm.contrib.pipeline_executor import PipelineExecutorFactoryModule, PipelineLayout, StageConfig
 from tvm.ir.module import IRModule
 from tvm.relay.transform.infer_type import infer_types
 from tvm.relay.ty import flat_types

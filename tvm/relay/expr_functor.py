@@ -11,9 +11,7 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.ir.visitor import Functor
 from tvm.relay.adt import Clause, Match
-from tvm.relay.expr import (
-    TupleGetItem,
-)
+from tvm.relay.expr import TupleGetItem
 from tvm.relay.traverse import operands, post_order, with_operands
 from tvm.support import deep
 

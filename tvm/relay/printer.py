@@ -33,13 +33,7 @@ from tvm.ir.type import (
     Type,
     TypeCall,
 )
-from tvm.relay.adt import (
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-)
+from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.expr import (
     Call,
     Constant,

@@ -13,13 +13,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.visitor import ContextVisitor, Method
 from tvm.relay.adt import Match, Pattern
-from tvm.relay.expr import (
-    Call,
-    Let,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from tvm.relay.expr import Call, Let, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.rounding import is_free_rounding
 

@@ -20,14 +20,7 @@ from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import IterVar, Range, Var, as_expr, const
 from tvm.tir.stmt import Evaluate, Stmt
 
-from .tensor import (
-    ComputeOp,
-    Operation,
-    PlaceholderOp,
-    Tensor,
-    TensorIntrinCall,
-    TensorSlice,
-)
+from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor, TensorIntrinCall, TensorSlice
 
 
 class TensorIntrin(Node, key="TensorIntrin"):

@@ -19,10 +19,7 @@ from tvm.contrib.graph_executor import GraphModule
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.relay.backend.executor import Executor
-from tvm.relay.backend.executor_factory import (
-    AOTExecutorFactoryModule,
-    GraphExecutorFactoryModule,
-)
+from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphExecutorFactoryModule
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.function import Function, output_names
 from tvm.relay.ty import flat_types

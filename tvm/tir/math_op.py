@@ -12,17 +12,7 @@ from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
 from . import arithmetic as _op
-from .expr import (
-    BOOL,
-    FLOAT32,
-    INT32,
-    Call,
-    FloatImm,
-    IntImm,
-    as_expr,
-    const,
-    int_imm,
-)  # fmt: skip
+from .expr import BOOL, FLOAT32, INT32, Call, FloatImm, IntImm, as_expr, const, int_imm  # fmt: skip
 from .fold import float_imm
 from .intrinsics import INTRINSICS
 from .rounding import ceil, floor, nearbyint, round, trunc

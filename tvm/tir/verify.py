@@ -20,14 +20,7 @@ from tvm.ir.pass_context import PassContext
 from tvm.ir.transform import ModulePass, Pass, PassInfo
 from tvm.ir.visitor import Visitor
 from tvm.tir.analysis.verify_well_formed import scope_problems
-from tvm.tir.expr import (
-    BufferLoad,
-    Call,
-    FloorDiv,
-    FloorMod,
-    ProducerLoad,
-    Reduce,
-)
+from tvm.tir.expr import BufferLoad, Call, FloorDiv, FloorMod, ProducerLoad, Reduce
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import (

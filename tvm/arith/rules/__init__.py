@@ -31,14 +31,7 @@ from .compare import (
 from .floordiv import FLOORDIV_NO_OVERFLOW, FLOORDIV_WRAPPING
 from .floormod import FLOORMOD_NO_OVERFLOW, FLOORMOD_WRAPPING
 from .logic import AND, EQ_BOOLEAN, NE_BOOLEAN, NOT, OR
-from .min_max import (
-    MAX_ANY,
-    MAX_NO_OVERFLOW,
-    MAX_WRAPPING,
-    MIN_ANY,
-    MIN_NO_OVERFLOW,
-    MIN_WRAPPING,
-)
+from .min_max import MAX_ANY, MAX_NO_OVERFLOW, MAX_WRAPPING, MIN_ANY, MIN_NO_OVERFLOW, MIN_WRAPPING
 from .mul import MUL_ANY, MUL_NO_OVERFLOW, MUL_WRAPPING
 from .notation import FLOAT_VOCABULARY, VOCABULARY
 from .select import SELECT, SELECT_BOOLEAN

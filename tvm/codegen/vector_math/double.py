@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from tvm.tir.expr import Cast
 
-from .bits import (
-    INT32,
-    Lanes,
-    clamp,
-    exact_fma,
-    fabs,
-    fma,
-    integer,
-    number,
-    polynomial,
-    scaled,
-)
+from .bits import INT32, Lanes, clamp, exact_fma, fabs, fma, integer, number, polynomial, scaled
 from .exponential import cosh_from, sigmoid_from, sinh_from, tanh_from
 
 ROUNDER = 6755399441055744.0  # 1.5 * 2**52

@@ -8,17 +8,7 @@ from __future__ import annotations
 
 from tvm.tir.expr import Cast
 
-from .bits import (
-    FLOAT32,
-    Lanes,
-    bits,
-    fma,
-    from_bits,
-    integer,
-    number,
-    polynomial,
-    select,
-)
+from .bits import FLOAT32, Lanes, bits, fma, from_bits, integer, number, polynomial, select
 from .exponential import LN2, LOG10_2
 from .logarithms import Logarithms
 

@@ -16,11 +16,7 @@ from tvm.driver.tvmc.config_options import (
     convert_config_json_to_cli,
     read_and_convert_json_into_dict,
 )
-from tvm.driver.tvmc.errors import (
-    TVMCException,
-    TVMCImportError,
-    UnsupportedFormatError,
-)
+from tvm.driver.tvmc.errors import TVMCException, TVMCImportError, UnsupportedFormatError
 from tvm.error import TVMError, install_hint, or_near
 
 # what makes the parser of each command

@@ -27,10 +27,7 @@ from .fc_transpose import search_fc_transpose
 from .feature import Feature, detect_feature
 from .infer import infer_type_of, known_type
 from .match_cases import unmatched_cases
-from .operations_distribution import (
-    AnalyzeOperationsDistribution,
-    analyze_operations_distribution,
-)
+from .operations_distribution import AnalyzeOperationsDistribution, analyze_operations_distribution
 from .scopes import check_basic_block_normal_form
 
 __all__ = [

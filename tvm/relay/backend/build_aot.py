@@ -12,11 +12,7 @@ from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.relay.backend.aot_function import AotFunction, aot_function
-from tvm.relay.backend.c_interface import (
-    ModelInterface,
-    c_interface_text,
-    packed_interface_text,
-)
+from tvm.relay.backend.c_interface import ModelInterface, c_interface_text, packed_interface_text
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, ExecutorMetadata
 from tvm.relay.backend.function_info import MAIN, FunctionInfo, function_metadata

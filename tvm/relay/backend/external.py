@@ -17,9 +17,7 @@ from tvm.ir.module import IRModule
 from tvm.relay.backend.target_hooks import compile_hooked, given_target, hooked_kind
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function, is_external_function, relay_functions
-from tvm.relay.transform.compiler_functions import (
-    OutlineCompilerFunctionsWithExistingGlobalSymbols,
-)
+from tvm.relay.transform.compiler_functions import OutlineCompilerFunctionsWithExistingGlobalSymbols
 from tvm.relay.traverse import post_order
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray

@@ -19,12 +19,7 @@ from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.backend.kernels import (
-    KernelCompiler,
-    kernel_name,
-    lower_kernel,
-    schedule_for,
-)
+from tvm.relay.backend.kernels import KernelCompiler, kernel_name, lower_kernel, schedule_for
 from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.name_transforms import mangle_module_name
 from tvm.relay.expr import Call

@@ -1,10 +1,6 @@
 """Choosing among compilers by what parts of a program cost."""
 
-from tvm.relay.transform.collage_costs import (
-    CostEstimator,
-    CustomCostEstimator,
-    MockCostEstimator,
-)
+from tvm.relay.transform.collage_costs import CostEstimator, CustomCostEstimator, MockCostEstimator
 
 from .collage import arg_for, estimate_seconds, vm_estimate_seconds
 

@@ -13,13 +13,7 @@ from tvm.relay.expr import Call, Let
 from tvm.relay.function import Function, is_external_function, relay_functions
 from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import (
-    PostOrderRewriter,
-    applied,
-    free_vars,
-    post_order,
-    rewrite_calls,
-)
+from tvm.relay.traverse import PostOrderRewriter, applied, free_vars, post_order, rewrite_calls
 
 
 def _is_for(func: BaseExpr, compiler_filter: str) -> TypeGuard[Function]:

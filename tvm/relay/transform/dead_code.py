@@ -20,12 +20,7 @@ from tvm.relay.expr import Call, Let, RefCreate, RefRead, RefWrite, Var
 from tvm.relay.function import Function
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import is_operator_call
-from tvm.relay.traverse import (
-    PostOrderRewriter,
-    operands,
-    post_order,
-    substitute,
-)
+from tvm.relay.traverse import PostOrderRewriter, operands, post_order, substitute
 
 
 def eliminate_dead_code(

@@ -22,16 +22,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
-from tvm.relay.expr import (
-    Call,
-    Constant,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from tvm.relay.expr import Call, Constant, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.first_order_gradient import first_order_gradient, operator_gradients

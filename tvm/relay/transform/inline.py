@@ -19,12 +19,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function, is_external_function, is_opaque, relay_functions
 from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import (
-    applied,
-    on_calls,
-    rewrite_calls,
-    rewrite_post_order,
-)
+from tvm.relay.traverse import applied, on_calls, rewrite_calls, rewrite_post_order
 
 
 def inline_functions(mod: IRModule, is_inlined: Callable[[Function], bool]) -> IRModule:

@@ -45,11 +45,7 @@ from tvm.relay.transform.operators import (
     calls,
     is_operator_call,
 )
-from tvm.relay.traverse import (
-    post_order,
-    rewrite_calls,
-    use_counts,
-)
+from tvm.relay.traverse import post_order, rewrite_calls, use_counts
 from tvm.target import Target
 
 _MOVES = (*RESHAPES, ops.transpose, *MAX_POOLS, ops.strided_slice, ops.nn.pad)

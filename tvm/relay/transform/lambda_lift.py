@@ -20,12 +20,7 @@ from tvm.relay.analysis.contents import free_type_vars
 from tvm.relay.expr import Call, Let, Var
 from tvm.relay.function import Function, is_opaque, is_primitive, relay_functions
 from tvm.relay.transform.infer_type import infer_types
-from tvm.relay.traverse import (
-    PostOrderRewriter,
-    free_vars,
-    post_order,
-    substitute,
-)
+from tvm.relay.traverse import PostOrderRewriter, free_vars, post_order, substitute
 from tvm.support import UniqueNames
 
 CLOSURE = "Closure"

@@ -16,10 +16,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, TypeCall
 from tvm.ir.visitor import ContextVisitor
-from tvm.relay.adt import (
-    Clause,
-    Match,
-)
+from tvm.relay.adt import Clause, Match
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
 from tvm.relay.expr import (
     Call,

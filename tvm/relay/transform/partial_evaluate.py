@@ -22,14 +22,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import ModulePass, Pass, PassContext, PassInfo
 from tvm.ir.type import Type
 from tvm.ir.visitor import ContextVisitor
-from tvm.relay.adt import (
-    Clause,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-)
+from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.analysis.contents import check_constant
 from tvm.relay.analysis.infer import known_type
 from tvm.relay.analysis.unify import Binding, instantiate, unify

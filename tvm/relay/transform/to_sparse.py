@@ -20,12 +20,7 @@ from tvm.relay.function import Function
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import (
-    free_vars,
-    on_calls,
-    rewrite_calls,
-    rewrite_post_order,
-)
+from tvm.relay.traverse import free_vars, on_calls, rewrite_calls, rewrite_post_order
 
 Shapes = Sequence[Sequence[int]]
 

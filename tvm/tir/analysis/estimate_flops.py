@@ -8,26 +8,10 @@ from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
 from tvm.ir.visitor import Visitor
-from tvm.tir.expr import (
-    BinaryOpExpr,
-    BufferLoad,
-    Call,
-    CmpExpr,
-    IntImm,
-    LogicalExpr,
-    Select,
-)
+from tvm.tir.expr import BinaryOpExpr, BufferLoad, Call, CmpExpr, IntImm, LogicalExpr, Select
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import ELEMENTWISE, INTRINSICS
-from tvm.tir.stmt import (
-    Block,
-    BlockRealize,
-    BufferStore,
-    For,
-    IfThenElse,
-    LetStmt,
-    Stmt,
-)
+from tvm.tir.stmt import Block, BlockRealize, BufferStore, For, IfThenElse, LetStmt, Stmt
 
 
 def estimate_tir_flops(stmt_or_mod: Stmt | IRModule | PrimFunc) -> float:

@@ -11,11 +11,7 @@ from __future__ import annotations
 
 from tvm._ffi import get_global_func, register_func
 from tvm.ir.op import Op
-from tvm.relay.backend.contrib.codegen_json import (
-    JSONGraphNode,
-    JSONGraphNodeEntry,
-    JSONSerializer,
-)
+from tvm.relay.backend.contrib.codegen_json import JSONGraphNode, JSONGraphNodeEntry, JSONSerializer
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
