@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 import tvm
-from tests.tir.transform.programs import apply, assert_unchanged, function, loop, store
+from tests.tir.transform.checks import apply, assert_unchanged
+from tests.tir.transform.programs import function, loop, store
 from tvm import tir
 from tvm.error import LoweringError
 from tvm.script import tir as T

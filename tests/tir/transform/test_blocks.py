@@ -18,7 +18,8 @@ from tvm.tir.pipeline import lower_module
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, MatchBufferRegion, Stmt
 from tvm.tir.verify import Stage, VerifyStages, problems
 
-from .programs import assert_same_results, function, loop, store
+from .checks import assert_same_results
+from .programs import function, loop, store
 
 A = tir.decl_buffer((16, 16), name="A")
 B = tir.decl_buffer((16, 16), name="B")

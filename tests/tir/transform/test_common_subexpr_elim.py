@@ -8,15 +8,8 @@ from tvm.ir.transform import PassContext
 from tvm.tir.stmt import LetStmt, SeqStmt
 from tvm.tir.transform import CommonSubexprElimTIR
 
-from .programs import (
-    apply,
-    assert_same_results,
-    assert_transforms,
-    assert_unchanged,
-    function,
-    loop,
-    store,
-)
+from .checks import apply, assert_same_results, assert_transforms, assert_unchanged
+from .programs import function, loop, store
 
 A = tir.decl_buffer((64,), name="A")
 B = tir.decl_buffer((64,), name="B")

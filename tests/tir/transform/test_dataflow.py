@@ -14,7 +14,8 @@ from tvm.script import tir as T
 from tvm.tir.stmt import IfThenElse, SeqStmt, Stmt
 from tvm.tir.transform import ReduceBranchingThroughOvercompute, RemoveNoOp, Simplify
 
-from .programs import apply, assert_same_results, function, loop, store
+from .checks import apply, assert_same_results
+from .programs import function, loop, store
 
 SIZE = 12
 A = tir.decl_buffer((SIZE,), "int32", name="A")

@@ -16,14 +16,8 @@ from tvm.tir.transform import (
     UseAssumeToReduceBranches,
 )
 
-from .programs import (
-    apply,
-    assert_transforms,
-    assert_unchanged,
-    function,
-    loop,
-    store,
-)
+from .checks import apply, assert_transforms, assert_unchanged
+from .programs import function, loop, store
 
 A = tir.decl_buffer((8,), name="A")
 B = tir.decl_buffer((8,), name="B")

@@ -9,7 +9,8 @@ from tvm.ir.transform import PassContext
 from tvm.tir.stmt import Allocate, AttrStmt, For, SeqStmt
 from tvm.tir.transform import InjectDoubleBuffer
 
-from .programs import apply, assert_same_results, function, loop, store
+from .checks import apply, assert_same_results
+from .programs import function, loop, store
 
 A = tir.decl_buffer((64,), name="A")
 B = tir.decl_buffer((64,), name="B")

@@ -10,7 +10,8 @@ from tvm.tir.stmt import Block, BlockRealize, For, IfThenElse, Stmt
 from tvm.tir.stmt_functor import post_order_visit
 from tvm.tir.transform import InjectSoftwarePipeline
 
-from .programs import apply, assert_same_results, assert_unchanged, function, loop, store
+from .checks import apply, assert_same_results, assert_unchanged
+from .programs import function, loop, store
 
 SHAPE = (9, 4)
 A, B = tir.decl_buffer(SHAPE, name="A"), tir.decl_buffer(SHAPE, name="B")

@@ -7,7 +7,8 @@ from tvm import te, tir
 from tvm.tir.stmt import AttrStmt
 from tvm.tir.transform import InjectVirtualThread
 
-from .programs import UNROLLED, apply, assert_transforms, function, loop, store
+from .checks import apply, assert_transforms
+from .programs import UNROLLED, function, loop, store
 
 A = tir.decl_buffer((8,), name="A")
 

@@ -6,7 +6,8 @@ from tvm.tir.stmt import BufferStore
 from tvm.tir.stmt_functor import post_order_visit
 from tvm.tir.transform import InstallDebugSpans
 
-from .programs import apply, function, loop, store
+from .checks import apply
+from .programs import function, loop, store
 
 A, B = tir.decl_buffer((8,), name="A"), tir.decl_buffer((8,), name="B")
 

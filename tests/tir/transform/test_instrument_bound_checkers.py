@@ -9,7 +9,8 @@ from tvm import nd, tir
 from tvm.tir.stmt import Stmt
 from tvm.tir.transform import InstrumentBoundCheckers
 
-from .programs import VECTORIZED, apply, assert_same_results, function, loop, store
+from .checks import apply, assert_same_results
+from .programs import VECTORIZED, function, loop, store
 from .test_make_packed_api import compiled
 
 A = tir.decl_buffer((16,), name="A")

@@ -14,7 +14,8 @@ from tvm.tir.transform import (
     LowerAutoCopy,
 )
 
-from .programs import apply, assert_unchanged, function, loop, store
+from .checks import apply, assert_unchanged
+from .programs import function, loop, store
 
 B = tir.decl_buffer((64,), name="B")
 

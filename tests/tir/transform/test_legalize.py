@@ -15,7 +15,8 @@ from tvm.tir.transform import (
     FP8StorageLegalize,
 )
 
-from .programs import apply, assert_transforms, assert_unchanged, function, loop, store
+from .checks import apply, assert_transforms, assert_unchanged
+from .programs import function, loop, store
 
 TYPES = {
     "bfloat16": ml_dtypes.bfloat16,

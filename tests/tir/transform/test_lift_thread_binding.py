@@ -9,7 +9,8 @@ from tvm.error import LoweringError
 from tvm.tir.stmt import For, ForKind, SeqStmt, Stmt
 from tvm.tir.transform import LiftThreadBinding
 
-from .programs import apply, assert_same_results, assert_unchanged, function, loop, store
+from .checks import apply, assert_same_results, assert_unchanged
+from .programs import function, loop, store
 
 A = tir.decl_buffer((4, 8), name="A")
 B = tir.decl_buffer((4, 8), name="B")

@@ -10,7 +10,8 @@ from tvm.tir.stmt import Allocate, AttrStmt, DeclBuffer, For, IfThenElse, SeqStm
 from tvm.tir.transform import LoopPartition, Simplify
 from tvm.tir.verify import Stage, problems
 
-from .programs import apply, assert_same_results, assert_unchanged, function, loop, store
+from .checks import apply, assert_same_results, assert_unchanged
+from .programs import function, loop, store
 
 A = tir.decl_buffer((64,), name="A")
 B = tir.decl_buffer((64,), name="B")

@@ -9,8 +9,8 @@ from tvm.script import tir as T
 from tvm.tir import transform
 from tvm.tir.transform import LowerCrossThreadReduction
 
+from .checks import apply, assert_unchanged
 from .lockstep import run_block
-from .programs import apply, assert_unchanged
 
 LOWER = Sequential([
     LowerCrossThreadReduction(),

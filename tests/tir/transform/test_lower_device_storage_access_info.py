@@ -10,7 +10,8 @@ from tvm.error import LoweringError
 from tvm.tir.stmt import Allocate, Evaluate, LetStmt, SeqStmt
 from tvm.tir.transform import LowerDeviceStorageAccessInfo
 
-from .programs import apply, assert_unchanged, function
+from .checks import apply, assert_unchanged
+from .programs import function
 
 
 def describe(scope: str, **changes: Any) -> None:

@@ -14,7 +14,8 @@ from tvm.tir.interp import interpret
 from tvm.tir.stmt import BufferStore, For
 from tvm.tir.transform import LowerIntrin
 
-from .programs import SERIAL, apply, function, store
+from .checks import apply
+from .programs import SERIAL, function, store
 
 X = tir.decl_buffer((64,), "int32", "X")
 Y = tir.decl_buffer((64,), "int32", "Y")

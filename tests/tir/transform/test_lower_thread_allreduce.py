@@ -10,8 +10,9 @@ from tvm import te, tir
 from tvm.error import LoweringError
 from tvm.tir.transform import LowerThreadAllreduce
 
+from .checks import apply, assert_unchanged
 from .lockstep import run_block
-from .programs import apply, assert_unchanged, function, loop, store
+from .programs import function, loop, store
 
 
 def lowered(s: te.Schedule, args: list[Any]) -> tir.PrimFunc:

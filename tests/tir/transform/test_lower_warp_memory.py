@@ -13,8 +13,9 @@ from tvm.target import Target
 from tvm.tir.stmt import Allocate, AttrStmt, BufferStore, Evaluate, IfThenElse, SeqStmt
 from tvm.tir.transform import InjectPTXAsyncCopy, LowerWarpMemory
 
+from .checks import apply, assert_unchanged
 from .lockstep import run_block
-from .programs import apply, assert_unchanged, function, loop, store
+from .programs import function, loop, store
 
 GPU = Target("cuda -thread_warp_size=32", host="llvm")
 A = tir.decl_buffer((128,), name="A")

@@ -9,8 +9,8 @@ from tvm.tir.stmt import Block
 from tvm.tir.stmt_functor import post_order_visit
 from tvm.tir.transform import ManifestSharedMemoryLocalStage
 
+from .checks import apply, assert_unchanged
 from .lockstep import run_block
-from .programs import apply, assert_unchanged
 
 
 @T.prim_func

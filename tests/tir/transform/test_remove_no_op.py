@@ -5,7 +5,8 @@ from tvm.ir.transform import PassContext
 from tvm.tir.stmt import NO_OP, Allocate, DeclBuffer, Evaluate, IfThenElse, LetStmt, SeqStmt
 from tvm.tir.transform import RemoveNoOp
 
-from .programs import apply, assert_transforms, assert_unchanged, function, loop, store
+from .checks import apply, assert_transforms, assert_unchanged
+from .programs import function, loop, store
 
 A = tir.decl_buffer((8,), name="A")
 B = tir.decl_buffer((8,), name="B")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from tvm.script import tir as T
 from tvm.tir.transform import SelectLocalLanes
 
-from .programs import assert_transforms, assert_unchanged
+from .checks import assert_transforms, assert_unchanged
 
 
 def test_a_masked_sum_becomes_a_sum_of_whole_registers() -> None:

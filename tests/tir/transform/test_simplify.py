@@ -8,15 +8,8 @@ from tvm.ir.transform import PassContext
 from tvm.tir.stmt import NO_OP, AssertStmt, For, ForKind, IfThenElse, LetStmt
 from tvm.tir.transform import Simplify
 
-from .programs import (
-    VECTORIZED,
-    apply,
-    assert_transforms,
-    assert_unchanged,
-    function,
-    loop,
-    store,
-)
+from .checks import apply, assert_transforms, assert_unchanged
+from .programs import VECTORIZED, function, loop, store
 
 A = tir.decl_buffer((64,), name="A")
 B = tir.decl_buffer((64,), name="B")

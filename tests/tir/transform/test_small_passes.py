@@ -24,15 +24,8 @@ from tvm.tir.transform import (
     VerifyVTCMLimit,
 )
 
-from .programs import (
-    PARALLEL,
-    apply,
-    assert_transforms,
-    assert_unchanged,
-    function,
-    loop,
-    store,
-)
+from .checks import apply, assert_transforms, assert_unchanged
+from .programs import PARALLEL, function, loop, store
 
 A = tir.decl_buffer((8,), name="A")
 B = tir.decl_buffer((8,), name="B")

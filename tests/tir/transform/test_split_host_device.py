@@ -18,7 +18,8 @@ from tvm.tir.transform import (
     SplitHostDevice,
 )
 
-from .programs import apply, assert_unchanged, function, store
+from .checks import apply, assert_unchanged
+from .programs import function, store
 
 CUDA = Target("cuda", host="llvm")
 

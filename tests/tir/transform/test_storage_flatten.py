@@ -12,7 +12,8 @@ from tvm.tir.stmt import AttrStmt, BufferRealize, SeqStmt, Stmt
 from tvm.tir.transform import FlattenBuffer, StorageFlatten
 from tvm.tir.verify import Stage
 
-from .programs import apply, assert_same_results, assert_unchanged, function, loop, store
+from .checks import apply, assert_same_results, assert_unchanged
+from .programs import function, loop, store
 
 A = tir.decl_buffer((4, 8), name="A")
 B = tir.decl_buffer((4, 8), name="B")

@@ -11,16 +11,8 @@ from tvm.tir.stmt import Allocate, DeclBuffer, For, SeqStmt, Stmt
 from tvm.tir.transform import StorageRewrite
 from tvm.tir.verify import Stage
 
-from .programs import (
-    PARALLEL,
-    SERIAL,
-    apply,
-    assert_same_results,
-    assert_unchanged,
-    function,
-    loop,
-    store,
-)
+from .checks import apply, assert_same_results, assert_unchanged
+from .programs import PARALLEL, SERIAL, function, loop, store
 
 N = 1024
 A = tir.decl_buffer((N,), name="A")

@@ -9,7 +9,8 @@ from tvm.error import LoweringError
 from tvm.tir.stmt import BufferStore
 from tvm.tir.transform import TextureFlatten
 
-from .programs import apply, assert_unchanged, function, store
+from .checks import apply, assert_unchanged
+from .programs import function, store
 
 
 def copied(scope: str, shape: tuple[int, ...]) -> tir.PrimFunc:

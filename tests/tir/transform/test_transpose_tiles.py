@@ -10,7 +10,7 @@ from tvm.tir.expr import BufferLoad, Ramp, Shuffle
 from tvm.tir.stmt_functor import post_order_visit
 from tvm.tir.transform import TransposeTiles
 
-from .programs import assert_transforms, assert_unchanged
+from .checks import assert_transforms, assert_unchanged
 
 
 def test_lines_of_four_are_exchanged_by_eight_shuffles() -> None:

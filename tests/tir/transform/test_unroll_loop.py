@@ -10,16 +10,8 @@ from tvm.tir.analysis import verify_ssa
 from tvm.tir.stmt import AttrStmt, For, ForKind, SeqStmt
 from tvm.tir.transform import UnrollLoop
 
-from .programs import (
-    UNROLLED,
-    apply,
-    assert_same_results,
-    assert_transforms,
-    assert_unchanged,
-    function,
-    loop,
-    store,
-)
+from .checks import apply, assert_same_results, assert_transforms, assert_unchanged
+from .programs import UNROLLED, function, loop, store
 
 A = tir.decl_buffer((8,), name="A")
 B = tir.decl_buffer((8,), name="B")

@@ -21,16 +21,8 @@ from tvm.tir.stmt import (
 )
 from tvm.tir.transform import VectorizeLoop
 
-from .programs import (
-    VECTORIZED,
-    apply,
-    assert_same_results,
-    assert_transforms,
-    assert_unchanged,
-    function,
-    loop,
-    store,
-)
+from .checks import apply, assert_same_results, assert_transforms, assert_unchanged
+from .programs import VECTORIZED, function, loop, store
 
 A = tir.decl_buffer((64,), name="A")
 B = tir.decl_buffer((64,), name="B")
