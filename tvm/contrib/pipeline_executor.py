@@ -222,17 +222,17 @@ class PipelineModule:
 
     def set_input(self, key: str, value: Any) -> None:
         """Set an input for the runs that start from now on."""
-        self._place_of(key)
+        self._position_of(key)
         self._inputs[key] = nd.array(value.numpy() if isinstance(value, NDArray) else value)
 
     def get_input(self, key: str) -> NDArray:
         """The value that an input has now."""
-        self._place_of(key)
+        self._position_of(key)
         if key not in self._inputs:
             raise ValueError(f"the pipeline's input {key!r} is not set")
         return self._inputs[key]
 
-    def _place_of(self, key: str) -> tuple[int, str]:
+    def _position_of(self, key: str) -> tuple[int, str]:
         if key not in self.layout.inputs:
             raise ValueError(
                 f"the pipeline has no input {key!r}; its inputs are "
@@ -247,7 +247,7 @@ class PipelineModule:
 
     def get_input_pipeline_map(self, name: str) -> list[Any]:
         """The number of the model that an input goes to, and its name there."""
-        return list(self._place_of(name))
+        return list(self._position_of(name))
 
     def get_params_group_pipeline_map(self, name: str) -> int:
         """The number of the model that a group of parameters belongs to."""

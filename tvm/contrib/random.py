@@ -8,7 +8,7 @@ from typing import Any
 from tvm import te, tir
 
 
-def _drawn(kind: str, size: Sequence[Any], dtype: str, *args: float) -> te.Tensor:
+def _sampled(kind: str, size: Sequence[Any], dtype: str, *args: float) -> te.Tensor:
     def body(_: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.PrimExpr:
         return tir.call_packed(f"tvm.contrib.random.{kind}", *args, outs[0])
 
@@ -30,14 +30,14 @@ def randint(low: int, high: int, size: Sequence[Any], dtype: str = "int32") -> t
     """
     if "int" not in dtype:
         raise TypeError(f"random.randint draws integers, got dtype {dtype}")
-    return _drawn("randint", size, dtype, int(low), int(high))
+    return _sampled("randint", size, dtype, int(low), int(high))
 
 
 def uniform(low: float, high: float, size: Sequence[Any]) -> te.Tensor:
     """Numbers of float32 between `low` and `high`, of shape `size`."""
-    return _drawn("uniform", size, "float32", float(low), float(high))
+    return _sampled("uniform", size, "float32", float(low), float(high))
 
 
 def normal(loc: float, scale: float, size: Sequence[Any]) -> te.Tensor:
     """Numbers of float32 with mean `loc` and standard deviation `scale`, of shape `size`."""
-    return _drawn("normal", size, "float32", float(loc), float(scale))
+    return _sampled("normal", size, "float32", float(loc), float(scale))

@@ -160,14 +160,14 @@ def _is_constant(pattern: Pattern) -> bool:
 def _arranged(pattern: Pattern, places: Mapping[str, int]) -> Pattern:
     """The replacement with the operands of operations in order where those matched them."""
     if isinstance(pattern, InOrder):
-        args = sorted(pattern.value.args, key=lambda arg: _place(arg, places))
+        args = sorted(pattern.value.args, key=lambda arg: _position(arg, places))
         return Apply(pattern.value.name, tuple(args))
     if isinstance(pattern, Apply):
         return Apply(pattern.name, tuple([_arranged(arg, places) for arg in pattern.args]))
     return pattern
 
 
-def _places(pattern: Pattern) -> dict[str, int]:
+def _positions(pattern: Pattern) -> dict[str, int]:
     """Where the variables stand, counted from the left; those that stand in several places after all others."""
     names = [part.name for part in subpatterns(pattern) if isinstance(part, PatternVar)]
     return {
@@ -176,7 +176,7 @@ def _places(pattern: Pattern) -> dict[str, int]:
     }
 
 
-def _place(pattern: Pattern, places: Mapping[str, int]) -> int:
+def _position(pattern: Pattern, places: Mapping[str, int]) -> int:
     found = [places[part.name] for part in subpatterns(pattern) if isinstance(part, PatternVar)]
     return min(found, default=len(places))
 
@@ -254,7 +254,7 @@ class _FunctionWriter:
         if rule.when is not None:
             self._tests.append(self._condition(rule.when, match))
         self._flush()
-        wanted = _arranged(rule.replacement, _places(variant.pattern))
+        wanted = _arranged(rule.replacement, _positions(variant.pattern))
         result_class = self._infer(wanted, match)
         match.join(result_class, root)
         replacement = self._build(wanted, match, result_class)

@@ -199,7 +199,7 @@ class Printer:
         if type(node) is Call and isinstance(node.op, Constructor) and not node.op.inputs:
             return [node.op.name_hint]
         if type(node) is Call:
-            args = [atom(a) for a in node.args] + _attr_texts(self, node.attrs)
+            args = [atom(a) for a in node.args] + _attr_strings(self, node.attrs)
             return [f"{atom(node.op)}({', '.join(args)})"]
         if type(node) is Tuple:
             fields = ", ".join([atom(f) for f in node.fields])
@@ -330,7 +330,7 @@ def _literal(node: Constant) -> str | None:
     return text + _SUFFIX[dtype]
 
 
-def _attr_texts(printer: Printer, attrs: Attrs | None) -> list[str]:
+def _attr_strings(printer: Printer, attrs: Attrs | None) -> list[str]:
     """`name=value` for every attribute that differs from its default."""
     if attrs is None:
         return []

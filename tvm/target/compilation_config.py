@@ -55,13 +55,13 @@ def make_compilation_config(ctxt: Any, target: Any, target_host: Any = None) -> 
     return CompilationConfig(
         targets,
         host_target,
-        _place(processors[0] if is_other else host_target),
-        _place(default),
+        _virtual_device(processors[0] if is_other else host_target),
+        _virtual_device(default),
         targets[0] if len(targets) == 1 else None,
     )
 
 
-def _place(target: Target) -> VirtualDevice:
+def _virtual_device(target: Target) -> VirtualDevice:
     return VirtualDevice(target=target).replace(virtual_device_id=0)
 
 

@@ -22,7 +22,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tvm.error import TVMError
 
-from .graph import drawn_dropout, numbers_read, with_numbers
+from .graph import sampled_dropout, numbers_read, with_numbers
 from .options import Options
 from .program import Program
 
@@ -91,7 +91,7 @@ def _with_gradients(
         compile_both = aot_autograd(
             fw_compiler=forward,
             bw_compiler=backward,
-            decompositions={torch.ops.aten.native_dropout.default: drawn_dropout},
+            decompositions={torch.ops.aten.native_dropout.default: sampled_dropout},
         )
         both: Callable[..., Any] = compile_both(module, example_inputs)
         return both

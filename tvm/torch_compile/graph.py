@@ -87,12 +87,12 @@ def flatten(module: torch.fx.GraphModule, args: Sequence[Any]) -> FlatGraph:
         return plain.forward(*values)
 
     pure = _trace(torch.func.functionalize(written, remove="mutations_and_views"), args)
-    _refuse_control_flow(pure)
+    _require_no_control_flow(pure)
     written_inputs = _returned_writes(pure)
     return FlatGraph(pure, _draws(pure), written_inputs, shared, strides, structure[-1])
 
 
-def _refuse_control_flow(traced: torch.fx.GraphModule) -> None:
+def _require_no_control_flow(traced: torch.fx.GraphModule) -> None:
     for node in traced.graph.nodes:
         if str(node.target) in ("cond", "while_loop"):
             raise TVMError(f"{node.target} decides by values that the graph computes")
@@ -216,7 +216,7 @@ def _draws(traced: torch.fx.GraphModule) -> list[Draw]:
     return found
 
 
-def drawn_dropout(
+def sampled_dropout(
     x: torch.Tensor, p: float, train: bool | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """``native_dropout`` with numbers that are drawn before, from the same stream."""

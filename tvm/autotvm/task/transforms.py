@@ -244,14 +244,14 @@ class ReorderSpace(TransformSpace):
             orders = itertools.permutations(everything[begin:end])
             return [everything[:begin] + list(o) + everything[end:] for o in orders]
         if self.policy == "candidate":
-            return [self._places(order) for order in options["candidate"]]
+            return [self._positions(order) for order in options["candidate"]]
         if self.policy not in ("interleave", "interleave_cuda"):
             raise RuntimeError(
                 f"Invalid policy: {self.policy}; an order is by identity, all, interval_all, "
                 "candidate, interleave or interleave_cuda"
             )
-        spatial = [self._places(chain) for chain in options["spatial"]]
-        reduce = [self._places(chain) for chain in options["reduce"]]
+        spatial = [self._positions(chain) for chain in options["spatial"]]
+        reduce = [self._positions(chain) for chain in options["reduce"]]
         outer = merge_chains([chain[:-1] for chain in spatial])
         if self.policy == "interleave":
             inner = merge_chains([chain[-1:] for chain in spatial] + reduce)
@@ -259,7 +259,7 @@ class ReorderSpace(TransformSpace):
         last = [chain[-1] for chain in spatial]
         return [o + r + last for o in outer for r in merge_chains(reduce)]
 
-    def _places(self, axes: Sequence[Any]) -> list[int]:
+    def _positions(self, axes: Sequence[Any]) -> list[int]:
         places = []
         for axis in axes:
             found = [place for place, own in enumerate(self.ins) if own is axis]

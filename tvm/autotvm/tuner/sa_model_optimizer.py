@@ -62,7 +62,7 @@ class SimulatedAnnealingOptimizer(ModelOptimizer):
         started = time.perf_counter()
         space = self.task.config_space
         if space.range_length <= _SEARCHED_WHOLE * self.parallel_size:
-            return self._search_whole(model, num, exclusive)
+            return self._enumerate_space(model, num, exclusive)
         points = self.points if self.persistent else None
         points = list(points or space.sample_ints(self.parallel_size))
         scores = model.predict(points)
@@ -87,7 +87,7 @@ class SimulatedAnnealingOptimizer(ModelOptimizer):
             self.points = points
         return best.points()
 
-    def _search_whole(self, model: CostModel, num: int, exclusive: Any) -> list[int]:
+    def _enumerate_space(self, model: CostModel, num: int, exclusive: Any) -> list[int]:
         space = self.task.config_space
         points = [point for point in range(space.range_length) if space.is_index_valid(point)]
         best = _Best(num, exclusive)

@@ -32,7 +32,7 @@ class MemoryWriter(VectorWriter):
 
     def _item(self, buffer: Buffer, indices: tuple[PrimExpr, ...], load: BufferLoad) -> str:
         type_ = TYPES[buffer.dtype.element]
-        place = self._place(buffer, indices)
+        place = self._element_index(buffer, indices)
         pointer, is_declared = self._pointer(buffer)
         self.read.add(buffer.data)
         if is_declared:
@@ -48,7 +48,7 @@ class MemoryWriter(VectorWriter):
         lanes = max(dtype.lanes, index.dtype.lanes * store.buffer.dtype.lanes)
         if lanes == 1:
             value = self.visit(store.value)
-            self._store(store, self._place(store.buffer, store.indices), value)
+            self._store(store, self._element_index(store.buffer, store.indices), value)
             return
         if self._overlaps(store, index):
             self._store_at_end(store, index, lanes)
@@ -57,7 +57,7 @@ class MemoryWriter(VectorWriter):
             mask = None if store.predicate is None else self.visit(store.predicate)
             with self.code.collected() as steps:
                 value = self.visit(store.value)
-                self._store(store, self._place(store.buffer, store.indices), value)
+                self._store(store, self._element_index(store.buffer, store.indices), value)
             self._masked(mask, steps)
 
     def _masked(self, mask: str | None, steps: list[str]) -> None:
@@ -74,7 +74,11 @@ class MemoryWriter(VectorWriter):
         mask = None if store.predicate is None else self.array_of(store.predicate)
         scalar = store.value.dtype.lanes == 1
         with self.lanes(lanes) as lane:
-            at = self._place(store.buffer, store.indices) if place is None else f"{place}[{lane}]"
+            at = (
+                self._element_index(store.buffer, store.indices)
+                if place is None
+                else f"{place}[{lane}]"
+            )
             with self.code.collected() as steps:
                 self._store(store, at, value if scalar else f"{value}[{lane}]")
             self._masked(None if mask is None else f"{mask}[{lane}]", steps)
@@ -105,7 +109,7 @@ class MemoryWriter(VectorWriter):
 
     # ---- addresses
 
-    def _place(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> str:
+    def _element_index(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> str:
         """The index of the lane at hand, in scalar elements."""
         index = flat_index(buffer, indices)
         lanes = buffer.dtype.lanes

@@ -52,7 +52,7 @@ class Machine:
         try:
             module = self._llvm.parse_assembly(text, context)
         except RuntimeError as error:
-            raise _refused_text(str(error), text) from None
+            raise _parse_error(str(error), text) from None
         _outlive(module, context)
         for item in imports:
             other = _import(self._llvm, item, context)
@@ -134,7 +134,7 @@ def _let_go(context: Any) -> None:
     """What is to be done with a context whose module goes: nothing but forgetting it."""
 
 
-def _refused_text(error: str, text: str) -> TVMError:
+def _parse_error(error: str, text: str) -> TVMError:
     """LLVM's complaint about a module; only calls of intrinsics are written as users wrote them."""
     found = re.search(r":(\d+):\d+: error: (.*)", error)
     line = text.splitlines()[int(found[1]) - 1].strip() if found else ""

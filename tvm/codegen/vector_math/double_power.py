@@ -47,8 +47,8 @@ def pow(x: Lanes, y: Lanes) -> Lanes:
     magnitude = select(op.logical_or(size.equal(zero), infinite), extreme, magnitude)
     always_one = op.logical_or(size.equal(one), y.equal(zero))
     magnitude = select(always_one, one, magnitude)
-    whole = _is_whole(y)
-    odd = op.logical_and(whole, op.logical_not(_is_whole(y * number(y, 0.5))))
+    whole = _is_integral(y)
+    odd = op.logical_and(whole, op.logical_not(_is_integral(y * number(y, 0.5))))
     value = select(op.logical_and(is_negative(x), odd), -magnitude, magnitude)
     finite_negative = op.logical_and(x < zero, op.logical_not(infinite))
     value = select(op.logical_and(finite_negative, op.logical_not(whole)), NAN, value)
@@ -58,7 +58,7 @@ def pow(x: Lanes, y: Lanes) -> Lanes:
     return select(op.logical_or(x.equal(one), y.equal(zero)), one, value)
 
 
-def _is_whole(y: Lanes) -> Lanes:
+def _is_integral(y: Lanes) -> Lanes:
     """Whether y is an integer, as all large and infinite numbers are."""
     size, border = fabs(y), number(y, 2.0**52)
     return op.logical_or(size >= border, ((size + border) - border).equal(size))
@@ -96,9 +96,9 @@ def _exact_log(x: Lanes) -> tuple[Lanes, Lanes]:
     tail_low = fma(cube, inner_low + number(x, TWO_THIRDS[1]), fma(cube_low, inner, tail_low))
     log_m, log_m_low = sum_by_size(s + s, tail)
     log_m_low = log_m_low + (tail_low + (s_low + s_low))
-    whole, whole_low = exact_product(k, number(k, LN2[0]))
+    whole, product_low = exact_product(k, number(k, LN2[0]))
     total, total_low = sum_by_size(whole, log_m)
-    return total, total_low + (fma(k, LN2[1], whole_low) + log_m_low)
+    return total, total_low + (fma(k, LN2[1], product_low) + log_m_low)
 
 
 def hypot(x: Lanes, y: Lanes) -> Lanes:

@@ -132,7 +132,7 @@ def drive_tune(args: argparse.Namespace) -> int:
         raise TVMCException("--target is required, such as --target llvm")
     frontends.check_file(args.FILE)
     tune_model(
-        frontends.load_as_told(args),
+        frontends.load_from_arguments(args),
         args.target,
         tuning_records=args.output,
         prior_records=args.tuning_records,
@@ -231,7 +231,7 @@ def tune_model(
         The path of the records; None if tasks were only listed.
     """
     if enable_autoscheduler or hardware_params or include_simple_tasks or log_estimated_latency:
-        _refuse_autoscheduler()
+        _require_no_autoscheduler()
     if rpc_key or hostname:
         raise TVMCException("kernels are measured on this machine only: leave out the tracker")
     if unknown := [name for name in transform_args if name not in TRANSFORM_ARGS]:
@@ -309,15 +309,15 @@ def autotvm_get_tuning_tasks(
 
 def autoscheduler_get_tuning_tasks(*_: Any, **__: Any) -> NoReturn:
     """Tasks of the auto-scheduler, which there is not."""
-    _refuse_autoscheduler()
+    _require_no_autoscheduler()
 
 
 def schedule_tasks(*_: Any, **__: Any) -> NoReturn:
     """Tuning by the auto-scheduler, which there is not."""
-    _refuse_autoscheduler()
+    _require_no_autoscheduler()
 
 
-def _refuse_autoscheduler() -> NoReturn:
+def _require_no_autoscheduler() -> NoReturn:
     raise TVMCException(
         "there is no auto-scheduler in this release: leave out enable_autoscheduler and its options"
     )
@@ -337,12 +337,12 @@ def filter_tasks(tasks: Sequence[Task], expr: str) -> tuple[list[Task], bool]:
     words = [word.strip() for word in expr.split(",")]
     for word in words:
         if word not in ("list", "help"):
-            chosen.update(dict.fromkeys(_places(word, len(tasks))))
+            chosen.update(dict.fromkeys(_index_range(word, len(tasks))))
     do_list = any(word in ("list", "help") for word in words)
     return [tasks[i] for i in sorted(chosen)] if chosen else list(tasks), do_list
 
 
-def _places(word: str, count: int) -> range:
+def _index_range(word: str, count: int) -> range:
     if word == "all":
         return range(count)
     first, dash, last = word.partition("-")
@@ -369,7 +369,7 @@ def gen_task_list(tasks: Sequence[Task], enable_autoscheduler: bool) -> str:
         Whether they are of the auto-scheduler, which there is not.
     """
     if enable_autoscheduler:
-        _refuse_autoscheduler()
+        _require_no_autoscheduler()
     lines = [
         f"  {i}. {task.name} of {', '.join(_shapes(task))}: {len(task.config_space)} candidates"
         for i, task in enumerate(tasks)

@@ -152,13 +152,13 @@ def drive_compile(args: argparse.Namespace) -> int:
         executor = registry.reconstruct_registry_entity(args, Executor)
         runtime = registry.reconstruct_registry_entity(args, Runtime)
         step(f"importing {Path(args.FILE).name}")
-        model = frontends.load_as_told(args)
+        model = frontends.load_from_arguments(args)
         step(f"compiling {Path(args.FILE).name}")
-        _compile_as_told(model, args, executor, runtime)
+        _compile_from_arguments(model, args, executor, runtime)
     return 0
 
 
-def _compile_as_told(
+def _compile_from_arguments(
     model: TVMCModel, args: argparse.Namespace, executor: Executor, runtime: Runtime
 ) -> None:
     additional = reconstruct_target_args(args)

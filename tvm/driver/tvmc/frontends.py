@@ -315,7 +315,7 @@ def add_fallback_arg(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def load_as_told(args: argparse.Namespace) -> TVMCModel:
+def load_from_arguments(args: argparse.Namespace) -> TVMCModel:
     """The model that the arguments name."""
     check_file(args.FILE)
     options = {"fallback": True} if args.fallback else {}

@@ -95,10 +95,10 @@ def drive_run(args: argparse.Namespace) -> int:
             "models run on this machine only: leave --rpc-key and --rpc-tracker out"
         )
     with knobs.QUIET.scope(args.quiet or knobs.QUIET.value):
-        return _run_as_told(args)
+        return _run_from_arguments(args)
 
 
-def _run_as_told(args: argparse.Namespace) -> int:
+def _run_from_arguments(args: argparse.Namespace) -> int:
     result = run_module(
         TVMCPackage(args.PATH),
         args.device,

@@ -116,9 +116,9 @@ class TypeInferencer:
         )
 
     def _error(self, message: str, at: RelayExpr, hint: str = "") -> TypeCheckError:
-        return self._placed(TypeCheckError(message, hint=hint), at)
+        return self._located(TypeCheckError(message, hint=hint), at)
 
-    def _placed(self, error: TypeCheckError, at: RelayExpr) -> TypeCheckError:
+    def _located(self, error: TypeCheckError, at: RelayExpr) -> TypeCheckError:
         """Show the program text with the failing expression underlined."""
         root = self._functions[0] if self._functions else at
         error.at = excerpt(root, at, _argument_notes(at))
@@ -391,7 +391,7 @@ class TypeInferencer:
         try:
             found: Type = op.infer_type(call.attrs, arg_types)
         except TypeCheckError as error:
-            raise self._placed(error, call) from None
+            raise self._located(error, call) from None
         noted.found = op.infer_type, call.attrs, found
         return found
 

@@ -51,7 +51,7 @@ class ScopeTree:
         order = evaluation_steps(root)
         for node, is_done in reversed(order):  # users before what they use
             if is_done:
-                self._place_operands(node, self._scope_of[id(node)])
+                self._assign_operands(node, self._scope_of[id(node)])
         for node, is_done in order:
             scope = self._scope_of[id(node)]
             if is_done:
@@ -68,7 +68,7 @@ class ScopeTree:
         """The block that a node is evaluated in."""
         return self._scope_of[id(node)]
 
-    def _place_operands(self, node: RelayExpr, scope: Scope) -> None:
+    def _assign_operands(self, node: RelayExpr, scope: Scope) -> None:
         for operand in strict_operands(node):
             self._use(operand, scope)
         blocks = [Scope(body, scope, scope.depth + 1) for body in inner_blocks(node)]

@@ -112,7 +112,7 @@ class _MainBuilder:
     def build(self, name: str) -> AotFunction:
         inputs = self._inputs()
         outputs = self._outputs()
-        written = self._place_results(outputs)
+        written = self._assign_results(outputs)
         steps = [
             self._call(node, index)
             for index, node in enumerate(self.graph.nodes)
@@ -188,7 +188,7 @@ class _MainBuilder:
             for ref, name in zip(self.graph.heads, self._output_names, strict=True)
         ]
 
-    def _place_results(self, outputs: Sequence[tir.Buffer]) -> set[int]:
+    def _assign_results(self, outputs: Sequence[tir.Buffer]) -> set[int]:
         """Give every tensor its memory; the outputs that a kernel writes."""
         wanted: dict[TensorRef, int] = {}
         for number, ref in enumerate(self.graph.heads):
@@ -216,14 +216,14 @@ class _MainBuilder:
             name = f"{sanitize(self.graph.nodes[ref.node].name)}_{ref.index}"
             var = tir.Var(name, _pointer("uint8"))
             self.sizes[var] = self.graph.info(ref).nbytes
-            return self._placed(var, ref)
+            return self._on_device(var, ref)
         number = self.plan.storage_ids[ref]
         if number not in self.shared:
             self.shared[number] = tir.Var(f"sid_{number}", _pointer("uint8"))
             self.sizes[self.shared[number]] = self.plan.sizes[number]
-        return self._placed(self.shared[number], ref)
+        return self._on_device(self.shared[number], ref)
 
-    def _placed(self, var: tir.Var, ref: TensorRef) -> tir.Var:
+    def _on_device(self, var: tir.Var, ref: TensorRef) -> tir.Var:
         """The memory, noted as that of a device other than the main target's."""
         if (place := self.graph.device(ref)) is not None:
             self.places[var] = place

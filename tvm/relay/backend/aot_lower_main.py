@@ -54,10 +54,10 @@ def AOTLowerMain(mod_name: str, config: CompilationConfig, call_type: CallType) 
     def run(mod: IRModule, _: PassContext) -> IRModule:
         if "main" not in mod:
             raise TVMError("AOTLowerMain requires a function main, the module has none")
-        typed = InferType()(ToGraphNormalForm()(InferType()(_without_places(mod))))
+        typed = InferType()(ToGraphNormalForm()(InferType()(_without_devices(mod))))
         main = typed["main"]
         contexts = {g.name_hint: str(n) for g, n in mod.attrs.get(_CONTEXTS, {}).items()}
-        lowered = GraphCodegen(_refuse).run(main)
+        lowered = GraphCodegen(_unsupported).run(main)
         func = _MainWriter(lowered, CallType(call_type), contexts).function().with_attrs(
             {"global_symbol": f"{mod_name}_{MAIN}", "runner_function": True, "target": config.host_target}
         )  # fmt: skip
@@ -70,7 +70,7 @@ def AOTLowerMain(mod_name: str, config: CompilationConfig, call_type: CallType) 
     return ModulePass(run, PassInfo(0, "AOTLowerMain"))
 
 
-def _refuse(func: Function) -> LoweredKernel:
+def _unsupported(func: Function) -> LoweredKernel:
     raise TVMError(
         "AOTLowerMain requires functions that were lowered, got one in its place",
         at=func,
@@ -78,7 +78,7 @@ def _refuse(func: Function) -> LoweredKernel:
     )
 
 
-def _without_places(mod: IRModule) -> IRModule:
+def _without_devices(mod: IRModule) -> IRModule:
     """The module with a main function whose values say nothing of devices: there is one."""
 
     def bare(_: RelayExpr, new: RelayExpr) -> RelayExpr:
@@ -111,7 +111,7 @@ class _MainWriter:
         """The function, without what belongs to the module."""
         inputs = self._inputs()
         outputs = self._outputs()
-        copied = self._place_results(list(outputs.values()))
+        copied = self._assign_results(list(outputs.values()))
         for device in dict.fromkeys(self.contexts.values()):
             name = f"device_context_{sanitize(device)}"
             self.devices[device] = tir.Var(self.names.fresh(name), as_dtype("handle"))
@@ -178,7 +178,7 @@ class _MainWriter:
         )
         return tir.Var(name, as_dtype("handle")), buffer
 
-    def _place_results(self, outputs: list[tir.Buffer]) -> list[tuple[TensorRef, tir.Buffer]]:
+    def _assign_results(self, outputs: list[tir.Buffer]) -> list[tuple[TensorRef, tir.Buffer]]:
         """Give every result its memory; the outputs that must be copied."""
         written: dict[TensorRef, tir.Buffer] = {}
         copied = []

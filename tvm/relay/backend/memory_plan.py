@@ -40,7 +40,7 @@ class _Planner:
     ids: dict[TensorRef, int] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
     uses: list[int] = field(default_factory=list)  # reads still to come, by storage
-    places: list[str] = field(default_factory=list)  # the device of each storage
+    device_keys: list[str] = field(default_factory=list)  # the device of each storage
     free: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (size, storage), sorted
 
     def plan(self) -> StoragePlan:
@@ -52,17 +52,19 @@ class _Planner:
                     # one read too many: never given back
                     self._assign(ref, self._new_storage(ref), reads.get(ref, 0) + 1)
             else:
-                self._place_outputs(node, refs, reads)
+                self._allocate_outputs(node, refs, reads)
         return StoragePlan(self.ids, self.sizes)
 
-    def _place_outputs(
+    def _allocate_outputs(
         self, node: GraphNode, refs: list[TensorRef], reads: dict[TensorRef, int]
     ) -> None:
         for j, ref in enumerate(refs):
             if node.func == NOP:
                 storage = self.ids[node.inputs[j]]
             else:
-                storage = self._request(_aligned(self.graph.info(ref).nbytes), self._place(ref))
+                storage = self._request(
+                    _aligned(self.graph.info(ref).nbytes), self._device_key(ref)
+                )
             self._assign(ref, storage, reads.get(ref, 0))
         for ref in node.inputs:
             self._release(self.ids[ref], 1)
@@ -83,20 +85,20 @@ class _Planner:
         self.uses[storage] += reads
 
     def _new_storage(self, ref: TensorRef) -> int:
-        return self._grow(_aligned(self.graph.info(ref).nbytes), self._place(ref))
+        return self._grow(_aligned(self.graph.info(ref).nbytes), self._device_key(ref))
 
-    def _place(self, ref: TensorRef) -> str:
+    def _device_key(self, ref: TensorRef) -> str:
         device = self.graph.device(ref)
         return "" if device is None else f"{device.device_type_int}:{device.memory_scope}"
 
-    def _grow(self, size: int, place: str) -> int:
+    def _grow(self, size: int, device_key: str) -> int:
         self.sizes.append(size)
-        self.places.append(place)
+        self.device_keys.append(device_key)
         self.uses.append(0)
         return len(self.sizes) - 1
 
-    def _request(self, size: int, place: str) -> int:
-        free = self.free.setdefault(place, [])
+    def _request(self, size: int, device_key: str) -> int:
+        free = self.free.setdefault(device_key, [])
         position = bisect_left(free, (size, -1))
         if position < len(free) and free[position][0] <= size * MATCH_RANGE:
             return free.pop(position)[1]
@@ -104,13 +106,13 @@ class _Planner:
             storage = free.pop(position - 1)[1]
             self.sizes[storage] = size
             return storage
-        return self._grow(size, place)
+        return self._grow(size, device_key)
 
     def _release(self, storage: int, reads: int) -> None:
         self.uses[storage] -= reads
         if self.uses[storage] == 0:
             entry = (self.sizes[storage], storage)
-            free = self.free.setdefault(self.places[storage], [])
+            free = self.free.setdefault(self.device_keys[storage], [])
             if entry not in free:
                 insort(free, entry)
 

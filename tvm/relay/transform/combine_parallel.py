@@ -132,7 +132,9 @@ class _Finder:
             return False
         if not all([structural_equal(c.attrs, first.attrs) for c in calls]):
             return False
-        places = {_place(call, branch.tail) for call, branch in zip(calls, branches, strict=True)}
+        places = {
+            _argument_index(call, branch.tail) for call, branch in zip(calls, branches, strict=True)
+        }
         if len(places) > 1:
             return False
         for position in range(len(first.args)):
@@ -158,7 +160,7 @@ class _Finder:
         return True
 
 
-def _place(call: Call, argument: RelayExpr) -> int:
+def _argument_index(call: Call, argument: RelayExpr) -> int:
     """Which of a call's arguments an expression is."""
     return [arg is argument for arg in call.args].index(True)
 
@@ -210,7 +212,7 @@ class _Joiner:
         joined = group.layer.join(data, heads)
         for level in range(1, len(branches[0].calls)):
             calls = [branch.calls[level] for branch in branches]
-            place = _place(calls[0], branches[0].calls[level - 1])
+            place = _argument_index(calls[0], branches[0].calls[level - 1])
             args: list[RelayExpr] = []
             for position in range(len(calls[0].args)):
                 others = [call.args[position] for call in calls]

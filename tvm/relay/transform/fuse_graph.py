@@ -158,12 +158,12 @@ class Partitioner:
                 stack += [self.by_id[i] for i in map(id, operands(current.expr)) if i in self.by_id]
         return total
 
-    def _is_settled(self, node: GraphNode, sink: GraphNode) -> bool:
+    def _is_fused(self, node: GraphNode, sink: GraphNode) -> bool:
         target = self.groups[sink.index]
         return self.groups[node.index].find() is target.find() or target.pattern == OpPattern.TUPLE
 
     def _fuse_anchored(self, node: GraphNode, entry: Dominator, sink: GraphNode) -> None:
-        if self._is_settled(node, sink):
+        if self._is_fused(node, sink):
             return
         pattern = self.groups[node.index].pattern
         if pattern == OpPattern.OUT_ELEMWISE_FUSABLE:
@@ -177,7 +177,7 @@ class Partitioner:
             self._fuse_if(node, sink, _is_injective_up_to_sink)
 
     def _fuse_injective(self, node: GraphNode, entry: Dominator, sink: GraphNode) -> None:
-        if self._is_settled(node, sink):
+        if self._is_fused(node, sink):
             return
         pattern = self.groups[node.index].pattern
         if pattern in (OpPattern.INJECTIVE, OpPattern.TUPLE):

@@ -80,7 +80,7 @@ class StorageCoalesce:
     def block(self, body: RelayExpr) -> RelayExpr:
         """A block of code, and the blocks in it, with their regions."""
         regions: dict[object, Region] = {}
-        places: dict[int, tuple[Region, int]] = {}  # of variables of storages
+        offsets: dict[int, tuple[Region, int]] = {}  # of variables of storages
         dropped: set[int] = set()  # what ended the lives of these
 
         def each(variable: Var, value: RelayExpr) -> Binding:
@@ -89,16 +89,16 @@ class StorageCoalesce:
                 if key not in regions:
                     regions[key] = Region(value, self.count)
                     self.count += 1
-                places[id(variable)] = (regions[key], regions[key].grow(*sizes))
+                offsets[id(variable)] = (regions[key], regions[key].grow(*sizes))
                 return variable, regions[key].var
-            if calls(value, KILL) and id(value.args[0]) in places:
+            if calls(value, KILL) and id(value.args[0]) in offsets:
                 dropped.add(id(variable))
-            if calls(value, ALLOC_TENSOR) and id(value.args[0]) in places:
-                return variable, _placed(value, *places[id(value.args[0])])
+            if calls(value, ALLOC_TENSOR) and id(value.args[0]) in offsets:
+                return variable, _at_offset(value, *offsets[id(value.args[0])])
             return variable, map_inner_blocks(value, self.block)
 
         def around(bindings: list[Binding], result: RelayExpr) -> RelayExpr:
-            kept = [b for b in bindings if id(b[0]) not in places and id(b[0]) not in dropped]
+            kept = [b for b in bindings if id(b[0]) not in offsets and id(b[0]) not in dropped]
             heads = [(region.var, region.to_expr()) for region in regions.values()]
             return mk_let([*heads, *kept], map_inner_blocks(result, self.block))
 
@@ -113,11 +113,11 @@ def _known_sizes(storage: Call) -> tuple[int, int] | None:
     return int(size.data.numpy()), int(alignment.data.numpy())
 
 
-def _placed(tensor: Call, region: Region, start: int) -> Call:
+def _at_offset(tensor: Call, region: Region, start: int) -> Call:
     _, offset, shape = tensor.args
     assert isinstance(offset, Constant)
-    place = const(start + int(offset.data.numpy()), "int64")
-    return tensor.replace(args=(region.var, place, shape))
+    moved = const(start + int(offset.data.numpy()), "int64")
+    return tensor.replace(args=(region.var, moved, shape))
 
 
 def MemoryPlan() -> Pass:

@@ -35,7 +35,7 @@ class _Merger:
     def run(self) -> None:
         for node in self.regions.order:
             if not is_free(node):
-                self._place(node)
+                self._assign_unit(node)
         for unit, members in self.members.items():
             compiler = self.regions.compiler_of(members[0])
             for node in members:
@@ -43,7 +43,7 @@ class _Merger:
             if compiler is not None:
                 self.regions.compiler[-unit - 2] = compiler
 
-    def _place(self, node: RelayExpr) -> None:
+    def _assign_unit(self, node: RelayExpr) -> None:
         below = [without_annotations(o) for o in operands(node)]
         below = [o for o in below if id(o) in self.unit]
         compiler = self.regions.compiler_of(node)

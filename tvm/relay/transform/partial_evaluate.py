@@ -275,17 +275,17 @@ class PartialEvaluator(ContextVisitor):
         return Known(lets.push(call.replace(op=callee.code, args=_codes(args))))
 
     def _operator(self, call: Call, args: list[Known], lets: LetList) -> Known:
-        new = call.replace(args=_codes([self._whole(a) for a in args]))
+        new = call.replace(args=_codes([self._as_tuple(a) for a in args]))
         if all([check_constant(a) for a in new.args]):
             folded = self.folder.fold(new)
             if type(folded) is Constant:
                 return Known(folded)
         return Known(lets.push(call.replace(args=_codes(args))))
 
-    def _whole(self, value: Known) -> Known:
+    def _as_tuple(self, value: Known) -> Known:
         """A tuple of constants as one expression."""
         if isinstance(value.form, TupleForm) and value.form.fields:
-            return Known(Tuple([self._whole(f).code for f in value.form.fields]))
+            return Known(Tuple([self._as_tuple(f).code for f in value.form.fields]))
         return value
 
     def _is_followed(self, form: FunctionForm, args: list[Known]) -> bool:

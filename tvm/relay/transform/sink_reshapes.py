@@ -37,15 +37,15 @@ class _Sinker:
         if not is_operator_call(new) or new.operator.fuse is None:
             return new
         if new.operator.fuse == OpPattern.OUT_ELEMWISE_FUSABLE:
-            return self._mark(new)
+            return self._record(new)
         if not _is_elementwise(new):
             return new
         sunk = self._sunk(new, known_type(old))
         if sunk is not None:
             return sunk
-        return self._mark(new) if any(id(a) in self.from_layer for a in new.args) else new
+        return self._record(new) if any(id(a) in self.from_layer for a in new.args) else new
 
-    def _mark(self, expr: Call) -> Call:
+    def _record(self, expr: Call) -> Call:
         self.from_layer.add(id(expr))
         self._kept.append(expr)
         return expr
@@ -58,7 +58,7 @@ class _Sinker:
         args = [_in_shape(arg, outer, inner) for arg in call.args]
         if any(arg is None for arg in args):
             return None
-        moved = self._mark(call.replace(args=tuple(args)))
+        moved = self._record(call.replace(args=tuple(args)))
         return ops.reshape(moved, newshape=outer)
 
     def _shape_before(self, arg: RelayExpr) -> Shape | None:

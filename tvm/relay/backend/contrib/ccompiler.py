@@ -111,7 +111,7 @@ class _Writer:
             elif isinstance(node, Call):
                 self._call(node)
             elif not isinstance(node, (Var, Op)) and node is not self.func.body:
-                raise self._refused(node)
+                raise self._unsupported(node)
         body = self.func.body
         outputs = list(body.fields) if isinstance(body, Tuple) else [body]
         for i, output in enumerate(outputs):
@@ -135,7 +135,7 @@ class _Writer:
 
     def _call(self, call: Call) -> None:
         if not isinstance(call.op, Op) or call.op.name not in OPERATORS or not _can_write(call):
-            raise self._refused(call)
+            raise self._unsupported(call)
         name = f"t{len(self.loop)}"
         left, right = [self.names[id(a)] for a in call.args]
         self.loop.append(f"{self._c_type(call)} {name} = {left} {OPERATORS[call.op.name]} {right};")
@@ -149,7 +149,7 @@ class _Writer:
             )
         return C_TYPES[dtype]
 
-    def _refused(self, node: RelayExpr) -> TVMError:
+    def _unsupported(self, node: RelayExpr) -> TVMError:
         found = node.op if isinstance(node, Call) else type(node).__name__
         return TVMError(
             f"ccompiler takes {', '.join(OPERATORS)} of tensors of one static shape, got {found}",

@@ -50,7 +50,7 @@ class JSONGraphNode:
 
     def set_attr(self, key: str, value: Any) -> None:
         """Set an attribute; texts, numbers and sequences of them become texts."""
-        self.attrs[key] = _texts(value)
+        self.attrs[key] = _strings(value)
 
 
 class JSONSerializer:
@@ -177,13 +177,13 @@ class JSONSerializer:
         return {"op": "kernel", "name": node.name, "inputs": node.inputs, "attrs": attrs}
 
 
-def _texts(value: Any) -> list[str]:
+def _strings(value: Any) -> list[str]:
     if isinstance(value, (bool, int)):
         return [str(int(value))]
     if isinstance(value, (IntImm, FloatImm)):
-        return _texts(value.value)
+        return _strings(value.value)
     if isinstance(value, float):
         return [repr(value)]
     if isinstance(value, Sequence | Iterable) and not isinstance(value, str):
-        return [text for item in value for text in _texts(item)]
+        return [text for item in value for text in _strings(item)]
     return ["" if value is None else str(value)]
