@@ -22,7 +22,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tvm.error import TVMError
 
-from .graph import sampled_dropout, numbers_read, with_numbers
+from .graph import numbers_read, sampled_dropout, with_numbers
 from .options import Options
 from .program import Program
 
