@@ -13,7 +13,8 @@ from tvm import te, tir
 from tvm.error import RuntimeValueError
 
 from ...configuration import workload_attrs
-from ...utils import as_extent, dims, is_dynamic_shape
+from ...math import cast
+from ...utils import as_extent, dims, is_dynamic_shape, product_dtype
 from ..utils import dilated_window, get_pad_tuple_generic
 from .compute import _padded, _spread, block_size
 from .pixels import PIXELS_TAG, Pixels
@@ -55,6 +56,11 @@ def conv2d_NCHWc_int8(
         The absolute values of neighbouring int8 weights add up to 128 at most, so that int16 holds
         the sum of two products with uint8 data.
     """
+    dtype = out_dtype or data.dtype
+    if (wide := product_dtype(dtype)) != dtype:
+        settings = (stride, padding, dilation, layout, out_layout, wide, n_elems, groups)
+        sums = conv2d_NCHWc_int8(data, kernel, *settings, padded_pixels, has_small_weights)
+        return cast(sums, dtype)
     n, ic_chunk, height, width, ic_block = dims(data.shape)
     oc_chunk, kernel_ic, kh, kw, words, oc_block, size = dims(kernel.shape)
     given = (kernel_ic * groups, words * size, size, oc_chunk % groups)
@@ -75,7 +81,6 @@ def conv2d_NCHWc_int8(
     kx = te.reduce_axis((0, kw), name="kw")
     group = te.reduce_axis((0, words), name="ic_group")
     k = te.reduce_axis((0, size), name="ic_inner")
-    dtype = out_dtype or data.dtype
 
     def element(b: Any, oco: Any, y: Any, x: Any, oci: Any) -> Any:
         channel = group.var * size + k.var
