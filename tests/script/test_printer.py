@@ -41,6 +41,19 @@ def test_options() -> None:
         program.script(tir_prefx="T")
 
 
+def test_prefixes_are_names() -> None:
+    with pytest.raises(ValueError, match="script requires an identifier as ir_prefix, got '2I'"):
+        program.script(ir_prefix="2I")
+
+
+def test_types_ranges_and_global_variables_are_scripts_too() -> None:
+    pointer = tvm.ir.PointerType(tvm.ir.PrimType("int32"), "shared")
+    assert pointer.script() == 'T.handle("int32", "shared")'
+    assert tvm.ir.TupleType([tvm.ir.PrimType("int8")]).script() == "T.Tuple(T.int8)"
+    assert tvm.ir.Range(2, 10).script() == "T.Range(2, 10)"
+    assert tvm.ir.GlobalVar("f").script() == 'I.GlobalVar("f")'
+
+
 def test_str_and_show_give_the_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert str(program) == repr(program) == program.script()
     program.show()

@@ -9,6 +9,7 @@ from tvm.support import DType
 
 from . import extension
 from .node import NODE_TYPES, Node, ignored
+from .script_printer import Scriptable
 from .span import Span
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class RelayExpr(BaseExpr):
         return getattr(self, "_virtual_device_", None)
 
 
-class GlobalVar(RelayExpr):
+class GlobalVar(Scriptable, RelayExpr):
     """The name of a function in a module."""
 
     name_hint: str

@@ -119,9 +119,15 @@ def config_of(options: dict[str, Any]) -> PrinterConfig:
     ------
     TypeError
         If there is no such option.
+    ValueError
+        If a prefix is no name.
     """
     known = [field.name for field in fields(PrinterConfig)]
     for name in options:
         if name not in known:
             raise TypeError(f"script has no option {name!r}; {suggest(name, known)}")
-    return PrinterConfig(**options)
+    config = PrinterConfig(**options)
+    for name in ("ir_prefix", "tir_prefix", "relax_prefix", "module_alias"):
+        if not getattr(config, name).isidentifier():
+            raise ValueError(f"script requires an identifier as {name}, got {options[name]!r}")
+    return config

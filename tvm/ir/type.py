@@ -12,6 +12,7 @@ from tvm.support import DType, dtype
 from . import extension
 from .expr import PrimExpr
 from .node import Node, binder, child, ignored, leaf
+from .script_printer import Scriptable
 from .span import Span
 from .structural import structural_equal, structural_hash
 
@@ -49,7 +50,7 @@ def as_dimensions(shape: Any) -> tuple[PrimExpr, ...]:
     return tuple([d if isinstance(d, PrimExpr) else make(int(d)) for d in shape])
 
 
-class Type(Node):
+class Type(Scriptable, Node):
     """The base of all types. ``==`` compares structure."""
 
     span: Span | None = ignored(default=None, kw_only=True)

@@ -67,7 +67,7 @@ class SizeVar(Var):
     __init__ = Var.__init__
 
 
-class Range(Node, key="Range"):
+class Range(Scriptable, Node, key="Range"):
     """The integers from ``min``, ``extent`` of them."""
 
     min: PrimExpr
