@@ -28,12 +28,12 @@ def complete(func: PrimFunc, root_buffers: Sequence[Buffer]) -> PrimFunc:
         If a block without regions uses the pointer of a buffer: what it accesses cannot be known.
     """
     body = func.body
-    # the block around everything is the root, of which nobody asks what it accesses
-    if isinstance(body, BlockRealize):
-        body = body.replace(block=_without_request(body.block))
-    if root_buffers or _needs_root(func.body):
+    if root_buffers or _needs_root(body):
         root = Block([], [], [], "root", body, None, root_buffers, [], {})
         body = BlockRealize((), const(True), root)
+    elif isinstance(body, BlockRealize):
+        # the block around everything is the root, of which nobody asks what it accesses
+        body = body.replace(block=_without_request(body.block))
     buffers = {buffer.data: buffer for buffer in (*func.buffer_map.values(), *root_buffers)}
     return func.with_body(_RegionFinder(buffers).visit(body))
 
