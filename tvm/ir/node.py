@@ -170,6 +170,16 @@ class Node(Object, metaclass=NodeMeta):
         names = [field.name for field in self.node_fields if field.expression is None]
         return _rebuild, (type(self), [getattr(self, name) for name in names])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields by name."""
+        names = [field.name for field in self.node_fields if field.expression is None]
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Give the node the fields of a state that another one had."""
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+
     def __copy__(self: N) -> N:
         return self
 
