@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
-from tvm.relay.analysis.infer import tensor_type_of
+from tvm.relay.frontend.common import infer_dtype, infer_shape, static_or
 
 from .registry import OnnxNode, StringTensor, TensorSequence
 from .tensors import element_type
@@ -84,6 +82,5 @@ def type_proto_of(value: Any) -> Any:
         return text
     if not isinstance(value, RelayExpr):
         return onnx.TypeProto()
-    ty = tensor_type_of(value)
-    shape = [int(dim) if np.isscalar(getattr(dim, "value", None)) else None for dim in ty.shape]
-    return onnx.helper.make_tensor_type_proto(element_type(ty.dtype), shape)
+    shape = static_or(infer_shape(value), None)
+    return onnx.helper.make_tensor_type_proto(element_type(infer_dtype(value)), shape)
