@@ -318,7 +318,7 @@ def _one_hot_encoder(node: OnnxNode) -> RelayExpr:
     if (given := node.strings(0)) is not None:
         names = np.array(node.attr("cats_strings"), object)
         rows = np.array(given.table, object)[:, None] == names
-        return _op.take(constant(rows.astype("float32")), given.positions, 0)
+        return _op.take(constant(rows.astype("float32")), given.indices, 0)
     categories = node.attr("cats_int64s")
     x = _op.expand_dims(_op.cast(node[0], "int64"), -1)
     return _op.cast(_op.equal(x, constant(categories, "int64")), "float32")
@@ -355,7 +355,7 @@ def _looked_up_numbers(node: OnnxNode, keys: Array, values: Array, default: Any)
     if (given := node.strings(0)) is not None:
         by_key = dict(zip(keys.astype(str).tolist(), values, strict=True))
         numbers = np.array([by_key.get(text, default) for text in given.table], values.dtype)
-        return _op.take(constant(numbers), given.positions, 0)
+        return _op.take(constant(numbers), given.indices, 0)
     # sorted to be searched
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], values[order]

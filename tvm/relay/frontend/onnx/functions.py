@@ -77,7 +77,7 @@ def type_proto_of(value: Any) -> Any:
     if isinstance(value, TensorSequence) and value.fields:
         return onnx.helper.make_sequence_type_proto(type_proto_of(value.fields[0]))
     if isinstance(value, StringTensor):
-        text = type_proto_of(value.positions)
+        text = type_proto_of(value.indices)
         text.tensor_type.elem_type = onnx.TensorProto.STRING
         return text
     if not isinstance(value, RelayExpr):

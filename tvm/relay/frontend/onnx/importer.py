@@ -364,7 +364,7 @@ class GraphImporter:
         if isinstance(value, EmptyOptional):
             return value
         if isinstance(value, StringTensor):
-            return StringTensor(value.table, cast(RelayExpr, self._fold(value.positions)))
+            return StringTensor(value.table, cast(RelayExpr, self._fold(value.indices)))
         result = self.folder.fold(value)
         infer_type_of(result)
         return result
@@ -382,7 +382,7 @@ def _set_spans(value: Value, name: str) -> None:
         for field in value.fields:
             _set_spans(field, name)
     elif isinstance(value, StringTensor):
-        set_span(value.positions, name)
+        set_span(value.indices, name)
     elif isinstance(value, RelayExpr):
         set_span(value, name)
 

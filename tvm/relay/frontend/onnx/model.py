@@ -179,7 +179,7 @@ def _as_expr(value: Value) -> RelayExpr:
     if isinstance(value, TensorSequence):
         return Tuple([_as_expr(field) for field in value.fields])
     if isinstance(value, StringTensor):
-        return value.positions
+        return value.indices
     return Tuple([]) if isinstance(value, EmptyOptional) else value
 
 

@@ -34,15 +34,15 @@ class EmptyOptional:
 
 @dataclass(frozen=True)
 class StringTensor:
-    """A tensor of strings: positions in a table that is known at import."""
+    """A tensor of strings: indices into a table that is known at import."""
 
     table: tuple[str, ...]
-    positions: RelayExpr
+    indices: RelayExpr
 
-    def at(self, positions: Any) -> np.ndarray[Any, Any]:
-        """The strings at numpy's positions."""
-        chosen = np.array([self.table[position] for position in np.reshape(positions, -1)], object)
-        return np.reshape(chosen, np.shape(positions))
+    def at(self, indices: Any) -> np.ndarray[Any, Any]:
+        """The strings of indices in numpy."""
+        chosen = np.array([self.table[index] for index in np.reshape(indices, -1)], object)
+        return np.reshape(chosen, np.shape(indices))
 
 
 # what a name of an ONNX graph stands for

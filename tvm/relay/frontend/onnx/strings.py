@@ -1,4 +1,4 @@
-"""Tensors of strings: positions in a table that is known at import.
+"""Tensors of strings: indices into a table that is known at import.
 
 What computes with strings is computed at import, as ONNX's reference does it; what only moves them
 moves the indices, which may be run-time values.
@@ -49,14 +49,14 @@ _MEASURES = ("Shape", "Size")
 def string_tensor(strings: Any) -> StringTensor:
     """Strings as a tensor."""
     array = np.asarray(strings, object)
-    table, positions = np.unique(array.astype(str).reshape(-1), return_inverse=True)
-    return StringTensor(tuple(table.tolist()), constant(positions.reshape(array.shape), "int64"))
+    table, indices = np.unique(array.astype(str).reshape(-1), return_inverse=True)
+    return StringTensor(tuple(table.tolist()), constant(indices.reshape(array.shape), "int64"))
 
 
-def known_strings(texts: StringTensor, values: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
+def known_strings(tensor: StringTensor, values: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
     """The strings themselves, None if they are known only at run time."""
-    positions = infer_value(texts.positions, values)
-    return None if positions is None else texts.at(positions)
+    indices = infer_value(tensor.indices, values)
+    return None if indices is None else tensor.at(indices)
 
 
 def converted_strings(
@@ -70,7 +70,7 @@ def converted_strings(
         return None
     given = view.inputs[0]
     if isinstance(given, StringTensor) and view.op_type in (*_MOVEMENTS, *_MEASURES):
-        moved = replace(view, inputs=[given.positions, *view.inputs[1:]])
+        moved = replace(view, inputs=[given.indices, *view.inputs[1:]])
         results = CONVERTERS[view.op_type](moved)
         if view.op_type in _MEASURES:
             return results
@@ -100,7 +100,7 @@ def _computed(
 
 def _known(view: OnnxNode, value: Value) -> np.ndarray[Any, Any]:
     if isinstance(value, StringTensor):
-        found, expr = known_strings(value, view.values), value.positions
+        found, expr = known_strings(value, view.values), value.indices
     elif isinstance(value, RelayExpr):
         found, expr = infer_value(value, view.values), value
     else:
