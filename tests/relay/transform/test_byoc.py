@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -247,17 +247,35 @@ def test_inlined_functions_of_other_compilers_stay_whole() -> None:
     assert called.attrs["Compiler"] == "c" and called.body.op.name == "exp"
 
 
-def test_partition_returns_the_fields_of_tuples() -> None:
+def _split_taken(build: Callable[[relay.Var], relay.Expr]) -> tuple[relay.Function, relay.Expr]:
+    """The external function and the body of `main`, where `split` is taken too."""
     x = x_()
     register_op_attr("split", "target.c", lambda _: True)
     try:
-        parts = relay.split(x, 2, axis=0)
-        mod = partitioned(relay.Function([x], relay.concatenate(parts, 1)))
+        mod = partitioned(relay.Function([x], build(x)))
     finally:
         tvm.ir.Op.get("split").reset_attr("target.c")
     (func,) = external(mod)
-    half = relay.TensorType((2, 4))
-    assert func.ret_type == relay.TupleType([half, half])
-    items = mod["main"].body.args[0].fields
-    assert [type(item) for item in items] == [relay.TupleGetItem] * 2
-    assert [item.index for item in items] == [0, 1]
+    return func, mod["main"].body
+
+
+HALF = relay.TensorType((2, 4))
+
+
+def test_partition_returns_a_tuple_alone_as_it_is() -> None:
+    func, body = _split_taken(lambda x: relay.concatenate(relay.split(x, 2, axis=0), 1))
+    assert func.body.op.name == "split"
+    assert func.ret_type == relay.TupleType([HALF, HALF])
+    assert isinstance(body.args[0].op, relay.GlobalVar)
+
+
+def test_partition_returns_the_fields_of_tuples_beside_others() -> None:
+    def build(x: relay.Var) -> relay.Expr:
+        parts = relay.split(x, 2, axis=0)
+        return relay.Tuple([relay.concatenate(parts, 1), relay.tanh(relay.exp(parts[0]))])
+
+    func, body = _split_taken(build)
+    assert func.ret_type == relay.TupleType([HALF] * 3)
+    items = [*body.fields[0].args[0].fields, body.fields[1].args[0]]
+    assert [type(item) for item in items] == [relay.TupleGetItem] * 3
+    assert [item.index for item in items] == [0, 1, 2]

@@ -120,7 +120,10 @@ class _Partitioner:
         ends = self.regions.first_end
         outputs = [node for node in members if id(node) in self.used_outside]
         outputs.sort(key=lambda node: ends.get(id(node), len(ends)))
-        results = [r for node in outputs for r in _fields(node, inside[id(node)])]
+        parts = [[inside[id(outputs[0])]]]
+        if len(outputs) > 1:
+            parts = [_fields(node, inside[id(node)]) for node in outputs]
+        results = [part for fields in parts for part in fields]
         name = f"{self.prefix}_{sanitize(compiler)}_{self.name}_{number}"
         attrs = {"Primitive": 1, "Inline": 1, "Compiler": compiler, "global_symbol": name}
         body = results[0] if len(results) == 1 else Tuple(results)
@@ -128,25 +131,24 @@ class _Partitioner:
         gvar = GlobalVar(name)
         self.made[gvar] = func.with_attr(attrs)
         call = Call(gvar, [self.values[id(base)] for base in inputs])
-        found = iter(
-            [call] if len(results) == 1 else [TupleGetItem(call, i) for i in range(len(results))]
-        )
-        for node in outputs:
-            count = _field_count(node)
-            values = [next(found) for _ in range(1 if count is None else count)]
-            self.values[id(node)] = values[0] if count is None else Tuple(values)
-
-
-def _field_count(node: RelayExpr) -> int | None:
-    """Of how many tensors a value is a tuple; None for tensors."""
-    ty = infer_type_of(node)
-    return len(ty.fields) if isinstance(ty, TupleType) else None
+        if len(outputs) == 1:
+            self.values[id(outputs[0])] = call
+            return
+        items = iter([TupleGetItem(call, i) for i in range(len(results))])
+        for node, fields in zip(outputs, parts, strict=True):
+            taken = [next(items) for _ in fields]
+            is_tuple = isinstance(infer_type_of(node), TupleType)
+            self.values[id(node)] = Tuple(taken) if is_tuple else taken[0]
 
 
 def _fields(node: RelayExpr, value: RelayExpr) -> list[RelayExpr]:
-    """What leaves a region for a node: functions return tensors, or one tuple of them."""
-    count = _field_count(node)
-    return [value] if count is None else [TupleGetItem(value, i) for i in range(count)]
+    """What leaves a region for one of several nodes: its function returns one tuple of tensors."""
+    ty = infer_type_of(node)
+    if not isinstance(ty, TupleType):
+        return [value]
+    if isinstance(value, Tuple):
+        return list(value.fields)
+    return [TupleGetItem(value, i) for i in range(len(ty.fields))]
 
 
 def _has_constants(base: RelayExpr) -> bool:
