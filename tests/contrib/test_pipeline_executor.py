@@ -79,7 +79,7 @@ def test_runs_follow_one_another_through_the_stages(tmp_path: Path) -> None:
 def test_places_are_told_by_name() -> None:
     pipeline = PipelineModule(pipeline_executor_build.build(connected()))
     assert pipeline.num_inputs == 2 and pipeline.num_outputs == 2
-    assert pipeline.get_input_pipeline_map("data_c") == [1, "c"]
+    assert pipeline.get_input_pipeline_map("data_c") == ["1", "c"]
     assert pipeline.get_params_group_pipeline_map("weights") == 0
     pipeline.set_input("data_a", np.ones(SHAPE, "float32"))
     np.testing.assert_array_equal(pipeline.get_input("data_a").numpy(), np.ones(SHAPE))
@@ -127,6 +127,14 @@ def test_ends_that_a_model_lacks_are_refused() -> None:
         config[first]["output"][2]
     with pytest.raises(RuntimeError, match=r"no input 'x', it has \['a', 'w'\]"):
         config[first]["input"]["x"]
+
+
+def test_parameters_that_are_missing_are_refused() -> None:
+    pipeline = PipelineModule(pipeline_executor_build.build(connected()))
+    with pytest.raises(RuntimeError, match="no group of parameters 'other'"):
+        pipeline.set_params("other", {})
+    with pytest.raises(RuntimeError, match="requires parameters, got None"):
+        pipeline.set_params("weights", None)  # type: ignore[arg-type]
 
 
 def test_libraries_are_made_by_the_compiler_of_their_model(tmp_path: Path) -> None:

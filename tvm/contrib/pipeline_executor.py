@@ -24,7 +24,7 @@ from typing import Any
 
 import tvm.runtime.ndarray as nd
 from tvm.contrib.graph_executor import GraphModule
-from tvm.error import TVMError, suggest
+from tvm.error import RuntimeValueError, TVMError, suggest
 from tvm.relay.backend.executor_factory import ExecutorFactoryModule
 from tvm.runtime.device import cpu, device
 from tvm.runtime.module import Module, load_module
@@ -243,17 +243,22 @@ class PipelineModule:
     def set_params(self, params_group_name: str, params_data: Mapping[str, Any]) -> None:
         """Set the parameters of the model that a group of parameters belongs to."""
         index = self.get_params_group_pipeline_map(params_group_name)
+        if not params_data:
+            raise RuntimeValueError(f"set_params requires parameters, got {params_data!r}")
         self._state.modules[index].set_input(**params_data)
 
-    def get_input_pipeline_map(self, name: str) -> list[Any]:
-        """The number of the model that an input goes to, and its name there."""
-        return list(self._position_of(name))
+    def get_input_pipeline_map(self, name: str) -> list[str]:
+        """The number of the model that an input goes to, and its name there, as texts."""
+        index, input_name = self._position_of(name)
+        return [str(index), input_name]
 
     def get_params_group_pipeline_map(self, name: str) -> int:
         """The number of the model that a group of parameters belongs to."""
         groups = self.layout.param_groups
         if name not in groups:
-            raise ValueError(f"the pipeline has no group of parameters {name!r}: {list(groups)}")
+            raise RuntimeValueError(
+                f"the pipeline has no group of parameters {name!r}: {list(groups)}"
+            )
         return groups[name]
 
     def get_output(self, synchronize: bool = True, sleep_interval: float = 0.001) -> list[NDArray]:
