@@ -44,7 +44,8 @@ class RandomScheduler:
             self.reverse_compute_inline, self.cache_read, self.cache_write,
             self.decompose_reduction, self.add_unit_loop, self.bind, self.vectorize,
             self.rfactor, self.rfactor, self.blockize, self.transform_layout, self.set_scope,
-            self.merge, self.cache_inplace, self.transform_block_layout,
+            self.merge, self.cache_inplace, self.transform_block_layout, self.reindex,
+            self.decompose_padding, self.loop_partition,
         ]  # fmt: skip
 
     def step(self) -> None:
@@ -52,7 +53,10 @@ class RandomScheduler:
         move = self.random.choice(self.moves)
         try:
             move()
-        except (ScheduleError, IndexError):
+        except (ScheduleError, IndexError, AssertionError) as refused:
+            # a region or a loop that was drawn does not exist
+            if isinstance(refused, AssertionError) and "regions, got index" not in str(refused):
+                raise
             return
         self.applied.append(move.__name__)
 
@@ -137,6 +141,16 @@ class RandomScheduler:
             lambda *i: [i[0] // step, *i[1:], i[0] % step],
         ]
         self.sch.transform_layout(block, ("write", 0), self.random.choice(maps))
+
+    def reindex(self) -> None:
+        self.sch.reindex(self.block(), (self.random.choice(["read", "write"]), 0))
+
+    def decompose_padding(self) -> None:
+        block = self.block()
+        self.sch.decompose_padding(block, self.random.choice(self.sch.get_loops(block)))
+
+    def loop_partition(self) -> None:
+        self.sch.loop_partition(self.loop(), [2, None])
 
     def transform_block_layout(self) -> None:
         self.sch.transform_block_layout(self.block(), lambda *i: i[::-1])

@@ -7,7 +7,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import IntImm
+from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import BlockRealize, For, Stmt
 
@@ -146,7 +146,7 @@ def _description(desc_func: PrimFunc) -> tuple[list[For], BlockRealize]:
 
 
 def _matched(
-    value: PrimExpr, described: PrimExpr, known: dict[object, StmtSRef], desc_loops: list[For]
+    value: PrimExpr, described: PrimExpr, known: dict[Var, StmtSRef], desc_loops: list[For]
 ) -> tuple[StmtSRef, For] | None:
     """The loop that is the last part of a value, and that of the description."""
     analyzer = Analyzer()

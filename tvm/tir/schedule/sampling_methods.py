@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import FloatImm, IntImm
 
 from .base import MODULUS, ScheduleBase
 from .primitives import sampling
@@ -38,7 +37,7 @@ class SamplingMethods(ScheduleBase):
             The index of the one to take.
         """
         values = [int(c) for c in candidates]
-        weights = [float(p.value if isinstance(p, (FloatImm, IntImm)) else p) for p in probs]
+        weights = [float(getattr(p, "value", p)) for p in probs]
         if len(values) != len(weights):
             raise ValueError(
                 f"sample_categorical requires a probability for each of {len(values)} candidates, "

@@ -14,11 +14,11 @@ from typing import NamedTuple
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.runtime.object import Object
+from tvm.tir.analysis.verify_well_formed import scope_problems
 from tvm.tir.block_scope import BlockScope, StmtSRef
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt
-from tvm.tir.verify import scope_problems
 
 from .analyses.bindings import is_affine_binding
 from .analyses.cover import RegionCover
@@ -223,7 +223,7 @@ class ScheduleState(Object):
                     f"got {type(tgt_stmt).__name__}"
                 )
         parent, position = src_sref.parent, src_sref.seq_index
-        node = tgt_stmt.block if isinstance(tgt_stmt, BlockRealize) else tgt_stmt
+        node: For | Block = tgt_stmt.block if isinstance(tgt_stmt, BlockRealize) else tgt_stmt
         self._exchange_references(old, node, parent, position, dict(block_sref_reuse or {}))
         if parent is None:
             assert isinstance(tgt_stmt, Block)
@@ -255,7 +255,7 @@ class ScheduleState(Object):
     def _replace_in_ancestors(self, parent: StmtSRef, old: Stmt, new: Stmt) -> None:
         at: StmtSRef | None = parent
         while at is not None:
-            stmt = at.stmt
+            stmt: Block | For | None = at.stmt
             assert stmt is not None
             changed = stmt.replace(body=exchanged(stmt.body, old, new))
             del self._srefs[stmt]

@@ -149,7 +149,9 @@ def exchanged(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
         items = [exchanged(item, old, new) for item in stmt.seq]
         if all([a is b for a, b in zip(items, stmt.seq, strict=True)]):
             return stmt
-        return seq(items) if any([type(item) is SeqStmt for item in items]) else SeqStmt(items)
+        return (
+            seq(items) if any([type(item) is SeqStmt for item in items]) else SeqStmt(tuple(items))
+        )
     if kind is BlockRealize:
         assert isinstance(stmt, BlockRealize)
         if stmt.block is not old:

@@ -3,7 +3,7 @@
 A fragment is a tile that the threads of a warp hold together. Buffers of a ``wmma`` scope are made of them.
 """
 
-# mypy: disable-error-code="valid-type,no-untyped-def,name-defined,misc"
+# mypy: disable-error-code="untyped-decorator,no-any-return,valid-type,no-untyped-def,name-defined,misc"
 
 from __future__ import annotations
 

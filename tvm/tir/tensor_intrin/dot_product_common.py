@@ -1,6 +1,6 @@
 """Dot products of four bytes, as GPUs and embedded processors have them."""
 
-# mypy: disable-error-code="valid-type,no-untyped-def,name-defined,misc"
+# mypy: disable-error-code="untyped-decorator,no-any-return,valid-type,no-untyped-def,name-defined,misc"
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Dot products of bytes on x86: AVX512-VNNI, and AVX-512 by two multiplications."""
 
-# mypy: disable-error-code="valid-type,no-untyped-def,name-defined"
+# mypy: disable-error-code="untyped-decorator,no-any-return,valid-type,no-untyped-def,name-defined"
 
 from __future__ import annotations
 

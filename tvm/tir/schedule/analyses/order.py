@@ -17,8 +17,20 @@ def require_order(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | 
 
     The blocks have to be where they were moved to already.
     """
-    if not moved:
-        return
+    require_sequence(state, moved, shown)
+    inside = dict.fromkeys(moved)
+    scope = state.get_block_scope(scope_of(moved[0]))
+    for block in scope.children:
+        for dependency in scope.get_deps_by_dst(block):
+            concerned = block in inside or dependency.src in inside
+            if dependency.kind == DepKind.WAR and block in inside and dependency.src in inside:
+                _refuse(shown)
+            if dependency.kind == DepKind.RAW and concerned and not state.is_covered(block):
+                _refuse(shown)
+
+
+def require_sequence(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | Block) -> None:
+    """Refuse a move after which a block that reads comes before one that writes the same buffer."""
     scope = state.get_block_scope(scope_of(moved[0]))
     inside = dict.fromkeys(moved)
     position = {block: i for i, block in enumerate(scope.children)}
@@ -27,12 +39,6 @@ def require_order(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | 
             for writer in scope.buffer_writers.get(region.buffer, ()):
                 concerned = writer in inside or block in inside
                 if concerned and position[writer] > position[block]:
-                    _refuse(shown)
-        for dependency in scope.get_deps_by_dst(block):
-            if dependency.kind == DepKind.WAR and block in inside and dependency.src in inside:
-                _refuse(shown)
-            if dependency.kind == DepKind.RAW and (block in inside or dependency.src in inside):
-                if not state.is_covered(block):
                     _refuse(shown)
 
 

@@ -281,7 +281,8 @@ def _outer_init(
         var = loop.loop_var.replace(name=f"{loop.loop_var.name}_init")
         variables[loop.loop_var] = var
         result = For(var, loop.min, loop.extent, loop.kind, result)
-    return substitute(result, variables)
+    nest: Stmt = substitute(result, variables)
+    return nest
 
 
 def _relaxed(region: BufferRegion, axes: Sequence[IterVar]) -> BufferRegion:

@@ -7,7 +7,7 @@ P[i] = if_then_else(3 <= i and i < 11, X[i - 3], 0)    ->    for i in range(14):
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from tvm.arith import Analyzer, deduce_bound
 from tvm.arith.pattern import conjuncts
@@ -72,13 +72,13 @@ def padding_of(block: Block) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
     elif isinstance(value, Call) and getattr(value.op, "name", "") == "tir.if_then_else":
         found = (value.args[0], value.args[1], value.args[2])
     else:
-        return _refuse(block, "it does not store a choice of two values")
+        _refuse(block, "it does not store a choice of two values")
     if variables_of(found[2]) or not isinstance(Analyzer().simplify(found[2]), type(found[2])):
-        return _refuse(block, "the value of the padding is not constant")
+        _refuse(block, "the value of the padding is not constant")
     return found
 
 
-def _refuse(block: Block, reason: str) -> Any:
+def _refuse(block: Block, reason: str) -> NoReturn:
     raise PrimitiveError(
         "ScheduleError: The block is not recognised as a padding operation",
         f"The block {{0}} is not recognised as a padding: {reason}",
@@ -112,7 +112,9 @@ def _bounds(block: Block, condition: PrimExpr) -> dict[Var, Range]:
     for var in dict.fromkeys([*lows, *highs]):
         low = analyzer.simplify(lows.get(var, axes[var].min))
         high = analyzer.simplify(highs.get(var, op.add(axes[var].min, axes[var].extent)))
-        bounds[var] = Range.from_min_extent(low, analyzer.simplify(op.subtract(high, low)))
+        extent = analyzer.simplify(op.subtract(high, low))
+        if not analyzer.can_prove_equal(extent, axes[var].extent):
+            bounds[var] = Range.from_min_extent(low, extent)
     return bounds
 
 
@@ -168,8 +170,8 @@ def _copying(
     store = block.body
     assert isinstance(store, BufferStore)
     analyzer = Analyzer()
-    for var, side in domain.items():
-        analyzer.bind(var, side)
+    for var, values_of_loop in domain.items():
+        analyzer.bind(var, values_of_loop)
     by_var = {loop.loop_var: loop for loop in loops}
     lengths: dict[Var, PrimExpr] = {}
     moved: dict[Var, PrimExpr] = {}
@@ -184,17 +186,12 @@ def _copying(
             continue
         moved[axis.var] = analyzer.simplify(op.add(axis.var, side.min))
         axes.append(axis.replace(dom=Range.from_min_extent(const(0, side.min.dtype), side.extent)))
-        is_loop = isinstance(bound_value, Var) and bound_value in by_var
-        if is_loop and not any(
-            [
-                other is not bound_value and uses_var(other, {bound_value: None})
-                for other in realize.iter_values
-            ]
-        ):
-            assert isinstance(bound_value, Var)
-            lengths[bound_value] = side.extent
-            values.append(bound_value)
-            continue
+        if isinstance(bound_value, Var) and bound_value in by_var:
+            others = [value for value in realize.iter_values if value is not bound_value]
+            if not any([uses_var(other, {bound_value: None}) for other in others]):
+                lengths[bound_value] = side.extent
+                values.append(bound_value)
+                continue
         shifted = analyzer.simplify(op.subtract(bound_value, side.min))
         values.append(shifted)
         inside = op.all(op.greater_equal(shifted, 0), op.less(shifted, side.extent))

@@ -20,6 +20,8 @@ from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, Fo
 from tvm.tir.stmt_functor import substitute
 
 from ..analyses.bindings import variables_of
+from ..analyses.block_kind import require_complete_or_reduction
+from ..analyses.order import require_sequence
 from ..analyses.regions import loops_between
 from ..errors import PrimitiveError
 from ..rewriting import AccessRewriter, Reuse, StmtReplacer
@@ -189,6 +191,16 @@ def _insert(
 ) -> StmtSRef:
     """Let the block access the copy, and put the block that copies in its place."""
     scope, block = scope_of(block_sref), block_sref.block
+    if kind == "write":
+        only_writer(state, scope, buffer)
+        require_complete_or_reduction(state, block_sref, scope)
+    elif any([region.buffer is buffer for region in block.writes]):
+        raise PrimitiveError(
+            "ScheduleError: The block reads and writes the buffer",
+            f"The block {{0}} writes the buffer {buffer.name} too, so that a copy to read is not enough",
+            block,
+        )
+    _require_inside(block, buffer, indices)
     nest, copying = _copy_nest(state, block_sref, buffer, copy, kind, place, axes, indices, at)
     reuse: Reuse = {}
     accesses = AccessRewriter(
@@ -212,7 +224,25 @@ def _insert(
     reuse[block] = new_block
     new = old.replace(body=body, alloc_buffers=(*old.alloc_buffers, copy))
     state.replace(scope, new, {**reuse, old: new})
+    if state.enable_check:
+        require_sequence(state, [state.sref_of(copying), state.sref_of(new_block)], block)
     return state.sref_of(copying)
+
+
+def _require_inside(block: Block, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
+    """Refuse accesses that a condition in the block keeps inside of the buffer: the copy has none."""
+    analyzer = Analyzer()
+    for axis in block.iter_vars:
+        if axis.dom is not None:
+            analyzer.bind(axis.var, axis.dom)
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        inside = op.all(op.greater_equal(index, 0), op.less(index, extent))
+        if not analyzer.can_prove(inside):
+            raise PrimitiveError(
+                "ScheduleError: An index may be outside of the buffer",
+                f"The block {{0}} accesses {buffer.name} at {index}, which may be outside of {extent}",
+                block,
+            )
 
 
 def _copy_nest(
@@ -263,9 +293,9 @@ def _ranges(
     analyzer = Analyzer()
     for var, domain in surroundings(place.parent).items():
         analyzer.bind(var, domain)
-    domain = loops_between(block_sref.parent, place.parent)
-    sets = {var: IntervalSet.from_range(side) for var, side in domain.items()}
-    for var, side in domain.items():
+    inside = loops_between(block_sref.parent, place.parent)
+    sets = {var: IntervalSet.from_range(side) for var, side in inside.items()}
+    for var, side in inside.items():
         analyzer.bind(var, side)
     realize = state.realize_of(block_sref)
     ranges: list[Range] = []
