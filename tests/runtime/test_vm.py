@@ -245,3 +245,6 @@ def test_collectors_measure_each_kernel(exe: Executable) -> None:
     assert [str(call["Ones"]) for call in report.calls] == ["1"] * len(report.calls)
     names = [call["Name"] for call in report.calls]
     assert names.count("VM::AllocStorage") == names.count("VM::AllocTensor") == 1
+    # kernels alone come from sources that have a hash
+    assert [len(call["Hash"]) for call in report.calls if "Hash" in call] == [16]
+    assert len(names) == 3

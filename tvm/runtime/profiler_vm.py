@@ -48,7 +48,7 @@ class VirtualMachineProfiler(VirtualMachine):
         super().__init__(exe, device, memory_cfg)
         self._device = device if isinstance(device, Device) else device[0]
 
-    def _calls(self) -> list[tuple[str, float, list[str], list[int], str]]:
+    def _calls(self) -> list[tuple[str, float, list[str], list[int], str, str]]:
         return [tuple(call) for call in json.loads(self.module["get_calls"]())]
 
     def get_stat(self, sort_by_time: bool = True) -> str:
@@ -105,9 +105,10 @@ class VirtualMachineProfiler(VirtualMachine):
             {
                 **_describe(name, seconds, shapes, total, device_name(Device(*where))),
                 **({"Model Nodes": nodes} if nodes else {}),
+                **({"Hash": digest} if digest else {}),
                 **observers.found(i),
             }
-            for i, (name, seconds, shapes, where, nodes) in enumerate(self._calls())
+            for i, (name, seconds, shapes, where, nodes, digest) in enumerate(self._calls())
         ]
         whole: dict[str, Metric] = {
             "Duration (us)": Duration(total * 1e6),

@@ -22,7 +22,7 @@ class DebugMachine : public Machine {
     if (name == "reset") {
       return Exclusive(self, [this](TVMArgs, TVMRetValue*) { calls_.clear(); });
     }
-    if (name == "get_calls") {  // JSON: [[kernel or instruction, seconds, [shape and dtype of each argument], [kind and number of the device], nodes of the model], ...]
+    if (name == "get_calls") {  // JSON: [[kernel or instruction, seconds, [shape and dtype of each argument], [kind and number of the device], nodes of the model, hash], ...]
       return Exclusive(self, [this](TVMArgs, TVMRetValue* rv) { *rv = CallsText(); });
     }
     if (name == "observe") {  // (before, after): called around each of these; None for neither
@@ -39,6 +39,7 @@ class DebugMachine : public Machine {
     Call& call = Timed([&] { Machine::CallKernel(site, index, args); });
     call.name = exec_->kernels[index];
     call.sources = exec_->SourcesOf(site.func, site.pc, index);
+    call.hash = HashOf(index);
     for (const TVMValue& value : args.values) {
       auto* tensor = static_cast<DLTensor*>(value.v_handle);
       call.device = tensor->device;  // kernels run where their arguments are
@@ -70,6 +71,7 @@ class DebugMachine : public Machine {
     std::vector<std::string> args;
     DLDevice device{kDLCPU, 0};
     std::string sources;
+    std::string hash;
   };
 
   // How reports call an instruction that allocates; null for others.
@@ -82,6 +84,14 @@ class DebugMachine : public Machine {
     }
   }
 
+  // The structural hash of a kernel's source, empty if the executable does not tell it.
+  std::string HashOf(int64_t kernel) const {
+    auto attrs = exec_->kernel_attrs.find(kernel);
+    if (attrs == exec_->kernel_attrs.end()) return "";
+    auto found = attrs->second.find("hash");
+    return found == attrs->second.end() ? "" : found->second;
+  }
+
   // The note of what `run` took, under the eyes of the observers.
   template <class F>
   Call& Timed(F run) {
@@ -90,7 +100,7 @@ class DebugMachine : public Machine {
     run();
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (after_.defined()) after_();
-    calls_.push_back(Call{seconds, {}, {}, {kDLCPU, 0}, {}});
+    calls_.push_back(Call{seconds, {}, {}, {kDLCPU, 0}, {}, {}});
     return calls_.back();
   }
 
@@ -105,7 +115,7 @@ class DebugMachine : public Machine {
     for (const Call& call : calls_) {
       text += Cat(text.size() > 1 ? ", [" : "[", Json::Quote(call.name), ", ", call.seconds, ", [");
       for (size_t i = 0; i < call.args.size(); ++i) text += (i ? ", " : "") + Json::Quote(call.args[i]);
-      text += Cat("], [", static_cast<int>(call.device.device_type), ", ", call.device.device_id, "], ", Json::Quote(call.sources), "]");
+      text += Cat("], [", static_cast<int>(call.device.device_type), ", ", call.device.device_id, "], ", Json::Quote(call.sources), ", ", Json::Quote(call.hash), "]");
     }
     return text + "]";
   }

@@ -185,7 +185,8 @@ class _Lowered:
     def _native(self, lib: Module) -> Module:
         tables = self.tables
         host = tables.device_index(1)
-        attrs: list[dict[str, str]] = [{} for _ in tables.kernels]
+        hashes = {kernel.name: f"{kernel.digest:016x}" for kernel in self.compiler.kernels}
+        attrs = [{"hash": hashes[name]} if name in hashes else {} for name in tables.kernels]
         for number, func in enumerate(self.functions):
             for place, sources in func.sources.items():
                 attrs[func.code[place][1][0]][f"sources {number} {place}"] = sources
