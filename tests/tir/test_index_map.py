@@ -94,3 +94,10 @@ def test_parameters_behind_args_are_the_last_indices() -> None:
     assert [int(extent) for extent in index_map.map_shape([2, 3, 8])] == [2, 3, 2, 4]
     with pytest.raises(ValueError, match=r"requires parameters for its indices, got \*\*rest"):
         IndexMap.from_func(lambda **rest: [], ndim=1)
+
+
+def test_maps_that_bring_elements_together_have_no_way_back() -> None:
+    index_map = IndexMap.from_func(lambda i, j: [i // 2, j])
+    assert not index_map.is_injective([8, 6])
+    with pytest.raises(ValueError, match="requires a place of its own for each element"):
+        index_map.non_surjective_inverse([8, 6])

@@ -93,11 +93,31 @@ def inverted(
     back = inverse_affine_iter_map(found.indices, new)
     analyzer = Analyzer()
     old = [analyzer.simplify(_old(var, r, back)) for var, r in iterators.items()]
+    if not bijective:
+        _check_way_back(index_map, iterators, new, old)
     padding = substitute(normalize_iter_map_to_expr(found.padding_predicate), back)
     inner = Analyzer()
     for var, covered in zip(new, mapped_ranges(index_map, ranges), strict=True):
         inner.bind(var, covered)
     return new, old, _simplified(padding, inner)
+
+
+def _check_way_back(
+    index_map: Any, iterators: dict[Var, Range], new: list[Var], old: list[PrimExpr]
+) -> None:
+    """Refuse a map that brings two elements to one place: there is no way back to both."""
+    analyzer = Analyzer()
+    for var, covered in iterators.items():
+        analyzer.bind(var, covered)
+    forward = dict(zip(new, index_map.final_indices, strict=True))
+    for var, index in zip(iterators, old, strict=True):
+        covered = iterators[var]
+        is_fixed = type(covered.extent) is IntImm and covered.extent.value == 1
+        if not is_fixed and not analyzer.can_prove_equal(substitute(index, forward), var):
+            raise NotInvertibleError(
+                f"an inverse requires a place of its own for each element, got "
+                f"{list(index_map.final_indices)}, which do not tell {var}"
+            )
 
 
 def _simplified(expr: PrimExpr, analyzer: Analyzer) -> PrimExpr:
