@@ -358,4 +358,5 @@ class Analyzer:
 __all__ = ["NEG_INF", "POS_INF", "Analyzer", "ConstraintScope", "Extension", "ProofStrength"]
 
 
+extension.simplified.provide(lambda expr: Analyzer().simplify(expr))
 extension.are_equal_dimensions.provide(lambda a, b: Analyzer().can_prove_equal(a, b))

@@ -64,6 +64,8 @@ class ClassExtension(Generic[F]):
 make_dimension: Extension[Callable[[int], PrimExpr]] = Extension("tvm.tir")
 # whether dimensions of other forms are equal
 are_equal_dimensions: Extension[Callable[[PrimExpr, PrimExpr], bool]] = Extension("tvm.arith")
+# an expression in its simplest form
+simplified: Extension[Callable[[PrimExpr], PrimExpr]] = Extension("tvm.arith")
 # what an index map's new indices cover, from (map, ranges of the old ones); and its inverse, from
 # (map, ranges, whether there may be no padding): new variables, old indices, what is padding
 mapped_ranges: Extension[Callable[[Any, Any], list[Any]]] = Extension("tvm.arith")

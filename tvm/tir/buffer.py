@@ -7,6 +7,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tvm.ir import extension
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, binder, ignored, leaf
 from tvm.ir.script_printer import Scriptable
@@ -173,18 +174,19 @@ class Buffer(Scriptable, Node):
         return list(pairwise(borders))
 
     def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
-        """The indices into :meth:`get_flattened_buffer` of the element at ``indices``."""
+        """The indices into :meth:`get_flattened_buffer` of the element at ``indices``, simplified."""
         positions = as_exprs(indices)
         if len(positions) != len(self.shape):
             raise ValueError(
                 f"buffer {self.name} requires {len(self.shape)} indices, got {len(positions)}"
             )
-        return [
+        offsets = [
             self._group_offset(
                 positions, first, last, self.elem_offset if last == len(self.shape) else None
             )
             for first, last in self._groups()
         ]
+        return [extension.simplified.required(offset) for offset in offsets]
 
     def _group_offset(
         self, indices: tuple[PrimExpr, ...], first: int, last: int, start: PrimExpr | None
@@ -273,9 +275,20 @@ def decl_buffer(
     buffer_type : str
         ``""`` or ``"auto_broadcast"``.
     axis_separators : list of int, optional
-        Where the dimensions are divided when the buffer is flattened.
+        Where the dimensions are divided when the buffer is flattened, in order.
+
+    Raises
+    ------
+    ValueError
+        If a separator is not between two dimensions or at an end, or they are not in order.
     """
     extents = as_exprs(shape)
+    separators = [int(separator) for separator in axis_separators or ()]
+    if separators != sorted(separators) or not all(0 <= s <= len(extents) for s in separators):
+        raise ValueError(
+            f"buffer {name} requires axis separators in order from 0 to {len(extents)}, "
+            f"got {separators}"
+        )
     element = as_dtype("float32" if dtype is None else dtype)
     if data is None:
         data = Var(name, pointer_type(content_dtype(element), scope), span)
@@ -298,5 +311,5 @@ def decl_buffer(
     return Buffer(
         data, element, extents, steps, as_expr(elem_offset, index_dtype), name,
         data_alignment if data_alignment > 0 else DEFAULT_ALIGNMENT, offset_factor or 1, kind,
-        tuple([int_imm(INT32, int(s)) for s in axis_separators or ()]), span=span,
+        tuple([int_imm(INT32, separator) for separator in separators]), span=span,
     )  # fmt: skip
