@@ -236,12 +236,12 @@ class ScheduleState(Object):
         self, sref: StmtSRef, body: Stmt, reuse: Mapping[Block, Block] | None = None
     ) -> None:
         """Give a loop or a block another body."""
-        assert sref.stmt is not None
-        new = sref.stmt.replace(body=body)
         mapping = dict(reuse or {})
-        if isinstance(sref.stmt, Block):
-            mapping[sref.stmt] = new
-        self.replace(sref, new, mapping)
+        if sref.is_block:
+            new = sref.block.replace(body=body)
+            self.replace(sref, new, {**mapping, sref.block: new})
+        else:
+            self.replace(sref, sref.loop.replace(body=body), mapping)
 
     def replace_realize(
         self, block: StmtSRef, new: Stmt, reuse: Mapping[Block, Block] | None = None
