@@ -139,12 +139,17 @@ def iter_map_simplify(
     simplify_trivial_iterators: bool = True,
 ) -> tuple[PrimExpr, ...]:
     """The indices in the form that their iteration map gives; unchanged if they have none."""
-    found = detect_iter_map(
-        indices, input_iters, predicate, check_level, simplify_trivial_iterators
-    )
-    if not found.indices and not is_const(tir.as_expr(predicate), 1):
-        # the map may have a form without the predicate, and then has it with the predicate too
-        found = detect_iter_map(indices, input_iters, True, check_level, simplify_trivial_iterators)
+    # a predicate shortens iterators, and those of one value may vanish by that: where they are to be
+    # kept, the form without the predicate comes first, which is one with it too
+    conditions = [predicate] if is_const(tir.as_expr(predicate), 1) else [predicate, True]
+    if not simplify_trivial_iterators:
+        conditions.reverse()
+    for condition in conditions:
+        found = detect_iter_map(
+            indices, input_iters, condition, check_level, simplify_trivial_iterators
+        )
+        if found.indices:
+            break
     if found.indices:
         return tuple([normalize_iter_map_to_expr(total) for total in found.indices])
     analyzer = Analyzer()
