@@ -66,8 +66,10 @@ def blockize(state: ScheduleState, loop_sref: StmtSRef, preserve_unit_iters: boo
     init = None
     if block.init is not None:
         init = _outer_init(block, division, inner_predicate, inner_loops)
-    reads = [_relaxed(substitute(r, division.values), division.inner) for r in block.reads]
-    writes = [_relaxed(substitute(r, division.values), division.inner) for r in block.writes]
+    # a block without variables accesses regions in terms of the loops themselves
+    inside = {a.var: a.dom for a in division.inner if a.dom is not None} | domain_of(inner_loops)
+    reads = [_relaxed(substitute(r, division.values), inside) for r in block.reads]
+    writes = [_relaxed(substitute(r, division.values), inside) for r in block.writes]
     outer = Block(division.outer, reads, writes, f"{block.name_hint}_o", body, init)
     state.replace(
         loop_sref, BlockRealize(tuple(division.outer_values), outer_predicate, outer), reuse
@@ -285,13 +287,12 @@ def _outer_init(
     return nest
 
 
-def _relaxed(region: BufferRegion, axes: Sequence[IterVar]) -> BufferRegion:
+def _relaxed(region: BufferRegion, inside: dict[Var, Range]) -> BufferRegion:
     """What is accessed while the inner variables run over their domains."""
     analyzer = Analyzer()
-    domains = {axis.var: IntervalSet.from_range(axis.dom) for axis in axes if axis.dom is not None}
-    for axis in axes:
-        assert axis.dom is not None
-        analyzer.bind(axis.var, axis.dom)
+    domains = {var: IntervalSet.from_range(domain) for var, domain in inside.items()}
+    for var, domain in inside.items():
+        analyzer.bind(var, domain)
     sides: list[Range] = []
     for side, extent in zip(region.region, region.buffer.shape, strict=True):
         low = analyzer.int_set(side.min, domains)
