@@ -196,6 +196,16 @@ def assert_is(op: str, inputs: list[np.ndarray], wanted: np.ndarray, **attrs: An
     np.testing.assert_allclose(onnx_backend.run_node(node, inputs).y, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_activations_of_cells_take_their_parameters_in_turn() -> None:
+    weights = {1: f32(2, 20, 3), 2: f32(2, 20, 5)}
+    names = ["HardSigmoid", "LeakyRelu", "Tanh", "Affine", "ScaledTanh", "Elu"]
+    check(
+        "LSTM", [f32(4, 2, 3)], weights, outputs=3, domain="", hidden_size=5,
+        direction="bidirectional", activations=names,
+        activation_alpha=[0.3, 0.5, 0.4, 0.9, 0.7], activation_beta=[0.6, 0.1, 0.8],
+    )  # fmt: skip
+
+
 def test_lstm_with_weights_of_bytes_quantises_its_data_in_each_step() -> None:
     hidden, width = 6, 10
     # one row: with several, ONNX Runtime takes a scale for the rows of each of its threads

@@ -183,20 +183,20 @@ def _initial(node: OnnxNode, input_index: int, index: int, batch: Any) -> RelayE
 
 
 def _functions(node: OnnxNode, index: int, defaults: list[str]) -> list[Activation]:
+    """The activations of a direction.
+
+    Each takes the next alpha and the next beta, if it has one: a Tanh between two HardSigmoids takes none.
+    """
     names = list(node.attr("activations") or defaults * 2)
-    first = index * len(defaults)
-    given = [list(node.attr(f"activation_{name}", [])) for name in ("alpha", "beta")]
+    given = [iter(node.attr(f"activation_{name}", [])) for name in ("alpha", "beta")]
     found = []
-    for position, name in enumerate(names[first : first + len(defaults)], first):
+    for name in names[: (index + 1) * len(defaults)]:
         if name not in _ACTIVATIONS:
             raise node.unsupported(f"the activation {name!r}")
         function, own = _ACTIVATIONS[name]
-        parameters = [
-            values[position] if position < len(values) else default
-            for values, default in zip(given, own, strict=False)
-        ]
+        parameters = [next(values, default) for values, default in zip(given, own, strict=False)]
         found.append(_applied(function, parameters))
-    return found
+    return found[index * len(defaults) :]
 
 
 def _applied(function: Callable[..., RelayExpr], parameters: Sequence[float]) -> Activation:
