@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tvm import tir
+from tvm import te, tir
 from tvm.ir import IRModule, assert_structural_equal
 from tvm.script import from_source
 from tvm.script import ir as I
@@ -74,6 +74,18 @@ def test_private_functions_have_no_symbol() -> None:
         T.evaluate(0)
 
     assert "global_symbol" not in program.attrs
+
+
+def test_variables_made_outside_of_the_script_are_named_in_it() -> None:
+    @T.prim_func
+    def shifted(a: T.handle):
+        offset = te.var("elem_offset")
+        A = T.match_buffer(a, (16,), elem_offset=offset)
+        T.evaluate(offset)
+
+    (buffer,) = shifted.buffer_map.values()
+    assert isinstance(shifted.body, tir.Evaluate)
+    assert shifted.body.value.same_as(buffer.elem_offset)
 
 
 def test_sugar() -> None:

@@ -61,17 +61,20 @@ def bind_assign_value(self: Parser, node: ast.expr, var_name: str, value: Any) -
         for index, item in enumerate(value):
             named(item, f"{var_name}_{index}")
         return value
-    if is_computed(value):
+    if is_computed(self, value):
         value = scopes.LetStmt(value).open_to_end()
     return named(value, var_name)
 
 
-def is_computed(value: Any) -> bool:
-    """Whether an assignment makes a variable of the program, not a name of the script."""
+def is_computed(self: Parser, value: Any) -> bool:
+    """Whether an assignment makes a variable of the program, not a name of the script.
+
+    A variable that the script has no name for yet, such as ``te.var("n")``, gets one.
+    """
     if isinstance(value, (Buffer, IterVar, type)):
         return False
     if isinstance(value, Var):
-        return not is_new(value)
+        return not is_new(value) and self.var_table.exist(value)
     return isinstance(value, (PrimExpr, int, float, ExprOp, ObjectGeneric))
 
 
