@@ -171,7 +171,29 @@ def strided_reads(A: T.Buffer((18, 4), "float32"), C: T.Buffer((8, 4), "float32"
             C[vi, vj] = B[vi * 2 + 1, vj] + B[vi * 2, vj]
 
 
+@T.prim_func
+def two_stencils(A: T.Buffer((14, 11), "float32"), D: T.Buffer((10, 9), "float32")):
+    B = T.alloc_buffer((12, 11), "float32")
+    C = T.alloc_buffer((10, 11), "float32")
+    for i, j in T.grid(12, 11):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + A[vi + 2, vj] * T.float32(2)
+    for i, j, r in T.grid(10, 11, 3):
+        with T.block("C"):
+            vi, vj, vr = T.axis.remap("SSR", [i, j, r])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + B[vi + vr, vj] * T.float32(0.5)
+    for i, j, r in T.grid(10, 9, 3):
+        with T.block("D"):
+            vi, vj, vr = T.axis.remap("SSR", [i, j, r])
+            with T.init():
+                D[vi, vj] = T.float32(-100)
+            D[vi, vj] = T.max(D[vi, vj], C[vi, vj + vr])
+
+
 PROGRAMS: tuple[PrimFunc, ...] = (
     matmul, matmul_relu, elementwise_chain, padded_conv1d, transpose_and_add, softmax,
-    decomposed_matmul, two_producers, square_sum, strided_reads,
+    decomposed_matmul, two_producers, square_sum, strided_reads, two_stencils,
 )  # fmt: skip

@@ -45,7 +45,7 @@ class RandomScheduler:
             self.decompose_reduction, self.add_unit_loop, self.bind, self.vectorize,
             self.rfactor, self.rfactor, self.blockize, self.transform_layout, self.set_scope,
             self.merge, self.cache_inplace, self.transform_block_layout, self.reindex,
-            self.decompose_padding, self.loop_partition,
+            self.decompose_padding, self.loop_partition, self.rolling_buffer, self.rolling_buffer,
         ]  # fmt: skip
 
     def step(self) -> None:
@@ -151,6 +151,12 @@ class RandomScheduler:
 
     def loop_partition(self) -> None:
         self.sch.loop_partition(self.loop(), [2, None])
+
+    def rolling_buffer(self) -> None:
+        block = self.block()
+        for consumer in self.sch.get_consumers(block)[:1]:
+            self.sch.compute_at(block, self.random.choice(self.sch.get_loops(consumer)))
+        self.sch.rolling_buffer(block, 0)
 
     def transform_block_layout(self) -> None:
         self.sch.transform_block_layout(self.block(), lambda *i: i[::-1])

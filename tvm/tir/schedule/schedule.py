@@ -7,6 +7,7 @@ from tvm.ir.module import IRModule
 from tvm.tir.function import PrimFunc
 
 from .block_methods import BlockMethods
+from .buffer_methods import BufferMethods
 from .layout_methods import LayoutMethods
 from .loop_methods import LoopMethods
 from .random_variables import BlockRV, ExprRV, LoopRV
@@ -15,7 +16,9 @@ from .sampling_methods import SamplingMethods
 from .trace import Trace
 
 
-class Schedule(LoopMethods, BlockMethods, LayoutMethods, ReindexMethods, SamplingMethods):
+class Schedule(
+    LoopMethods, BlockMethods, BufferMethods, LayoutMethods, ReindexMethods, SamplingMethods
+):
     """A program that is scheduled.
 
     A primitive is refused with :class:`ScheduleError` where it would change what the program computes.

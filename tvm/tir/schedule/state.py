@@ -16,6 +16,7 @@ from tvm.ir.module import IRModule
 from tvm.runtime.object import Object
 from tvm.tir.analysis.verify_well_formed import scope_problems
 from tvm.tir.block_scope import BlockScope, StmtSRef
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt
@@ -181,6 +182,10 @@ class ScheduleState(Object):
     def is_covered(self, block: StmtSRef) -> bool:
         """Whether all that a block reads has been written by the blocks before it."""
         return block.parent is None or self._cover.holds(block)
+
+    def is_written_before(self, block: StmtSRef, buffer: Buffer, writer: StmtSRef) -> bool:
+        """Whether all that a block reads of a buffer was written before it by one other block."""
+        return self._cover.is_written(block, buffer, [writer])
 
     def is_stage_pipeline(self, scope: StmtSRef) -> bool:
         """Whether the blocks in a scope depend on each other by their complete results alone."""

@@ -10,6 +10,7 @@ for i in range(128):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm.arith import Analyzer, union_lower_bound
@@ -42,7 +43,7 @@ class RegionCover:
         if known is not None and len(known[0]) == len(key):
             if all([a is b for a, b in zip(known[0], key, strict=True)]):
                 return known[1]
-        found = all([self._is_written(block, b, writers) for b, writers in producers.items()])
+        found = all([self.is_written(block, b, writers) for b, writers in producers.items()])
         self.known[block] = (key, found)
         return found
 
@@ -85,7 +86,8 @@ class RegionCover:
                 found += [loop.loop_var, loop.min, loop.extent, loop.thread_binding]
         return found
 
-    def _is_written(self, block: StmtSRef, buffer: Buffer, writers: list[StmtSRef]) -> bool:
+    def is_written(self, block: StmtSRef, buffer: Buffer, writers: Sequence[StmtSRef]) -> bool:
+        """Whether all that a block reads of a buffer was written before it by given blocks."""
         place = common_ancestor([block, *writers])
         analyzer = Analyzer()
         for var, domain in surroundings(place).items():
