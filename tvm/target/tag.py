@@ -48,6 +48,16 @@ def _gpu(arch: str, registers: int = 65536, shared: int = 49152, l2: int = 0) ->
     return {**config, "l2_cache_size_bytes": l2} if l2 else config
 
 
+def _metal(threads: int) -> dict[str, Any]:
+    return {
+        "kind": "metal",
+        "keys": ["metal", "gpu"],
+        "max_threads_per_block": threads,
+        "max_shared_memory_per_block": 32768,
+        "thread_warp_size": 32,
+    }
+
+
 def _arm(mcpu: str, cores: int, model: str, mattr: tuple[str, ...] = ("+neon",)) -> dict[str, Any]:
     return {
         "kind": "llvm",
@@ -86,6 +96,12 @@ _CUDA_TAGS = {
     "nvidia/jetson-nano": _gpu("sm_53", registers=32768),
     "nvidia/jetson-tx2": _gpu("sm_62", registers=32768),
 }
+_METAL_TAGS = {
+    "apple/m1-gpu": _metal(1024),
+    "apple/m1-gpu-restricted": _metal(256),
+    "apple/m2-gpu": _metal(1024),
+    "apple/m2-gpu-restricted": _metal(256),
+}
 _CPU_TAGS = {
     "raspberry-pi/4b-aarch64": _arm("cortex-a72", 4, "rasp4b"),
     "raspberry-pi/5-aarch64": _arm("cortex-a76", 4, "rasp5", ("+neon", "+dotprod")),
@@ -98,4 +114,4 @@ _CPU_TAGS = {
     "aws/cpu/c5.18xlarge": _x86("skylake-avx512", 36),
     "aws/cpu/c5.24xlarge": _x86("cascadelake", 48),
 }
-_TAGS: dict[str, dict[str, Any]] = {**_CUDA_TAGS, **_CPU_TAGS}
+_TAGS: dict[str, dict[str, Any]] = {**_CUDA_TAGS, **_METAL_TAGS, **_CPU_TAGS}
