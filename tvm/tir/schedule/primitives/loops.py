@@ -13,11 +13,10 @@ from itertools import pairwise
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
-from tvm.support.dtype import DType
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import INT32, IntImm, IterVar, Range, Var, const
-from tvm.tir.stmt import BlockRealize, For, ForKind, Stmt
+from tvm.tir.stmt import For, ForKind, Stmt
 
 from ..analyses.bindings import has_only, uses_var
 from ..analyses.block_kind import require_affine_inside
@@ -222,18 +221,12 @@ def add_unit_loop(state: ScheduleState, sref: StmtSRef) -> StmtSRef:
             "no loop can be put around the root block {0}",
             sref.block,
         )
-    dtype = sref.loop.loop_var.dtype if not sref.is_block else _index_dtype(stmt)
-    new = For(Var("u", dtype), 0, 1, ForKind.SERIAL, stmt)
+    new = For(Var("u", INT32), 0, 1, ForKind.SERIAL, stmt)
     if not sref.is_block:
         state.replace(sref, new)
     else:
         state.replace_realize(sref, new)
     return state.sref_of(new)
-
-
-def _index_dtype(realize: Stmt) -> DType:
-    assert isinstance(realize, BlockRealize)
-    return realize.iter_values[0].dtype if realize.iter_values else INT32
 
 
 def reorder_block_iter_var(state: ScheduleState, block: StmtSRef, order: Sequence[int]) -> None:
