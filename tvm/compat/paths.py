@@ -83,6 +83,9 @@ FROM_ABOVE = {
     "tvm.tir.analysis": {
         "get_vtcm_compaction_passes": "tvm.tir.pipeline:get_vtcm_compaction_passes"
     },
+    "tvm.tir.transform": {
+        "DefaultGPUSchedule": "tvm.driver.default_gpu_schedule:DefaultGPUSchedule"
+    },
 }
 
 

@@ -4,10 +4,8 @@ import pytest
 
 from tvm import te, tir
 from tvm.error import LoweringError
-from tvm.target import Target
 from tvm.tir.stmt import AttrStmt, Evaluate, IfThenElse, SeqStmt
 from tvm.tir.transform import (
-    DefaultGPUSchedule,
     LegalizePackedCalls,
     PointerValueTypeRewrite,
     ReduceBranchingThroughOvercompute,
@@ -164,10 +162,3 @@ def blocks_called(name: str, body: tir.Stmt) -> list[tir.Block]:
 
     tir.stmt_functor.post_order_visit(body, note)
     return found
-
-
-def test_schedules_for_gpus_are_refused() -> None:
-    func = function([B], store(B, 0, 1.0)).with_attr("target", Target("cuda"))
-    with pytest.raises(LoweringError, match="needs the cuda back end, which is not built in"):
-        apply(DefaultGPUSchedule(), func)
-    assert_unchanged(DefaultGPUSchedule(), func.with_attr("target", Target("llvm")))

@@ -1,9 +1,10 @@
 """Transformations of loop-level programs: one pass a file, under their classic names."""
 
+from tvm.support.later import names_from_above as _names_from_above
+
 from . import _ffi_api
 from .absent_backends import (
     CoProcSync,
-    DefaultGPUSchedule,
     InjectPermutedLayout,
     LowerAutoCopy,
     TransformMmaBufferLayout,
@@ -107,3 +108,5 @@ __all__ = [
     "SkipAssert", "SplitHostDevice", "StorageFlatten", "StorageRewrite", "TransposeTiles", "UnifyThreadBinding",
     "UnrollLoop", "VectorizeLoop", "VerifyMemory", "VerifyVTCMLimit", "prim_func_pass",
 ]  # fmt: skip
+
+__getattr__ = _names_from_above(__name__)

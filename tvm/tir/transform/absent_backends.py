@@ -14,7 +14,7 @@ from tvm.ir.transform import Pass
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Allocate, AttrStmt, Block, BufferRealize, For, ForKind
+from tvm.tir.stmt import Allocate, AttrStmt, Block, BufferRealize, For
 from tvm.tir.transform.common import contains, prim_func_pass
 
 Question = Callable[[Any], bool]
@@ -49,11 +49,6 @@ def marked(*keys: str) -> Question:
     return asks
 
 
-def bound_to_threads(node: Any) -> bool:
-    """Whether a node is a loop over threads."""
-    return isinstance(node, For) and node.kind is ForKind.THREAD_BINDING
-
-
 def refusing(name: str, about: Question, what: str, backend: str) -> Callable[..., Pass]:
     """The constructor of a pass that takes only programs without ``what``."""
 
@@ -78,19 +73,3 @@ LowerAutoCopy = refusing("LowerAutoCopy", marked("auto_copy"), "automatic copies
 TransformMmaBufferLayout = refusing(
     "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
 )
-
-
-def DefaultGPUSchedule() -> Pass:
-    """Refuse functions for a GPU: kernels need their loops bound to threads."""
-
-    @prim_func_pass("tir.DefaultGPUSchedule")
-    def default_gpu_schedule(func: PrimFunc) -> PrimFunc:
-        target = func.get_attr("target")
-        if target is None or "gpu" not in target.keys or contains(func.body, bound_to_threads):
-            return func
-        raise LoweringError(
-            f"DefaultGPUSchedule needs the {target.kind.name} back end, which is not built in",
-            hint="bind the loops of a te schedule: s[op].bind(axis, te.thread_axis('threadIdx.x'))",
-        )
-
-    return default_gpu_schedule.factory()
