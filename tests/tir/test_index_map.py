@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from tvm import tir
+from tvm.arith import Analyzer
 from tvm.tir import IndexMap
+from tvm.tir.stmt_functor import substitute
+
+simplify = Analyzer().simplify
 
 
 def pack(n, c, h, w):
@@ -75,9 +79,37 @@ def test_inverse_with_padding() -> None:
     index_map = IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
     back, padding = index_map.non_surjective_inverse([10])
     assert str(back.final_indices[0]) == "axis0 * 4 + axis1"
-    assert str(padding) == "10 <= axis0 * 4 + axis1"
+    assert str(padding) == "axis0 == 2 and 2 <= axis1"
     with pytest.raises(ValueError, match="hint: non_surjective_inverse allows padding"):
         index_map.inverse([10])
+
+
+@pytest.mark.parametrize(
+    ("mapping", "shape", "text"),
+    [
+        (lambda i: [(i + 2) // 8, (i + 2) % 8], [14], "axis0 == 0 and axis1 < 2"),
+        (lambda i: [i // 8, i % 8], [23], "axis0 == 2 and axis1 == 7"),
+        (
+            lambda i: [i % 6, (i + 12) // 6],
+            [20],
+            "axis1 == 5 and 2 <= axis0",
+        ),
+        (lambda c, n: [n, c // 4, c % 4], [3, 2], "axis2 == 3"),
+    ],
+)
+def test_padding_is_told_by_index(mapping, shape, text) -> None:
+    index_map = IndexMap.from_func(mapping, index_dtype="int32")
+    back, padding = index_map.non_surjective_inverse(shape)
+    assert str(padding) == text
+    covered = index_map.map_range([tir.Range(0, extent) for extent in shape])
+    filled = {
+        tuple([int(simplify(i)) for i in index_map.map_indices(list(place))])
+        for place in np.ndindex(*shape)
+    }
+    for place in np.ndindex(*[int(r.extent) for r in covered]):
+        values = [int(r.min) + at for r, at in zip(covered, place, strict=True)]
+        stands = substitute(padding, dict(zip(back.initial_indices, values, strict=True)))
+        assert bool(simplify(stands)) == (tuple(values) not in filled)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,9 @@ def detect_iter_map(
     level = as_level(check_level)
     never = tir.const(False, "bool")
     pads = level is not IterMapLevel.Bijective
-    builder = IterMapBuilder(input_iters, Analyzer(), pads, simplify_trivial_iterators)
+    # of an index map each index counts, also one of a single value
+    pads_short = level is IterMapLevel.NoCheck and not simplify_trivial_iterators
+    builder = IterMapBuilder(input_iters, Analyzer(), pads, simplify_trivial_iterators, pads_short)
     try:
         builder.limit(tir.as_expr(predicate))
         sums = _read(builder, [tir.as_expr(index) for index in indices])

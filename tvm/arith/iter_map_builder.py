@@ -38,9 +38,12 @@ class IterMapBuilder:
         analyzer: Analyzer,
         pads: bool = False,
         simplify_trivial: bool = True,
+        pads_short: bool = False,
     ) -> None:
         self.analyzer = analyzer
         self.paddings = Paddings(analyzer, pads)
+        # whether an iterator is padded that is shorter than what divides it
+        self._pads_short = pads_short
         self.variables = list(input_iters)
         self._sums: dict[int, IterSumExpr] = {}
         self._fused: dict[Any, IterMark] = {}
@@ -133,7 +136,11 @@ class IterMapBuilder:
         offset = self._simple(op.floordiv(base, scale))
         rest = self._simple(op.floormod(base, scale))
         fits = self._divides(step, offset)
-        is_short = fits and self.analyzer.can_prove(op.less_equal(split.extent, step))
+        is_short = (
+            fits
+            and not self._pads_short
+            and self.analyzer.can_prove(op.less_equal(split.extent, step))
+        )
         needed = not is_short and not (fits and self._divides(step, split.extent))
         key = self._split_key(split)
         if self.paddings.note(key, step, offset, needed, expr):

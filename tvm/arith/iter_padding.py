@@ -1,7 +1,8 @@
 """Iterators that are made longer, so that divisions come out even.
 
 i in [0, 10)    (i + 3) // 4, (i + 3) % 4    ->    splits of i + 3 in [0, 16)
-                                                   padding: i + 3 < 3 or 13 <= i + 3
+                                                   padding: (i + 3) // 4 == 0 and (i + 3) % 4 < 3
+                                                            or (i + 3) // 4 == 3 and 1 <= (i + 3) % 4
 """
 
 from __future__ import annotations
@@ -104,15 +105,26 @@ class Paddings:
         if place not in self._marks:
             mark = IterMark(IterSumExpr((split.replace(scale=one),), left), extent)
             value = normalize_iter_map_to_expr(mark.source)
-            outside = op.any(op.less(value, left), op.greater_equal(value, end))
-            if self.analyzer.can_prove_equal(left, 0):
-                outside = op.greater_equal(value, end)
-            elif self.analyzer.can_prove_equal(end, extent):
-                outside = op.less(value, left)
-            self._marks[place] = mark, outside
+            self._marks[place] = mark, _outside(value, factor, left, end)
         mark, self._used[place] = self._marks[place]
         return IterSplitExpr(mark, one, extent, one), simple(op.subtract(offset, left))
 
     def predicate(self) -> PrimExpr:
         """Where the iterators stand on what was added to them."""
         return op.any(tir.const(False, "bool"), *self._used.values())
+
+
+def _outside(value: PrimExpr, factor: PrimExpr, left: PrimExpr, end: PrimExpr) -> PrimExpr:
+    """Where a padded iterator is below ``left`` or not below ``end``.
+
+    What is below is in the first ``factor`` values, what is not below ``end`` in the last: where
+    quotient and remainder are indices of their own, the condition has one comparison for each.
+    """
+    quotient, remainder = op.floordiv(value, factor), op.floormod(value, factor)
+    before = op.all(op.not_equal(left, 0), op.equal(quotient, 0), op.less(remainder, left))
+    behind = op.all(
+        op.not_equal(op.floormod(end, factor), 0),
+        op.equal(quotient, op.floordiv(end, factor)),
+        op.greater_equal(remainder, op.floormod(end, factor)),
+    )
+    return op.any(before, behind)

@@ -150,6 +150,7 @@ LT_NO_OVERFLOW = rules(
 LE_NO_OVERFLOW = rules(
     rule(x <= y, True, when=upper(x) <= lower(y)),
     rule(x <= y, False, when=lower(x) > upper(y)),
+    rule(x <= y, x == y, when=lower(x) == upper(y)),
     rule(x + c0 <= c1, x <= fold(c1 - c0)),
     rule(c0 <= x + c1, fold(c0 - c1) <= x),
     rule(c0 - x <= c1, fold(c0 - c1) <= x),
