@@ -13,8 +13,8 @@ from tvm import relay
 from tvm.contrib.graph_executor import GraphModule
 from tvm.error import OpNotImplemented, RuntimeValueError
 from tvm.ir.module import IRModule
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Var, var
-from tvm.relay.frontend.common import infer_type
 from tvm.relay.frontend.pytorch.complex_tensors import Complex, as_pairs, from_pairs
 from tvm.relay.frontend.pytorch.exported import as_expr, run_fx
 from tvm.relay.frontend.pytorch.fx import as_constant
@@ -91,7 +91,7 @@ class Program:
             i: f"in{i}" for i in range(len(args)) if i not in self._weights and f"in{i}" in used
         }
         assert isinstance(body, relay.Tuple)
-        types = [infer_type(v) for v in body.fields]
+        types = [tensor_type_of(v) for v in body.fields]
         self._makers = [(tuple(int(d) for d in ty.shape), getattr(torch, ty.dtype)) for ty in types]
         self._copied = [not self._is_settable(i) for i in range(len(types))]
 
