@@ -92,7 +92,7 @@ class Program:
         }
         assert isinstance(body, relay.Tuple)
         types = [tensor_type_of(v) for v in body.fields]
-        self._makers = [(tuple(int(d) for d in ty.shape), getattr(torch, ty.dtype)) for ty in types]
+        self._makers = [(ty.concrete_shape, getattr(torch, ty.dtype)) for ty in types]
         self._copied = [not self._is_settable(i) for i in range(len(types))]
 
     def _is_settable(self, output: int) -> bool:
