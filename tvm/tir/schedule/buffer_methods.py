@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .base import ScheduleBase
-from .primitives import rolling_buffer
+from .primitives import cache_index, rolling_buffer
 from .random_variables import BlockRV
 
 
 class BufferMethods(ScheduleBase):
-    """Buffers that roll."""
+    """Buffers that roll, buffers of indices."""
 
     def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int | str | Any) -> None:
         """Keep what neighbouring iterations share, in a buffer with room for one iteration.
@@ -29,3 +29,32 @@ class BufferMethods(ScheduleBase):
         index = self._region_index(given, write_buffer_index, "write")
         self._run("rolling-buffer", rolling_buffer.rolling_buffer, self._block(given), index)
         self._record("RollingBuffer", [given], [index])
+
+    def cache_index(
+        self, block: BlockRV | str, storage_scope: str, cse_thresh: int = 0
+    ) -> list[BlockRV]:
+        """Compute what a block's indices are made of once, before the loops around the block.
+
+        The block's declared regions stay as they are: they do not name the buffers of indices.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            A block whose indices are dear to compute.
+        storage_scope : str
+            Where the computed values are.
+        cse_thresh : int
+            How often an expression has to occur in the block.
+
+        Returns
+        -------
+        list of BlockRV
+            The blocks that compute the values, the largest expression first.
+        """
+        given = self._block_rv(block)
+        srefs = self._run(
+            "cache-index", cache_index.cache_index, self._block(given), storage_scope, cse_thresh
+        )
+        found = [self._new_block(sref) for sref in srefs]
+        self._record("CacheIndex", [given], [storage_scope, cse_thresh], found)
+        return found

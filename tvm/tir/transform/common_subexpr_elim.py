@@ -44,6 +44,7 @@ from tvm.tir.transform.common import contains, prim_func_pass, variables_of
 COMMUTATIVE = (Add, Mul, Min, Max, And, Or, EQ, NE)
 NOT_WORTH = (Var, IntImm, FloatImm, StringImm, Cast)
 Normalise = Callable[[PrimExpr], PrimExpr]
+Eligible = Callable[[PrimExpr], bool]
 
 
 @dataclass
@@ -83,40 +84,50 @@ class Numbering:
 class ComputationCounter(Visitor):
     """Counts the expressions below a statement that need only variables from outside it."""
 
-    def __init__(self, known: dict[Var, None], numbering: Numbering) -> None:
+    def __init__(
+        self, known: dict[Var, None], numbering: Numbering, is_worth: Eligible | None = None
+    ) -> None:
         self.known = known
         self.numbering = numbering
+        self.is_worth = is_worth or is_worth_a_variable
         self.found: dict[int, Computation] = {}
 
     def visit_attr_stmt(self, attr: AttrStmt) -> None:
         self.visit(attr.body)
 
     def visit_prim_expr(self, e: PrimExpr) -> None:
-        if is_worth(e) and all([var in self.known for var in variables_of(e)]):
+        if self.is_worth(e) and all([var in self.known for var in variables_of(e)]):
             found = self.found.setdefault(self.numbering.number(e), Computation(e, size_of(e)))
             found.count += 1
         self.visit_children(e)
 
-    def best(self) -> PrimExpr | None:
-        """The largest expression that occurs more than once."""
-        repeated = [computation for computation in self.found.values() if computation.count > 1]
+    def best(self, least: int = 2) -> PrimExpr | None:
+        """The largest of the expressions that occur so many times."""
+        repeated = [found for found in self.found.values() if found.count >= least]
         return max(repeated, key=lambda c: c.size).expr if repeated else None
 
 
 class ComputationReplacer(Rewriter):
     """Puts a variable in the place of an expression."""
 
-    def __init__(self, expr: PrimExpr, var: Var, numbering: Numbering) -> None:
+    def __init__(
+        self,
+        expr: PrimExpr,
+        var: Var,
+        numbering: Numbering,
+        is_worth: Eligible | None = None,
+    ) -> None:
         self.wanted = numbering.number(expr)
         self.var = var
         self.numbering = numbering
+        self.is_worth = is_worth or is_worth_a_variable
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         body = self.visit(attr.body)
         return attr if body is attr.body else attr.replace(body=body)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
-        if is_worth(e) and self.numbering.number(e) == self.wanted:
+        if self.is_worth(e) and self.numbering.number(e) == self.wanted:
             return self.var
         return self.rewrite_children(e)
 
@@ -174,7 +185,7 @@ class CommonSubexprEliminator(Rewriter):
         return self.eliminate(body)
 
 
-def is_worth(e: PrimExpr) -> bool:
+def is_worth_a_variable(e: PrimExpr) -> bool:
     """Whether an expression may be computed elsewhere, and is dearer than a variable."""
     if isinstance(e, NOT_WORTH) or e.dtype.lanes != 1 or e.dtype.is_handle:
         return False

@@ -51,6 +51,12 @@ def compute_at(
             block_sref.block,
         )
     consumers = state.get_block_scope(scope).consumers(block_sref)
+    if not consumers:
+        raise PrimitiveError(
+            "ScheduleError: The block has no consumers",
+            "The block {0} can't be computed where it is used: no block reads what it writes",
+            block_sref.block,
+        )
     _require_all_inside(consumers, block_sref, loop_sref, "consumer")
     required = _regions(state, consumers, loop_sref, block_sref, "reads")
     _move(state, block_sref, loop_sref, scope, required, preserve_unit_loops, index, False)
