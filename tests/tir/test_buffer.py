@@ -25,6 +25,12 @@ def test_defaults() -> None:
     assert tir.decl_buffer((), name="scalar").shape == ()
 
 
+def test_strides_of_the_last_axes_imply_those_before() -> None:
+    A = tir.decl_buffer((3, 4, 5), name="A", strides=[2])
+    assert [int(stride) for stride in A.strides] == [40, 10, 2]
+    assert int(A.offset_of([1, 1, 1])[0]) == 52
+
+
 def test_options() -> None:
     A = tir.decl_buffer(
         (4, 4), "int8", "A", scope="shared", data_alignment=16, offset_factor=8,

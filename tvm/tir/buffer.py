@@ -263,7 +263,8 @@ def decl_buffer(
     data : Var, optional
         The pointer; a new variable by default.
     strides : tuple of PrimExpr, optional
-        Elements between neighbours along each axis; empty if compact.
+        Elements between neighbours along each axis; empty if compact. If there are fewer than axes, they
+        are of the last ones, and the axes before follow without a gap.
     elem_offset : PrimExpr, optional
         The position of the first element after ``data``, in elements.
     scope : str
@@ -305,7 +306,7 @@ def decl_buffer(
             f"decl_buffer requires a buffer_type of {list(kinds)}, got {buffer_type!r}"
         )
     kind = kinds[buffer_type]
-    steps = as_exprs(strides or ())
+    steps = _all_strides(extents, as_exprs(strides or ()))
     if kind is BufferType.AUTO_BROADCAST and not steps:
         steps = tuple([Var("stride", extent.dtype) for extent in extents])
     return Buffer(
@@ -313,3 +314,13 @@ def decl_buffer(
         data_alignment if data_alignment > 0 else DEFAULT_ALIGNMENT, offset_factor or 1, kind,
         tuple([int_imm(INT32, separator) for separator in separators]), span=span,
     )  # fmt: skip
+
+
+def _all_strides(
+    extents: tuple[PrimExpr, ...], strides: tuple[PrimExpr, ...]
+) -> tuple[PrimExpr, ...]:
+    """A stride for each axis, if there are any."""
+    steps = [*strides]
+    while steps and len(steps) < len(extents):
+        steps.insert(0, op.multiply(steps[0], extents[-len(steps)]))
+    return tuple(steps)
