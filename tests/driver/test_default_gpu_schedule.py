@@ -1,6 +1,6 @@
 """Blocks that no schedule was written for, bound to the threads of a GPU."""
 
-# mypy: disable-error-code="valid-type,no-untyped-def,name-defined"
+# mypy: disable-error-code="valid-type,no-untyped-def,name-defined,untyped-decorator"
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def bindings(func: tir.PrimFunc) -> list[tuple[str, int]]:
 
     def note(node: object) -> None:
         if isinstance(node, tir.For) and node.thread_binding is not None:
-            found.append((node.thread_binding.thread_tag, int(node.extent)))
+            found.append((node.thread_binding.thread_tag, int(node.extent.value)))  # type: ignore[attr-defined]
 
     tir.stmt_functor.post_order_visit(func.body, note)
     return found

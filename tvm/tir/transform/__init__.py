@@ -5,7 +5,6 @@ from tvm.support.later import names_from_above as _names_from_above
 from . import _ffi_api
 from .absent_backends import (
     CoProcSync,
-    InjectPermutedLayout,
     LowerAutoCopy,
     TransformMmaBufferLayout,
 )
@@ -29,6 +28,7 @@ from .hoist_if_then_else import HoistIfThenElse
 from .infer_fragment import InferFragment
 from .inject_copy_intrin import InjectCopyIntrin
 from .inject_double_buffer import InjectDoubleBuffer
+from .inject_permuted_layout import InjectPermutedLayout
 from .inject_prefetch import InjectPrefetch
 from .inject_ptx_async_copy import InjectPTXAsyncCopy
 from .inject_rolling_buffer import InjectRollingBuffer

@@ -66,9 +66,6 @@ def refusing(name: str, about: Question, what: str, backend: str) -> Callable[..
 CoProcSync = refusing(
     "CoProcSync", marked("coproc_scope", "coproc_uop_scope"), "co-processor scopes", "VTA"
 )
-InjectPermutedLayout = refusing(
-    "InjectPermutedLayout", marked("permuted_layout"), "permuted shared memory", "CUDA"
-)
 LowerAutoCopy = refusing("LowerAutoCopy", marked("auto_copy"), "automatic copies", "CUDA")
 TransformMmaBufferLayout = refusing(
     "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
