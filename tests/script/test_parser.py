@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tvm import te, tir
+from tvm.error import DiagnosticError
 from tvm.ir import IRModule, assert_structural_equal
 from tvm.script import from_source
 from tvm.script import ir as I
 from tvm.script import tir as T
+from tvm.tir.analysis import verify_well_formed
 
 SIZE = 16
 
@@ -311,3 +315,36 @@ def test_stores_convert_between_widths() -> None:
         C[0] = T.Cast("int8", T.int32(3) + C[1])
 
     assert_structural_equal(implicit.body, explicit.body, True)
+
+
+def test_views_and_realised_buffers_are_defined() -> None:
+    @T.prim_func
+    def bound(A: T.Buffer((8, 8), "int32")):
+        offset = T.int32()
+        row = T.Buffer((8,), "int32", elem_offset=offset)
+        T.attr([row, A], "buffer_bind_scope", T.tvm_tuple(3, 1, 0, 8, dtype="handle"))
+        row[2] = offset
+
+    @T.prim_func
+    def realised(A: T.Buffer((8,), "int32")):
+        work = T.Buffer((8,), "int32")
+        T.realize(work[0:8], "global")
+        work[0] = A[1]
+
+    assert verify_well_formed(bound)
+    assert verify_well_formed(realised)
+
+
+def test_what_is_used_outside_of_its_scope_is_refused() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32")):
+    i = T.int32()
+    for j in range(8):
+        with T.LetStmt(j, var=i):
+            A[j] = i
+    A[0] = i
+"""
+    with pytest.raises(DiagnosticError, match="undefined variable i .* no longer in-scope; hint"):
+        from_source(text)
+    assert isinstance(from_source(text, check_well_formed=False), tir.PrimFunc)

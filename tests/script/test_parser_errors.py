@@ -89,12 +89,12 @@ CASES = {
     ),
     "a condition that is none": (
         """
-        if n + 1:
+        if T.Cast("float32", n):
             A[0] = 1
         """,
-        "a condition requires a bool, got int32",
-        "if n + 1:",
-        "   ^^^^^",
+        "a condition requires a bool, got float32",
+        'if T.Cast("float32", n):',
+        "   ^^^^^^^^^^^^^^^^^^^^",
     ),
     "a value without effect": (
         """

@@ -46,7 +46,7 @@ def test_a_view_of_memory_in_scope_needs_no_declaration() -> None:
 
 
 def test_a_block_uses_loop_variables_through_its_axes() -> None:
-    @T.prim_func
+    @T.prim_func(check_well_formed=False)
     def direct(A: T.Buffer(8, "float32")):
         for i in range(8):
             with T.block("B"):

@@ -9,8 +9,7 @@ from typing import Any
 from tvm.ir.diagnostics import reported
 from tvm.ir.module import IRModule
 from tvm.support import deep
-from tvm.tir.analysis import undefined_vars
-from tvm.tir.analysis.verify_well_formed import symbols_of
+from tvm.tir.analysis.verify_well_formed import scope_problems
 from tvm.tir.function import PrimFunc
 
 from ...ir_builder import IRBuilder
@@ -96,19 +95,15 @@ def _read(parser: Parser, names: dict[str, Any], check_well_formed: bool) -> Any
     return result
 
 
-def _check(program: Any, parser: Parser) -> None:
-    """Refuse variables that nothing defines: no later pass can work on them."""
+def _check(program: IRModule | PrimFunc, parser: Parser) -> None:
+    """Refuse what is used outside of its scope: no later pass can work on it."""
     functions = list(program.functions.values()) if isinstance(program, IRModule) else [program]
     for func in functions:
-        if not isinstance(func, PrimFunc):
-            continue
-        symbols = [var for buffer in func.buffer_map.values() for var in symbols_of(buffer)]
-        undefined = undefined_vars(func.body, [*func.params, *symbols])
-        if undefined:
+        if isinstance(func, PrimFunc) and (problems := scope_problems(func)):
             source = parser.diag.source
             parser.report_error(
                 source.node or source.text.tree.body[-1],
-                f"the function is not well formed: nothing defines variable {undefined[0].name}; "
+                f"the function is not well formed: {problems[0].rstrip('.')}; "
                 "hint: check_well_formed=False allows it",
             )
 
