@@ -45,6 +45,11 @@ class CompareBeforeAfter:
             if name in vars(cls):
                 setattr(cls, name, _as_fixture(vars(cls)[name], read, frame))
 
+    @classmethod
+    def _normalize_before(cls, func: Any) -> Any:
+        """The fixture of a program, for test classes that ask other questions than ``test_compare``."""
+        return _as_fixture(func, _program, sys._getframe(1))
+
     def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
         """What the pass makes of the program is what is expected."""
         import pytest

@@ -14,6 +14,7 @@ from .buffer_access_lca import detect_buffer_access_lca
 from .estimate_flops import estimate_tir_flops
 from .expr_deep_equal import expr_deep_equal
 from .find_anchor_block import find_anchor_block
+from .identify_memcpy import identify_memcpy
 from .memory_constraints import (
     apply_prim_func_arg_and_result_memory_constraints,
     get_prim_func_arg_and_result_memory_constraints,
@@ -28,7 +29,7 @@ from .verify_well_formed import verify_well_formed
 
 __all__ = [
     "OOBChecker", "apply_prim_func_arg_and_result_memory_constraints", "find_anchor_block",
-    "get_prim_func_arg_and_result_memory_constraints", "get_vtcm_compaction_passes", "verify_gpu_code",
+    "get_prim_func_arg_and_result_memory_constraints", "get_vtcm_compaction_passes", "identify_memcpy", "verify_gpu_code",
     "assert_pure_function", "calculate_allocated_bytes", "calculate_constant_bytes",
     "calculate_workspace_bytes", "detect_buffer_access_lca", "estimate_tir_flops",
     "expr_deep_equal", "get_block_access_region", "get_block_read_write_region",
