@@ -21,6 +21,9 @@ def with_regions(block: Block, buffers: dict[Var, Buffer]) -> Block:
     for region in (*block.reads, *block.writes):
         known.setdefault(region.buffer.data, region.buffer)
     reads, writes, opaque = get_block_access_region(block, known)
+    if block.init is not None:
+        written = dict.fromkeys([region.buffer for region in writes])
+        reads = [region for region in reads if region.buffer not in written]
     hidden = {region.buffer: region for region in opaque}
     return block.replace(
         reads=_merged(reads, block.reads, hidden), writes=_merged(writes, block.writes, hidden)

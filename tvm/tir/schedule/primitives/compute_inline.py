@@ -318,9 +318,6 @@ class _BlockUpdater(Rewriter):
         if not changed and all([a is b for a, b in zip(matches, block.match_buffers, strict=True)]):
             return block
         new = with_regions(block.replace(body=body, init=init), self.known)
-        if new.init is not None:
-            written = dict.fromkeys([region.buffer for region in new.writes])
-            new = new.replace(reads=tuple([r for r in new.reads if r.buffer not in written]))
         self.reuse[block] = new
         return new
 
