@@ -46,6 +46,7 @@ class RandomScheduler:
             self.rfactor, self.rfactor, self.blockize, self.transform_layout, self.set_scope,
             self.merge, self.cache_inplace, self.transform_block_layout, self.reindex,
             self.decompose_padding, self.loop_partition, self.rolling_buffer, self.rolling_buffer,
+            self.pad_einsum,
         ]  # fmt: skip
 
     def step(self) -> None:
@@ -157,6 +158,11 @@ class RandomScheduler:
         for consumer in self.sch.get_consumers(block)[:1]:
             self.sch.compute_at(block, self.random.choice(self.sch.get_loops(consumer)))
         self.sch.rolling_buffer(block, 0)
+
+    def pad_einsum(self) -> None:
+        block = self.block()
+        axes = self.sch.get(block).iter_vars
+        self.sch.pad_einsum(block, [self.random.choice([1, 3, 4]) for _ in axes])
 
     def transform_block_layout(self) -> None:
         self.sch.transform_block_layout(self.block(), lambda *i: i[::-1])

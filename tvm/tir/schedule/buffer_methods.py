@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .base import ScheduleBase
-from .primitives import cache_index, rolling_buffer
+from .primitives import cache_index, pad_einsum, rolling_buffer
 from .random_variables import BlockRV
 
 
 class BufferMethods(ScheduleBase):
-    """Buffers that roll, buffers of indices."""
+    """Buffers that roll, buffers of indices, padded operands."""
 
     def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int | str | Any) -> None:
         """Keep what neighbouring iterations share, in a buffer with room for one iteration.
@@ -58,3 +59,22 @@ class BufferMethods(ScheduleBase):
         found = [self._new_block(sref) for sref in srefs]
         self._record("CacheIndex", [given], [storage_scope, cse_thresh], found)
         return found
+
+    def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
+        """Let an einsum run over multiples of given extents.
+
+        What it reads is copied to buffers with zeros behind, and what it computes is copied back without
+        them.
+
+        Parameters
+        ----------
+        block : BlockRV or str
+            A block whose indices are its variables and constants, each variable a loop of its own. Along
+            a reduction that is padded, zeros have to leave the result as it is.
+        padding : list of int
+            For each of the block's variables, what its extent is to be a multiple of.
+        """
+        given = self._block_rv(block)
+        factors = [int(factor) for factor in padding]
+        self._run("pad-einsum", pad_einsum.pad_einsum, self._block(given), factors)
+        self._record("PadEinsum", [given], [factors])

@@ -35,11 +35,7 @@ def tile_with_tensor_intrin(
     if info is None:
         return None
     if info.block_iter_paddings is not None:
-        raise NotImplementedError(
-            f"tile_with_tensor_intrin requires extents that are multiples of those of {intrin_name}, "
-            f"the block's variables would be padded to multiples of {info.block_iter_paddings}; "
-            "hint: sch.pad_einsum before"
-        )
+        _pad(sch, block, info.block_iter_paddings)
     by_sref = {sch.get_sref(loop): loop for loop in sch.get_loops(block)}
     inner: dict[int, LoopRV] = {}
     for sref, desc_loop in info.loop_map.items():
@@ -54,3 +50,16 @@ def tile_with_tensor_intrin(
     ]
     sch.reorder(*rest, *suffix)
     return suffix[0]
+
+
+def _pad(sch: Schedule, block: BlockRV, paddings: list[int]) -> None:
+    """Pad a block's domains; the copies are joined with the blocks that they are made of and used in."""
+    known = [sch.get_sref(b) for b in (*sch.get_producers(block), *sch.get_consumers(block))]
+    sch.pad_einsum(block, paddings)
+    for fill in sch.get_producers(block):
+        if sch.get_sref(fill) not in known:
+            for producer in sch.get_producers(fill):
+                sch.compute_inline(producer)
+    for copy in sch.get_consumers(block):
+        if sch.get_sref(copy) not in known and sch.get_consumers(copy):
+            sch.compute_inline(copy)
