@@ -47,7 +47,9 @@ def test_a_number_beyond_int32_makes_the_expression_int64() -> None:
     ("a", "b", "result"),
     [
         ("int32", "int64", "int64"),
-        ("int8", "uint8", "int8"),
+        ("int8", "uint8", "uint8"),
+        ("uint32", "int8", "uint32"),
+        ("uint32", "int64", "int64"),
         ("uint8", "uint32", "uint32"),
         ("bool", "int32", "int32"),
         ("int64", "float32", "float32"),

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tvm.error import RuntimeTypeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
@@ -82,8 +83,8 @@ make_sub: Callable[..., PrimExpr] = Sub._make
 #   1. a Python number takes the dtype of the other operand (a float beside an integer: float32);
 #   2. a scalar beside a vector is broadcast;
 #   3. a bool or an integer beside a float becomes that float; of two floats the wider wins;
-#   4. of two integers the wider wins, signed if either is: int32 indices beside int64 shapes
-#      are computed in int64.
+#   4. of two integers the wider wins, and of one width the unsigned one: int32 indices beside
+#      int64 shapes are computed in int64.
 
 
 def unify(a: Any, b: Any) -> tuple[PrimExpr, PrimExpr]:
@@ -145,11 +146,13 @@ def common_dtype(a: DType, b: DType) -> DType:
             return FLOAT32 if a.bits == b.bits else wider
         return a if a.is_float else b
     if a.is_handle or b.is_handle or a.is_void or b.is_void:
-        raise TypeError(f"an operator requires operands of one dtype, got {a} and {b}")
+        raise RuntimeTypeError(f"an operator requires operands of one dtype, got {a} and {b}")
     if a.is_bool or b.is_bool:
         return b if a.is_bool else a
-    bits = builtins.max(a.bits, b.bits)
-    return as_dtype(f"int{bits}" if a.is_int or b.is_int else f"uint{bits}")
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    # of one width, the unsigned one
+    return b if a.is_int else a
 
 
 # ---- arithmetic
@@ -358,7 +361,7 @@ def _truth_values(what: str, lhs: Any, rhs: Any) -> tuple[PrimExpr, PrimExpr]:
 
 def _require_bool(what: str, value: PrimExpr) -> None:
     if not value.dtype.is_bool:
-        raise TypeError(f"logical {what} requires bool operands, got {value.dtype}: {value}")
+        raise RuntimeTypeError(f"logical {what} requires bool operands, got {value.dtype}: {value}")
 
 
 def all(*args: Any, span: Span | None = None) -> PrimExpr:

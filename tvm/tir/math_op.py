@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tvm._ffi.registry import get_global_func
+from tvm.error import RuntimeTypeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
@@ -95,7 +96,7 @@ def power(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
     """``x`` to the power of ``y``, of floats."""
     a, b = _op.unify(x, y)
     if not a.dtype.is_float:
-        raise TypeError(f"power requires floating-point operands, got {a.dtype}")
+        raise RuntimeTypeError(f"power requires floating-point operands, got {a.dtype}")
     return _call("pow", a.dtype, a, b, span=span)
 
 
@@ -304,7 +305,7 @@ def if_then_else(cond: Any, t: Any, f: Any, span: Span | None = None) -> PrimExp
     """``t`` if the condition holds, else ``f``; only one of them is evaluated."""
     condition = as_expr(cond, BOOL)
     if not condition.dtype.is_bool or condition.dtype.lanes != 1:
-        raise TypeError(f"if_then_else requires a bool condition, got {condition.dtype}")
+        raise RuntimeTypeError(f"if_then_else requires a bool condition, got {condition.dtype}")
     a, b = _op.unify(t, f)
     if type(condition) is IntImm:
         return a if condition.value else b
