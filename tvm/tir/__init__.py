@@ -7,6 +7,7 @@ from tvm.script import printer as _printer
 from tvm.support.later import names_from_above as _names_from_above
 
 from . import _ffi_api, fixed_point, generic, ir_builder, stmt_functor
+from .block_dependence_info import BlockDependenceInfo
 from .block_scope import BlockScope, Dependency, DepKind, StmtSRef
 from .buffer import Buffer, DataProducer, decl_buffer
 from .builtin import *
