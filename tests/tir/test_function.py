@@ -115,3 +115,20 @@ def test_specialized_programs_are_folded() -> None:
 
     assert_structural_equal(before.specialize({before.params[1]: 16}), expected)
     assert before.specialize({}) is before
+
+
+def test_specialised_memory_is_that_of_the_given_buffer() -> None:
+    @T.prim_func
+    def copy(a: T.handle, b: T.handle):
+        A = T.match_buffer(a, (4, 4))
+        B = T.match_buffer(b, (4, 4))
+        flat = T.decl_buffer((16,), data=B.data)
+        for i in range(16):
+            flat[i] = A[i // 4, i % 4]
+
+    a, b = copy.params
+    in_place = copy.specialize({b: copy.buffer_map[a]})
+    memory = in_place.buffer_map[a].data
+    assert in_place.buffer_map[b].data is memory
+    assert in_place.body.buffer.data is memory
+    assert in_place.body.body.body.buffer is in_place.body.buffer

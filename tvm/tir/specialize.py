@@ -75,7 +75,8 @@ def _match_buffer(func: PrimFunc, param: Var, given: Buffer, values: dict[Var, P
                 f"got {len(given.strides)}"
             )
         pairs += zip(declared.strides, given.strides, strict=True)
-    pairs.append((declared.elem_offset, given.elem_offset))
+    # other buffers in the same memory follow
+    pairs += [(declared.elem_offset, given.elem_offset), (declared.data, given.data)]
     for old, new in pairs:
         _match_expr(old, new, values, param.name)
 
