@@ -43,6 +43,15 @@ def test_maps_are_inverse_and_stay_in_the_shape(source: str, target: str, shape:
     assert len(seen) == np.prod(shape)
 
 
-def test_layouts_of_other_axes_are_refused() -> None:
+@pytest.mark.parametrize("target", ["NC", "NCDHW", "", "__undef__"])
+def test_layouts_of_other_axes_have_no_map(target: str) -> None:
+    assert tir.bijective_layout("NCHW", target) is None
+    assert tir.bijective_layout(target, "NCHW") is None
     with pytest.raises(ValueError, match="same axes"):
-        tir.bijective_layout("NCHW", "NC")
+        tir.BijectiveLayout("NCHW", target)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint32", "handle", None])
+def test_axes_are_signed_integers(dtype: str | None) -> None:
+    with pytest.raises(TypeError, match=f"layout requires a signed integer dtype, got {dtype}"):
+        tir.layout("NCHW", dtype=dtype)

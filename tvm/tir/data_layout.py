@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tvm.error import RuntimeTypeError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, leaf
+from tvm.support.dtype import dtype as as_dtype
 
 from . import op as _op
 from .expr import IntImm, IterVar, Range, Var, as_exprs, const
@@ -30,6 +32,8 @@ class Layout(Node):
     axes: tuple[IterVar, ...] = leaf(default=())
 
     def __init__(self, name: str, dtype: Any = "int32") -> None:
+        if dtype is None or not as_dtype(dtype).is_int:
+            raise RuntimeTypeError(f"layout requires a signed integer dtype, got {dtype}")
         self._init(name, () if name == "__undef__" else _axes_of(name, dtype))
 
     def __str__(self) -> str:
@@ -134,7 +138,7 @@ class BijectiveLayout(Node):
 
     def __init__(self, src_layout: Layout | str, dst_layout: Layout | str) -> None:
         src, dst = layout(src_layout), layout(dst_layout)
-        if not len(src) or sorted(src.primal_axes) != sorted(dst.primal_axes):
+        if not _are_convertible(src, dst):
             raise ValueError(f"a bijective layout requires the same axes, got {src} and {dst}")
         self._init(src, dst)
 
@@ -203,6 +207,11 @@ def layout(layout_str: Layout | str, dtype: Any = "int32") -> Layout:
     return layout_str if isinstance(layout_str, Layout) else Layout(layout_str, dtype)
 
 
-def bijective_layout(src_layout: Layout | str, dst_layout: Layout | str) -> BijectiveLayout:
-    """The way from one layout to another and back."""
-    return BijectiveLayout(src_layout, dst_layout)
+def bijective_layout(src_layout: Layout | str, dst_layout: Layout | str) -> BijectiveLayout | None:
+    """The way from one layout to another and back; None if their axes differ."""
+    src, dst = layout(src_layout), layout(dst_layout)
+    return BijectiveLayout(src, dst) if _are_convertible(src, dst) else None
+
+
+def _are_convertible(src: Layout, dst: Layout) -> bool:
+    return len(src) > 0 and sorted(src.primal_axes) == sorted(dst.primal_axes)

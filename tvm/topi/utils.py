@@ -330,7 +330,7 @@ def get_shape(src_shape: Sequence[Any], src_layout: str, dst_layout: str) -> tup
     """
     if src_layout == dst_layout:
         return tuple(get_const_tuple(src_shape))
-    mapping = tir.bijective_layout(src_layout, dst_layout)
+    mapping = tir.BijectiveLayout(src_layout, dst_layout)
     return tuple(get_const_tuple(mapping.forward_shape(list(src_shape))))
 
 
