@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from tvm import tir
-from tvm.error import TVMError
+from tvm.error import RuntimeTypeError, TVMError
 from tvm.ir import Op, PointerType, PrimType, structural_equal
 from tvm.tir.expr import Range, as_expr, const, convert
 
@@ -256,3 +256,17 @@ def test_texts_are_chosen_among_texts_alone() -> None:
     assert chosen.dtype == "handle" and chosen.args[1].value == "many"
     with pytest.raises(TypeError, match="an expression or a number is required"):
         tir.max(x, "one")
+
+
+@pytest.mark.parametrize("of", [tir.Let, lambda v, x, _: tir.LetStmt(v, x, tir.Evaluate(0))])
+def test_a_variable_is_bound_to_a_value_of_its_dtype(of) -> None:
+    wide = tir.Var("wide", "int64")
+    assert of(wide, 3, wide).value.dtype == "int64"
+    for dtype in ("int32", "uint64", "float64"):
+        with pytest.raises(RuntimeTypeError, match=f"binding wide .* int64, got {dtype}"):
+            of(wide, tir.Var("x", dtype), wide)
+
+
+def test_the_name_of_a_variable_is_a_text() -> None:
+    with pytest.raises(RuntimeTypeError, match="requires a text as its name, got 1"):
+        tir.Var(1, "int32")

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 from typing import Any as AnyType
 
+from tvm.error import RuntimeTypeError
 from tvm.ir import extension
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.node import Node, binder, child, derived, ignored, leaf, reference
@@ -51,10 +52,18 @@ class Var(PrimExprWithOp):
     def __init__(
         self, name: str = "tir_var", dtype: str | Type = INT32, span: Span | None = None
     ) -> None:
+        if type(name) is not str:
+            name = _as_name(name)
         if isinstance(dtype, Type):
             self._init(name, _dtype_of_type(dtype), dtype, span)
         else:
             self._init(name, as_dtype(dtype), None, span)
+
+
+def _as_name(name: AnyType) -> str:
+    if not isinstance(name, str):
+        raise RuntimeTypeError(f"a variable requires a text as its name, got {name!r}")
+    return str(name)
 
 
 def _dtype_of_type(annotation: Type) -> DType:
@@ -491,6 +500,20 @@ class Let(PrimExprWithOp):
     value: PrimExpr = child(convert=as_expr)
     body: PrimExpr = child(convert=as_expr)
     dtype: DType = derived("body.dtype")
+
+    def __init__(self, var: Var, value: AnyType, body: AnyType, span: Span | None = None) -> None:
+        self._init(var, bound_value(var, value), as_expr(body), span)
+
+
+def bound_value(var: Var, value: AnyType) -> PrimExpr:
+    """What a variable is bound to, which has its dtype; Python numbers take it."""
+    found = as_expr(value, None if var.dtype.is_handle else var.dtype)
+    if found.dtype is not var.dtype:
+        raise RuntimeTypeError(
+            f"binding {var.name} requires a value of {var.dtype}, got {found.dtype}: {found}; "
+            "hint: cast it"
+        )
+    return found
 
 
 class Any(PrimExprWithOp):

@@ -26,6 +26,7 @@ from .expr import (
     as_expr,
     as_exprs,
     as_lanes,
+    bound_value,
     check_access,
     int_imm,
 )
@@ -65,6 +66,9 @@ class LetStmt(Stmt):
     var: Var = binder("body")
     value: PrimExpr = child(convert=as_expr)
     body: Stmt
+
+    def __init__(self, var: Var, value: Any, body: Stmt, span: Span | None = None) -> None:
+        self._init(var, bound_value(var, value), body, span)
 
 
 def _attr_node(value: Any) -> Any:
