@@ -83,7 +83,18 @@ def test_other_loops_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("func", "text"),
     [
-        (pipelined([1, 0, 1], [0, 1, 2]), "T to be written in a stage before it is read"),
+        (
+            pipelined([1, 0, 1], [0, 1, 2]),
+            "accesses of T in the order of the loop, got stages 1 and 0",
+        ),
+        (
+            pipelined([0, 0, 1], [1, 0, 2]),
+            "accesses of T in the order of the loop, got stages 0 and 0",
+        ),
+        (
+            pipelined([0, 1, 1], [0, 2, 1]),
+            "accesses of U in the order of the loop, got stages 1 and 1",
+        ),
         (pipelined([0, 1], [0, 1, 2]), "of 2 statements, got 2 stages and 3 places"),
         (pipelined([0, 1, 1], [0, 2, 2]), "stages from 0 and each place once"),
         (
@@ -95,3 +106,34 @@ def test_other_loops_are_left_alone() -> None:
 def test_pipelines_that_cannot_be_are_refused(func: tir.PrimFunc, text: str) -> None:
     with pytest.raises(LoweringError, match=text):
         apply(InjectSoftwarePipeline(), func)
+
+
+def test_memory_of_others_is_accessed_in_the_order_of_the_loop() -> None:
+    def row(i: tir.Var) -> Stmt:
+        return tir.SeqStmt([store(B, [i, 0], A[i, 1]), store(A, [i, 2], B[i, 0] * 2.0)])
+
+    def marked(places: list[int]) -> tir.PrimFunc:
+        marks = {"software_pipeline_stage": [0, 0], "software_pipeline_order": places}
+        return function([A, B], loop(9, row).replace(annotations=marks))
+
+    before = marked([0, 1])
+    assert_same_results(before, apply(InjectSoftwarePipeline(), before), SHAPE, SHAPE)
+    with pytest.raises(ValueError, match="accesses of A in the order of the loop"):
+        apply(InjectSoftwarePipeline(), marked([1, 0]))
+
+
+def test_memory_that_is_written_twice_keeps_both_values_apart() -> None:
+    def row(i: tir.Var) -> Stmt:
+        steps = [
+            store(T, 0, A[i, 0]),
+            store(B, [i, 0], T[0]),
+            store(T, 0, A[i, 1]),
+            store(B, [i, 1], T[0]),
+        ]
+        body = tir.SeqStmt(steps)
+        return BlockRealize([], True, Block([], [], [], "row", body, None, [T]))
+
+    for stages in ([0, 1, 1, 2], [0, 0, 2, 2], [0, 1, 3, 3]):
+        marks = {"software_pipeline_stage": stages, "software_pipeline_order": [0, 1, 2, 3]}
+        before = function([A, B], loop(9, row).replace(annotations=marks))
+        assert_same_results(before, apply(InjectSoftwarePipeline(), before), SHAPE, SHAPE)

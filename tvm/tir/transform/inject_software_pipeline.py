@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from tvm.arith import Analyzer
-from tvm.error import LoweringError
+from tvm.error import IllFormedError, LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir import op
@@ -37,7 +38,7 @@ from tvm.tir.stmt import (
     seq,
     stmt_list,
 )
-from tvm.tir.stmt_functor import BufferRewriter, substitute
+from tvm.tir.stmt_functor import BufferRewriter, post_order_visit, substitute
 from tvm.tir.transform.common import TRUE, comes_from_te, fresh, is_const, prim_func_pass
 
 STAGE, ORDER, ASYNC = [f"software_pipeline_{key}" for key in ("stage", "order", "async_stages")]
@@ -76,6 +77,7 @@ class Pipeline:
         self.analyzer = Analyzer()
         self.allocated, body = _opened(loop)
         self.steps = _steps(loop, stmt_list(body))
+        self._check_order()
         self.depth = max([step.stage for step in self.steps])
         self.versions: dict[Buffer, Version] = {}
         for buffer in self.allocated:
@@ -129,22 +131,30 @@ class Pipeline:
     def _simple(self, expr: PrimExpr) -> PrimExpr:
         return self.analyzer.simplify(expr)
 
-    def _versions_of(self, buffer: Buffer) -> int:
-        """How many iterations' values of a buffer are needed at a time."""
-        uses = [_uses(step.stmt, buffer) for step in self.steps]
-        count = 1
-        for writer, (_, writes) in zip(self.steps, uses, strict=True):
-            for reader, (reads, _) in zip(self.steps, uses, strict=True):
-                if not writes or not reads:
-                    continue
-                if reader.stage < writer.stage:
-                    raise LoweringError(
-                        f"InjectSoftwarePipeline needs {buffer.name} to be written in a stage before it "
-                        f"is read, got stages {writer.stage} and {reader.stage}",
+    def _check_order(self) -> None:
+        """Refuse stages and places that would change what a statement reads or leaves in memory."""
+        for buffer in _accessed(self.loop):
+            for first, second in self._conflicts(buffer):
+                if (second.stage, second.place) < (first.stage, first.place):
+                    raise IllFormedError(
+                        f"InjectSoftwarePipeline needs accesses of {buffer.name} in the order of the "
+                        f"loop, got stages {first.stage} and {second.stage}, places {first.place} "
+                        f"and {second.place}",
                         at=self.loop,
                     )
-                is_freed = reader.stage > writer.stage and reader.place < writer.place
-                count = max(count, reader.stage - writer.stage + (not is_freed))
+
+    def _conflicts(self, buffer: Buffer) -> list[tuple[Step, Step]]:
+        """Pairs of steps that access a buffer, one of them to write it; in the order of the loop."""
+        uses = [(step, *_uses(step.stmt, buffer)) for step in self.steps]
+        users = [use for use in uses if use[1] or use[2]]
+        return [(a[0], b[0]) for a, b in combinations(users, 2) if a[2] or b[2]]
+
+    def _versions_of(self, buffer: Buffer) -> int:
+        """How many iterations' values of a buffer are needed at a time."""
+        count = 1
+        for first, second in self._conflicts(buffer):
+            is_freed = second.stage > first.stage and second.place < first.place
+            count = max(count, second.stage - first.stage + (not is_freed))
         return count
 
 
@@ -172,13 +182,13 @@ def _steps(loop: For, stmts: Sequence[Stmt]) -> list[Step]:
         [int(value) for value in loop.annotations.get(key, ())] for key in (STAGE, ORDER)
     ]
     if not len(stages) == len(places) == len(stmts):
-        raise LoweringError(
+        raise IllFormedError(
             f"InjectSoftwarePipeline needs a stage and a place for each of {len(stmts)} statements, "
             f"got {len(stages)} stages and {len(places)} places",
             at=loop,
         )
     if sorted(places) != list(range(len(places))) or min(stages) < 0:
-        raise LoweringError(
+        raise IllFormedError(
             f"InjectSoftwarePipeline needs stages from 0 and each place once, got {stages} and "
             f"{places}"
         )
@@ -217,6 +227,20 @@ def _uses(stmt: Stmt, buffer: Buffer) -> tuple[bool, bool]:
     finder = _UseFinder(buffer)
     finder.visit(stmt)
     return finder.reads, finder.writes
+
+
+def _accessed(loop: For) -> list[Buffer]:
+    """The buffers that a loop loads from, stores to or matches, in order of appearance."""
+    found: dict[Buffer, None] = {}
+
+    def note(node: Any) -> None:
+        if isinstance(node, (BufferLoad, BufferStore)):
+            found[node.buffer] = None
+        elif isinstance(node, MatchBufferRegion):
+            found[node.source.buffer] = None
+
+    post_order_visit(loop.body, note)
+    return list(found)
 
 
 def _with_versions(buffer: Buffer, count: int) -> Buffer:
