@@ -6,13 +6,13 @@ changes what the reference points to, not the reference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
 from tvm.runtime.object import Object
 
 from .buffer import Buffer
-from .stmt import Block, For
+from .stmt import Block, BufferRegion, For
 
 
 class StmtSRef(Object):
@@ -107,16 +107,27 @@ class BlockScope(Object):
     ----------
     child_block_srefs : list of StmtSRef
         The blocks, in the order of execution.
+    undeclared : dict of StmtSRef to list of BufferRegion, optional
+        What blocks read beside the regions that they declare.
     """
 
-    def __init__(self, child_block_srefs: Iterable[StmtSRef]) -> None:
+    def __init__(
+        self,
+        child_block_srefs: Iterable[StmtSRef],
+        undeclared: Mapping[StmtSRef, Sequence[BufferRegion]] | None = None,
+    ) -> None:
         self.children = tuple(child_block_srefs)
+        self.undeclared = dict(undeclared or {})
         self.buffer_writers: dict[Buffer, list[StmtSRef]] = {}
         self.buffer_readers: dict[Buffer, list[StmtSRef]] = {}
         self.src2deps: dict[StmtSRef, list[Dependency]] = {}
         self.dst2deps: dict[StmtSRef, list[Dependency]] = {}
         for child in self.children:
             self._add(child)
+
+    def reads_of(self, child: StmtSRef) -> tuple[BufferRegion, ...]:
+        """What a block reads: the regions that it declares, and others that are known."""
+        return (*child.block.reads, *self.undeclared.get(child, ()))
 
     def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
         """The dependencies of later blocks on this one."""
@@ -141,7 +152,7 @@ class BlockScope(Object):
 
     def _add(self, child: StmtSRef) -> None:
         block = child.block
-        reads = list(dict.fromkeys([region.buffer for region in block.reads]))
+        reads = list(dict.fromkeys([region.buffer for region in self.reads_of(child)]))
         writes = list(dict.fromkeys([region.buffer for region in block.writes]))
         for buffer in reads:
             self._depend(self.buffer_writers.get(buffer, ()), child, DepKind.RAW)

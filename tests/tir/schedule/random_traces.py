@@ -46,7 +46,7 @@ class RandomScheduler:
             self.rfactor, self.rfactor, self.blockize, self.transform_layout, self.set_scope,
             self.merge, self.cache_inplace, self.transform_block_layout, self.reindex,
             self.decompose_padding, self.loop_partition, self.rolling_buffer, self.rolling_buffer,
-            self.pad_einsum,
+            self.pad_einsum, self.cache_index,
         ]  # fmt: skip
 
     def step(self) -> None:
@@ -163,6 +163,9 @@ class RandomScheduler:
         block = self.block()
         axes = self.sch.get(block).iter_vars
         self.sch.pad_einsum(block, [self.random.choice([1, 3, 4]) for _ in axes])
+
+    def cache_index(self) -> None:
+        self.sch.cache_index(self.block(), "global", self.random.choice([0, 2]))
 
     def transform_block_layout(self) -> None:
         self.sch.transform_block_layout(self.block(), lambda *i: i[::-1])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tests.tir.schedule.programs import elementwise_chain
+from tests.tir.schedule.programs import elementwise_chain, padded_conv1d
 from tests.tir.schedule.random_traces import run
 from tvm import tir
 from tvm.ir.structural import assert_structural_equal
@@ -97,10 +97,21 @@ def test_programs_with_cached_indices_build() -> None:
 
 
 def test_blocks_of_indices_stay_before_their_use() -> None:
-    sch = tir.Schedule(gathered)
-    index, _ = sch.cache_index("B", "global")
-    with pytest.raises(tir.ScheduleError, match="no block reads what it writes"):
-        sch.compute_at(index, sch.get_loops("B")[0])
+    sch = tir.Schedule(gathered, debug_mask="all")
+    (index,) = sch.cache_index("B", "global", 2)
+    assert sch.get(sch.get_consumers(index)[0]).name_hint == "B"
+    with pytest.raises(tir.ScheduleError, match="has not been written completely"):
+        sch.reverse_compute_at("B", sch.get_loops(index)[0])
+    sch.compute_at(index, sch.get_loops("B")[0])
+    check_same(sch, gathered)
+
+
+def test_values_that_are_loaded_are_no_indices() -> None:
+    sch = tir.Schedule(padded_conv1d)
+    assert sch.cache_index("P", "global") != []
+    reads = [sch.get(block).reads for block in sch.get_producers(sch.get_block("P"))]
+    assert reads == [() for _ in reads]
+    check_same(sch, padded_conv1d)
 
 
 def test_caching_indices_of_no_block_or_nowhere_is_refused() -> None:

@@ -21,6 +21,7 @@ from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block, BlockRealize, For, SeqStmt, Stmt
 
+from .analyses.access import undeclared_reads
 from .analyses.bindings import is_affine_binding
 from .analyses.cover import RegionCover
 from .tree import exchanged, nodes_below, realize_in
@@ -144,7 +145,9 @@ class ScheduleState(Object):
         block = block_sref.block
         known = self._scopes.get(block_sref)
         if known is None or known[0] is not block:
-            known = self._scopes[block_sref] = (block, BlockScope(self.child_blocks(block_sref)))
+            children = self.child_blocks(block_sref)
+            scope = BlockScope(children, undeclared_reads(block, children))
+            known = self._scopes[block_sref] = (block, scope)
         return known[1]
 
     def child_blocks(self, sref: StmtSRef) -> list[StmtSRef]:

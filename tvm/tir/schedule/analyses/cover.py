@@ -62,7 +62,7 @@ class RegionCover:
             if dep.kind == DepKind.RAW and dep.src is not block
         ]
         found: dict[Buffer, list[StmtSRef]] = {}
-        for region in block.block.reads:
+        for region in scope.reads_of(block):
             writers = [
                 source
                 for source in sources
@@ -101,7 +101,8 @@ class RegionCover:
                     if box is not None:
                         written.append(within(box, buffer.shape, analyzer))
         realize = self.state.realize_of(block)
-        for region in block.block.reads:
+        scope = self.state.get_block_scope(scope_of(block))
+        for region in scope.reads_of(block):
             if region.buffer is buffer:
                 box = accessed(region, realize, block.parent, place)
                 if not _covered(written, within(box, buffer.shape, analyzer), analyzer):

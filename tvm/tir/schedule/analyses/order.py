@@ -35,7 +35,7 @@ def require_sequence(state: ScheduleState, moved: Sequence[StmtSRef], shown: For
     inside = dict.fromkeys(moved)
     position = {block: i for i, block in enumerate(scope.children)}
     for block in scope.children:
-        for region in block.block.reads:
+        for region in scope.reads_of(block):
             for writer in scope.buffer_writers.get(region.buffer, ()):
                 concerned = writer in inside or block in inside
                 if concerned and position[writer] > position[block]:

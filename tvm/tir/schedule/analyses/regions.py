@@ -31,6 +31,13 @@ Box = list[IntervalSet]
 _RANKS = {"global": 0, "shared": 1, "warp": 2, "local": 3}
 
 
+def full_region(buffer: Buffer) -> BufferRegion:
+    """All of a buffer."""
+    return BufferRegion(
+        buffer, tuple([Range.from_min_extent(const(0, e.dtype), e) for e in buffer.shape])
+    )
+
+
 def storage_rank(scope: str) -> int:
     """How near to a thread a storage scope is: 0 for memory that all threads share."""
     return _RANKS.get(scope.split(".")[0], 4)

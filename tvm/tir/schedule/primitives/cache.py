@@ -18,6 +18,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Range
 from tvm.tir.stmt import Block, BufferRegion, BufferStore, For, Stmt
 
+from ..analyses.regions import full_region
 from ..errors import PrimitiveError
 from ..rewriting import AccessRewriter, Reuse
 from ..state import ScheduleState
@@ -25,7 +26,6 @@ from ..tree import scope_of
 from .cache_stage import (
     Place,
     copy_block,
-    full_region,
     in_scope,
     inserted,
     is_full,

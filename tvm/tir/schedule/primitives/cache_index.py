@@ -15,6 +15,7 @@ from tvm.tir.expr import BufferLoad, IterVar, Range, Var, const
 from tvm.tir.op import add, subtract
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt, seq
 from tvm.tir.stmt_functor import substitute
+from tvm.tir.transform.common import contains
 from tvm.tir.transform.common_subexpr_elim import (
     ComputationCounter,
     ComputationReplacer,
@@ -140,7 +141,8 @@ class IndexCounter(ComputationCounter):
     def _is_index(self, e: PrimExpr) -> bool:
         if e.dtype.lanes != 1 or e.dtype.is_handle or e.dtype.is_bool or size_of(e) < LEAST_SIZE:
             return False
-        return is_safe_anywhere(e) and uses_var(e, self.axes)
+        is_loaded = contains(e, lambda node: isinstance(node, BufferLoad))
+        return not is_loaded and is_safe_anywhere(e) and uses_var(e, self.axes)
 
     def visit_buffer_region(self, region: BufferRegion) -> None:
         return

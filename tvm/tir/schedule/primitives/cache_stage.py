@@ -111,13 +111,6 @@ def relaxed_region(
     return BufferRegion(region.buffer, tuple(sides))
 
 
-def full_region(buffer: Buffer) -> BufferRegion:
-    """All of a buffer."""
-    return BufferRegion(
-        buffer, tuple([Range.from_min_extent(const(0, e.dtype), e) for e in buffer.shape])
-    )
-
-
 def place_after(block: StmtSRef, others: Sequence[StmtSRef], scope: StmtSRef) -> Place:
     """Right after a block, where the nearest of others is too; at the end of the scope if there are none."""
     if not others:

@@ -51,12 +51,6 @@ def compute_at(
             block_sref.block,
         )
     consumers = state.get_block_scope(scope).consumers(block_sref)
-    if not consumers:
-        raise PrimitiveError(
-            "ScheduleError: The block has no consumers",
-            "The block {0} can't be computed where it is used: no block reads what it writes",
-            block_sref.block,
-        )
     _require_all_inside(consumers, block_sref, loop_sref, "consumer")
     required = _regions(state, consumers, loop_sref, block_sref, "reads")
     _move(state, block_sref, loop_sref, scope, required, preserve_unit_loops, index, False)
@@ -118,12 +112,13 @@ def _regions(
     kind: str,
 ) -> list[tuple[Buffer, Box]]:
     """What other blocks read or write of the block's buffers in one iteration of the loop."""
-    mine = block.block.writes if kind == "reads" else block.block.reads
+    scope = state.get_block_scope(scope_of(block))
+    mine = block.block.writes if kind == "reads" else scope.reads_of(block)
     buffers = dict.fromkeys([region.buffer for region in mine])
     found: list[tuple[Buffer, Box]] = []
     for other in others:
         realize = state.realize_of(other)
-        for region in getattr(other.block, kind):
+        for region in scope.reads_of(other) if kind == "reads" else other.block.writes:
             if region.buffer in buffers:
                 found.append((region.buffer, accessed(region, realize, other.parent, loop)))
     return found
@@ -145,7 +140,8 @@ def _move(
     analyzer = Analyzer()
     for var, domain in surroundings(loop_sref).items():
         analyzer.bind(var, domain)
-    regions = block.reads if is_reverse else block.writes
+    reads = state.get_block_scope(scope).reads_of(block_sref)
+    regions = reads if is_reverse else block.writes
     domains = block_domains(block, regions, needed, analyzer)
     new = _new_loops(block, domains, preserve_unit_loops, analyzer)
     body = body_without(state, block_sref, scope)
