@@ -6,7 +6,6 @@ from . import _ffi_api
 from .absent_backends import (
     CoProcSync,
     LowerAutoCopy,
-    TransformMmaBufferLayout,
 )
 from .apply_layout_transforms import ApplyLayoutTransforms
 from .combine_context_call import CombineContextCall
@@ -77,6 +76,7 @@ from .storage_legalize import BF16StorageLegalize, FP8StorageLegalize
 from .storage_rewrite import StorageRewrite
 from .texture_flatten import TextureFlatten
 from .thread_sync import ThreadSync
+from .transform_mma_buffer_layout import TransformMmaBufferLayout
 from .transpose_tiles import TransposeTiles
 from .unify_thread_binding import UnifyThreadBinding
 from .unroll_loop import UnrollLoop

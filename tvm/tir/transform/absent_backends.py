@@ -11,31 +11,11 @@ from typing import Any
 
 from tvm.error import LoweringError
 from tvm.ir.transform import Pass
-from tvm.tir.buffer import Buffer
-from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Allocate, AttrStmt, Block, BufferRealize, For
+from tvm.tir.stmt import AttrStmt, Block, For
 from tvm.tir.transform.common import contains, prim_func_pass
 
 Question = Callable[[Any], bool]
-
-
-def scoped(*prefixes: str) -> Question:
-    """Whether a node allocates memory of such a scope."""
-
-    def asks(node: Any) -> bool:
-        if isinstance(node, Block):
-            return any([asks(buffer) for buffer in node.alloc_buffers])
-        if isinstance(node, Allocate):
-            return asks(node.buffer_var)
-        if isinstance(node, BufferRealize):
-            return asks(node.buffer)
-        if isinstance(node, Buffer):
-            return node.scope().startswith(prefixes)
-        scope = getattr(node.type_annotation, "storage_scope", "") if isinstance(node, Var) else ""
-        return bool(scope) and scope.startswith(prefixes)
-
-    return asks
 
 
 def marked(*keys: str) -> Question:
@@ -67,6 +47,3 @@ CoProcSync = refusing(
     "CoProcSync", marked("coproc_scope", "coproc_uop_scope"), "co-processor scopes", "VTA"
 )
 LowerAutoCopy = refusing("LowerAutoCopy", marked("auto_copy"), "automatic copies", "CUDA")
-TransformMmaBufferLayout = refusing(
-    "TransformMmaBufferLayout", scoped("m16n8k8"), "fragments of mma instructions", "CUDA"
-)
