@@ -197,7 +197,12 @@ def _padded_shape(
             if not same or not structural_equal(other.new, wanted[0].new):
                 _refuse(block, f"axis {axis} of {buffer.name} is padded in different ways")
         # an axis that is not padded keeps its size, though only a part of it may be accessed
-        shape.append(wanted[0] if is_padded else Extent(size, size))
+        if not is_padded:
+            shape.append(Extent(size, size))
+            continue
+        # a guarded access may name elements that are outside of the buffer
+        inside = Analyzer().simplify(op.min(wanted[0].old, size))
+        shape.append(Extent(inside, wanted[0].new))
     return shape
 
 
