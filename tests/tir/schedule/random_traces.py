@@ -46,7 +46,7 @@ class RandomScheduler:
             self.rfactor, self.rfactor, self.blockize, self.transform_layout, self.set_scope,
             self.merge, self.cache_inplace, self.transform_block_layout, self.reindex,
             self.decompose_padding, self.loop_partition, self.rolling_buffer, self.rolling_buffer,
-            self.pad_einsum, self.cache_index,
+            self.pad_einsum, self.cache_index, self.read_at, self.write_at,
         ]  # fmt: skip
 
     def step(self) -> None:
@@ -166,6 +166,15 @@ class RandomScheduler:
 
     def cache_index(self) -> None:
         self.sch.cache_index(self.block(), "global", self.random.choice([0, 2]))
+
+    def read_at(self) -> None:
+        block = self.block()
+        loop = self.random.choice(self.sch.get_loops(block))
+        self.sch.read_at(loop, block, self.random.randrange(2), "global")
+
+    def write_at(self) -> None:
+        block = self.block()
+        self.sch.write_at(self.random.choice(self.sch.get_loops(block)), block, 0, "global")
 
     def transform_block_layout(self) -> None:
         self.sch.transform_block_layout(self.block(), lambda *i: i[::-1])

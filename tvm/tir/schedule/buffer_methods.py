@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .base import ScheduleBase
-from .primitives import cache_index, pad_einsum, rolling_buffer
-from .random_variables import BlockRV
+from .primitives import cache_at, cache_index, pad_einsum, rolling_buffer
+from .random_variables import BlockRV, LoopRV
 
 
 class BufferMethods(ScheduleBase):
-    """Buffers that roll, buffers of indices, padded operands."""
+    """Buffers that roll, buffers of indices, padded operands, copies in a loop."""
 
     def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int | str | Any) -> None:
         """Keep what neighbouring iterations share, in a buffer with room for one iteration.
@@ -78,3 +78,79 @@ class BufferMethods(ScheduleBase):
         factors = [int(factor) for factor in padding]
         self._run("pad-einsum", pad_einsum.pad_einsum, self._block(given), factors)
         self._record("PadEinsum", [given], [factors])
+
+    def read_at(
+        self,
+        loop: LoopRV,
+        block: BlockRV | str,
+        read_buffer_index: int | str | Any,
+        storage_scope: str,
+    ) -> BlockRV:
+        """Copy in each iteration of a loop what the blocks in it read of a buffer.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            A loop around the block.
+        block : BlockRV or str
+            A block that reads the buffer.
+        read_buffer_index : int, str or Buffer
+            The buffer, or its number among the block's reads.
+        storage_scope : str
+            Where the copy is.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies all of it; it is annotated ``auto_copy``.
+        """
+        return self._cache_at(
+            "ReadAt", cache_at.read_at, "read", loop, block, read_buffer_index, storage_scope
+        )
+
+    def write_at(
+        self,
+        loop: LoopRV,
+        block: BlockRV | str,
+        write_buffer_index: int | str | Any,
+        storage_scope: str,
+    ) -> BlockRV:
+        """Let a block write to a buffer of its own, which is copied back in each iteration of a loop.
+
+        Parameters
+        ----------
+        loop : LoopRV
+            A loop around the block.
+        block : BlockRV or str
+            The only block in the loop that uses the buffer.
+        write_buffer_index : int, str or Buffer
+            The buffer, or its number among the block's writes.
+        storage_scope : str
+            Where the new buffer is.
+
+        Returns
+        -------
+        BlockRV
+            The block that copies all of it; it is annotated ``auto_copy``.
+        """
+        return self._cache_at(
+            "WriteAt", cache_at.write_at, "write", loop, block, write_buffer_index, storage_scope
+        )
+
+    def _cache_at(
+        self,
+        kind: str,
+        primitive: Callable[..., Any],
+        access: str,
+        loop: LoopRV,
+        block: BlockRV | str,
+        buffer: Any,
+        storage_scope: str,
+    ) -> BlockRV:
+        given = self._block_rv(block)
+        index = self._region_index(given, buffer, access)
+        place, name = self._loop(loop), f"{access}-at"
+        sref = self._run(name, primitive, place, self._block(given), index, storage_scope)
+        found = self._new_block(sref)
+        self._record(kind, [loop, given], [index, storage_scope], [found])
+        return found

@@ -55,12 +55,12 @@ def _united(needed: Sequence[tuple[Buffer, Box]], analyzer: Analyzer) -> list[tu
     for buffer, box in needed:
         known = boxes.get(buffer)
         boxes[buffer] = box if known is None else [
-            _hull(a, b, analyzer) for a, b in zip(known, box, strict=True)
+            hull(a, b, analyzer) for a, b in zip(known, box, strict=True)
         ]  # fmt: skip
     return list(boxes.items())
 
 
-def _hull(a: IntervalSet, b: IntervalSet, analyzer: Analyzer) -> IntervalSet:
+def hull(a: IntervalSet, b: IntervalSet, analyzer: Analyzer) -> IntervalSet:
     low = a.min_value
     if not (a.has_lower_bound() and b.has_lower_bound()):
         low = a.min_value if not a.has_lower_bound() else b.min_value
@@ -96,7 +96,7 @@ class DomainSolver:
             self._solve_affine(region, box, rest, solved)
         for var, span in solved.items():
             known = self.spans.get(var)
-            self.spans[var] = span if known is None else _hull(known, span, self.analyzer)
+            self.spans[var] = span if known is None else hull(known, span, self.analyzer)
 
     def _within(self, needed: IntervalSet, extent: PrimExpr) -> IntervalSet:
         """A side without an end reaches to the buffer's own."""
@@ -105,7 +105,7 @@ class DomainSolver:
         return IntervalSet(low, high)
 
     def _both(self, known: IntervalSet | None, span: IntervalSet) -> IntervalSet:
-        return span if known is None else _hull(known, span, self.analyzer)
+        return span if known is None else hull(known, span, self.analyzer)
 
     def _solve_side(
         self, side: Range, needed: IntervalSet

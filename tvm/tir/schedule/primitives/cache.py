@@ -53,7 +53,7 @@ def cache_read(
     require_storage_scope(storage_scope)
     buffer = nth_buffer(block_sref.block, buffer_index, "read")
     scope = _scope(block_sref)
-    chosen = _with_inner(state, consumers) or None
+    chosen = with_inner(state, consumers) or None
     writer, earlier = _writer_before(state, scope, buffer, chosen)
     if writer is not None:
         place = place_before(_readers(state, scope, buffer, chosen, writer), writer, scope)
@@ -70,7 +70,7 @@ def cache_read(
     offsets = None if full else [side.min for side in region.region]
     redirect = Redirection(buffer, cache, offsets, reads=True, writes=False)
     skipped = dict.fromkeys([sref.block for sref in earlier])
-    _insert_cache(state, scope, place, copy, cache, redirect, _blocks(chosen), skipped)
+    insert_cache(state, scope, place, copy, cache, redirect, blocks_of(chosen), skipped)
     return state.sref_of(copied)
 
 
@@ -86,7 +86,7 @@ def cache_write(
     block = block_sref.block
     buffer = nth_buffer(block, buffer_index, "write")
     scope = _scope(block_sref)
-    chosen = _with_inner(state, consumers)
+    chosen = with_inner(state, consumers)
     only_writer(state, scope, buffer)
     cached = dict.fromkeys(chosen)
     readers = [
@@ -103,8 +103,8 @@ def cache_write(
     copy, copied = copy_block(cache, buffer, region, False, full)
     offsets = None if full else [side.min for side in region.region]
     redirect = Redirection(buffer, cache, offsets, reads=True, writes=True)
-    inside = _with_inner(state, [block_sref])
-    _insert_cache(state, scope, place, copy, cache, redirect, _blocks([*inside, *chosen]), {})
+    inside = with_inner(state, [block_sref])
+    insert_cache(state, scope, place, copy, cache, redirect, blocks_of([*inside, *chosen]), {})
     return state.sref_of(copied)
 
 
@@ -130,8 +130,8 @@ def cache_inplace(
     copy_there, copied = copy_block(buffer, cache, there, True, True)
     copy_back, copied_back = copy_block(cache, buffer, back, False, True)
     redirect = Redirection(buffer, cache, None, reads=True, writes=True)
-    inside = _blocks(_with_inner(state, [block_sref]))
-    _insert_cache(state, scope, Place(parent, position), copy_there, cache, redirect, inside, {})
+    inside = blocks_of(with_inner(state, [block_sref]))
+    insert_cache(state, scope, Place(parent, position), copy_there, cache, redirect, inside, {})
     assert parent.stmt is not None
     state.replace_body(parent, inserted(parent.stmt.body, position + 2, copy_back))
     return [state.sref_of(copied), state.sref_of(copied_back)]
@@ -164,7 +164,7 @@ def _writer_before(
     return writer, earlier
 
 
-def _with_inner(state: ScheduleState, blocks: Sequence[StmtSRef]) -> list[StmtSRef]:
+def with_inner(state: ScheduleState, blocks: Sequence[StmtSRef]) -> list[StmtSRef]:
     """The blocks and those inside of them."""
     found: list[StmtSRef] = []
     for block in blocks:
@@ -172,7 +172,7 @@ def _with_inner(state: ScheduleState, blocks: Sequence[StmtSRef]) -> list[StmtSR
     return found
 
 
-def _blocks(srefs: Sequence[StmtSRef] | None) -> dict[Block, None] | None:
+def blocks_of(srefs: Sequence[StmtSRef] | None) -> dict[Block, None] | None:
     return None if srefs is None else dict.fromkeys([sref.block for sref in srefs])
 
 
@@ -333,7 +333,7 @@ def _same_store(store: BufferStore) -> Stmt:
     return store
 
 
-def _insert_cache(
+def insert_cache(
     state: ScheduleState,
     scope: StmtSRef,
     place: Place,
