@@ -50,10 +50,9 @@ class FatalMessage {
       : file_(file), line_(line), check_(check), operands_(std::move(operands)) {}
   [[noreturn]] ~FatalMessage() noexcept(false) {
     std::string text = stream_.str();
-    std::string place = Cat(" (", Place(file_, line_), ")");
-    if (NamesErrorClass(text)) throw Error(text + place);
+    if (NamesErrorClass(text)) throw Error(text);  // for users, in their words
     if (check_[0] != 0) text = Cat("Check failed: (", check_, ") is false", operands_, text.empty() ? "" : ": ", text);
-    throw InternalError(text + place);
+    throw InternalError(Cat(text, " (", Place(file_, line_), ")"));
   }
   std::ostringstream& stream() { return stream_; }
 
