@@ -187,10 +187,8 @@ def test_rows_of_a_profile_list_the_nodes_of_the_model() -> None:
         lib["debug_create"]("default", nd.cpu()), [nd.cpu()], lib.graph_json, ""
     )
     report = module.profile(x=np.ones((2, 8), "float32"))
-    assert [call["Model Nodes"] for call in report.calls] == [
-        "first, first.act",
-        "second, second.act",
-    ]
+    kernels = [call for call in report.calls if not call["Name"].startswith("VM::")]
+    assert [call["Model Nodes"] for call in kernels] == ["first, first.act", "second, second.act"]
     assert "first, first.act, second, second.act" in report.table(wide=True)
 
 
@@ -203,10 +201,8 @@ def test_rows_of_the_virtual_machine_list_the_nodes_of_the_model() -> None:
     program = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], body)), "llvm")
     loaded = Executable.load_exec(*program.save())
     report = VirtualMachineProfiler(loaded, nd.cpu()).profile(np.ones((2, 8), "float32"))
-    assert [call["Model Nodes"] for call in report.calls] == [
-        "first, first.act",
-        "second, second.act",
-    ]
+    kernels = [call for call in report.calls if not call["Name"].startswith("VM::")]
+    assert [call["Model Nodes"] for call in kernels] == ["first, first.act", "second, second.act"]
 
 
 def test_what_replaces_a_node_of_the_model_keeps_its_name() -> None:

@@ -212,9 +212,10 @@ def test_knobs_time_dump_and_stop(tmp_path, capsys) -> None:
 
 
 def test_options_without_effect_are_refused_unless_default() -> None:
-    PassContext(config={"tir.UnrollLoop": {"unroll_local_access": False}})
-    with pytest.raises(TVMError, match=r"(?s)unroll_local_access of tir.UnrollLoop.*hint"):
-        PassContext(config={"tir.UnrollLoop": {"unroll_local_access": True}})
+    option = "no_unroll_loop_with_extent_one"
+    PassContext(config={"tir.LoopPartition": {option: False}})
+    with pytest.raises(TVMError, match=rf"(?s){option} of tir.LoopPartition.*hint"):
+        PassContext(config={"tir.LoopPartition": {option: True}})
 
 
 def test_declared_passes_have_names_before_they_are_made() -> None:
