@@ -265,29 +265,17 @@ def get_wmma_sync_intrin(
     @T.prim_func
     def wmma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
         A = T.match_buffer(
-            a,
-            (m_dim, k_dim),
-            in_dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.matrix_a",
-        )
+            a, (m_dim, k_dim), in_dtype, align=64,
+            offset_factor=OFFSET_FACTOR, scope="wmma.matrix_a",
+        )  # fmt: skip
         B = T.match_buffer(
-            b,
-            (b_rows, b_columns),
-            in_dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.matrix_b",
-        )
+            b, (b_rows, b_columns), in_dtype, align=64,
+            offset_factor=OFFSET_FACTOR, scope="wmma.matrix_b",
+        )  # fmt: skip
         C = T.match_buffer(
-            c,
-            (m_dim, n_dim),
-            out_dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.accumulator",
-        )
+            c, (m_dim, n_dim), out_dtype, align=64,
+            offset_factor=OFFSET_FACTOR, scope="wmma.accumulator",
+        )  # fmt: skip
         with T.block("root"):
             T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -307,32 +295,17 @@ def get_wmma_sync_intrin(
         c1 = T.int32()
         c0 = T.int32()
         A = T.match_buffer(
-            a,
-            (m_dim, k_dim),
-            in_dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.matrix_a",
-            strides=[a1, a0],
-        )
+            a, (m_dim, k_dim), in_dtype, align=64,
+            offset_factor=OFFSET_FACTOR, scope="wmma.matrix_a", strides=[a1, a0],
+        )  # fmt: skip
         B = T.match_buffer(
-            b,
-            (b_rows, b_columns),
-            in_dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.matrix_b",
-            strides=[b1, b0],
-        )
+            b, (b_rows, b_columns), in_dtype, align=64,
+            offset_factor=OFFSET_FACTOR, scope="wmma.matrix_b", strides=[b1, b0],
+        )  # fmt: skip
         C = T.match_buffer(
-            c,
-            (m_dim, n_dim),
-            out_dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.accumulator",
-            strides=[c1, c0],
-        )
+            c, (m_dim, n_dim), out_dtype, align=64,
+            offset_factor=OFFSET_FACTOR, scope="wmma.accumulator", strides=[c1, c0],
+        )  # fmt: skip
         with T.block("root"):
             T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
             T.writes(C[0:m_dim, 0:n_dim])
