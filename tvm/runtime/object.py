@@ -34,7 +34,8 @@ class Object:
     def handle(self) -> ctypes.c_void_p:
         """Where the object is in memory."""
         native = self._native
-        return ctypes.c_void_p(id(self if native is None else native))
+        found: ctypes.c_void_p = ctypes.c_void_p(id(self)) if native is None else native.handle
+        return found
 
     def legacy_repr(self) -> str:
         """The text that ``str`` gives."""
