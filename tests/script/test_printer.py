@@ -184,7 +184,6 @@ def test_what_has_no_text_is_kept_in_the_metadata() -> None:
 
 
 def test_colours_are_for_terminals_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("pygments")
     program.show(style="ansi")
     assert "\x1b[" in capsys.readouterr().out
     cprint(program.script())
