@@ -28,6 +28,7 @@ _CLASSIC_NAMES = {
     "FTVMAlterOpLayout": "alter_layout",
     "FPrimalGradient": "gradient",
     "FShapeFunc": "shape_func",
+    "FMacCount": "mac_count",
     "FTVMMixedPrecisionConversionType": "precision",
     "TVectorizable": "vectorizable",
     "TScriptPrinterName": "script_name",
@@ -62,6 +63,11 @@ class Op(RelayExpr):
     shape_func: Callable[..., Any] | None = ignored(default=None)
     make_static: Callable[..., Any] | None = ignored(default=None)
     precision: Any = ignored(default=None)
+    # whether it adds up many elements in the dtype of its data
+    accumulates: bool = ignored(default=False)
+    fast_math: str | None = ignored(default=None)  # the operator that approximates it
+    # the multiply-accumulate operations of a call
+    mac_count: Callable[..., int] | None = ignored(default=None)
     simplify: Callable[..., Any] | None = ignored(default=None)
     # the call in other operators, of which its gradient is made
     composition: Callable[..., Any] | None = ignored(default=None)

@@ -62,6 +62,22 @@ def test_total_mac_number() -> None:
     assert analysis.get_total_mac_number(mod["main"]) == 2 * 5 * 7
 
 
+@pytest.mark.parametrize("layouts", [("NCHW", "OIHW"), ("NHWC", "HWIO")])
+def test_macs_of_convolutions_are_those_of_any_layout(layouts: tuple[str, str]) -> None:
+    of_data, of_kernel = layouts
+    x = relay.var("x", shape=[{"N": 1, "C": 3, "H": 8, "W": 8}[axis] for axis in of_data])
+    w = relay.var("w", shape=[{"O": 4, "I": 3, "H": 3, "W": 3}[axis] for axis in of_kernel])
+    conv = relay.nn.conv2d(x, w, padding=1, data_layout=of_data, kernel_layout=of_kernel)
+    mod = typed(relay.Function([x, w], conv))
+    assert analysis.get_total_mac_number(mod["main"]) == 4 * 8 * 8 * 3 * 9
+
+
+def test_macs_of_transposed_products() -> None:
+    a, b = relay.var("a", shape=(2, 5, 3)), relay.var("b", shape=(2, 7, 5))
+    mod = typed(relay.Function([a, b], relay.nn.batch_matmul(a, b, transpose_a=True)))
+    assert analysis.get_total_mac_number(mod["main"]) == 2 * 3 * 7 * 5
+
+
 def test_extract_fused_functions_finds_each_once() -> None:
     x = relay.var("x", shape=(2,))
     mod = FuseOps(0)(typed(relay.Function([x], relay.exp(relay.exp(x)))))

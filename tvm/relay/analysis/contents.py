@@ -168,25 +168,8 @@ def get_total_mac_number(expr: RelayExpr) -> int:
     total = 0
     for node in post_order(expr):
         if isinstance(node, Call) and isinstance(node.op, Op):
-            count = node.op.extra.get("FMacCount")
-            total += int(count(node)) if count is not None else _macs(node)
+            total += int(node.op.mac_count(node)) if node.op.mac_count is not None else 0
     return total
-
-
-def _macs(call: Call) -> int:
-    """Output elements times the length of one dot product, for operators with a weight."""
-    if not call.operator.name.startswith(("nn.conv", "nn.dense", "nn.batch_matmul", "nn.matmul")):
-        return 0
-    out, weight = call.checked_type, call.args[1].checked_type
-    elements = 1
-    for dim in out.concrete_shape:
-        elements *= dim
-    if call.operator.name == "nn.batch_matmul":
-        return elements * int(call.args[0].checked_type.concrete_shape[-1])
-    size = 1
-    for dim in weight.concrete_shape:
-        size *= dim
-    return elements * size // int(weight.concrete_shape[0])
 
 
 def extract_intermdeiate_expr(mod: IRModule, expr_id: int) -> IRModule:

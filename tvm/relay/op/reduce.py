@@ -155,6 +155,7 @@ def reduction(
         fold=fold_axes,
         gradient=gradient,
         infer_layout=layout_reduced(reduced_axes),
+        accumulates=accumulate is not None,
         **_NUMERIC,
     )(row)
 
@@ -361,6 +362,7 @@ def _variance_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     compute=_variance_compute,
     fold=_variance_fold,
     gradient=_variance_gradient,
+    accumulates=True,
     infer_layout=layout_reduced(reduced_axes),
     **_NUMERIC,
 )

@@ -54,6 +54,7 @@ def _scan(
         ],
         "schedules": EXTERN_SCHEDULES,
         "fold": fold_scan,
+        "accumulates": True,
     }
 
 

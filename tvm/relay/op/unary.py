@@ -137,7 +137,9 @@ log10 = real_function(
     "log10", "Logarithm to base 10", topi.log10, np.log10,
     lambda x, y, g: g / (x * _like(math.log(10), x)),
 )
-exp = real_function("exp", "Exponential", topi.exp, np.exp, lambda x, y, g: g * y)
+exp = real_function(
+    "exp", "Exponential", topi.exp, np.exp, lambda x, y, g: g * y, fast_math="fast_exp",
+)
 sqrt = real_function(
     "sqrt", "Square root", topi.sqrt, np.sqrt, lambda x, y, g: g / (y + y),
     precision=Precision.FOLLOW,
@@ -153,10 +155,12 @@ sigmoid = real_function(
 tanh = real_function(
     "tanh", "Hyperbolic tangent", topi.tanh, np.tanh,
     lambda x, y, g: g * (ops.ones_like(y) - y * y), precision=Precision.FOLLOW,
+    fast_math="fast_tanh",
 )
 erf = real_function(
     "erf", "Gauss error function", topi.erf, None,
     lambda x, y, g: g * _like(2 / math.sqrt(math.pi), x) * ops.exp(ops.negative(x * x)),
+    fast_math="fast_erf",
 )
 sin = real_function("sin", "Sine", topi.sin, np.sin, lambda x, y, g: g * ops.cos(x))
 cos = real_function("cos", "Cosine", topi.cos, np.cos, lambda x, y, g: ops.negative(g * ops.sin(x)))

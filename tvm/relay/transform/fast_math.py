@@ -17,13 +17,6 @@ from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import is_operator_call
 from tvm.relay.traverse import rewrite_function
 
-_FAST = {
-    "exp": "fast_exp",
-    "tanh": "fast_tanh",
-    "erf": "fast_erf",
-    "nn.softmax": "nn.fast_softmax",
-}
-
 
 @relay_pass("FastMath", opt_level=4)
 def fast_math(func: Function, mod: IRModule, context: PassContext) -> Function:
@@ -34,7 +27,7 @@ def fast_math(func: Function, mod: IRModule, context: PassContext) -> Function:
 def _faster(old: RelayExpr, new: RelayExpr) -> RelayExpr:
     if not is_operator_call(new):
         return new
-    fast = _FAST.get(new.operator.name)
+    fast = new.operator.fast_math
     return new.replace(op=Op.get(fast)) if fast is not None and has_op(fast) else new
 
 

@@ -23,14 +23,6 @@ from tvm.relay.traverse import rewrite_calls
 
 _NARROW = "float16"
 _WIDE = "float32"
-# operators without an `out_dtype` that add up many elements; products have one
-_SUMS = {
-    "cumprod", "cumsum", "logsumexp", "mean", "prod", "std", "sum", "variance",
-    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
-    "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool1d",
-    "nn.global_avg_pool2d", "nn.global_avg_pool3d", "nn.group_norm", "nn.instance_norm",
-    "nn.l2_normalize", "nn.layer_norm", "nn.log_softmax", "nn.lrn", "nn.softmax",
-}  # fmt: skip
 
 
 @relay_pass("WideAccumulation", opt_level=0)
@@ -49,7 +41,7 @@ def _widen(old: Call, new: Call) -> RelayExpr:
     attrs = old.attrs
     if _is_product(old):
         attrs = attrs.replace(out_dtype=_WIDE)
-    elif old.operator.name not in _SUMS:
+    elif not old.operator.accumulates:
         return new
     elif getattr(attrs, "dtype", ""):
         attrs = attrs.replace(dtype=_WIDE)

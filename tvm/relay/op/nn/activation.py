@@ -197,6 +197,8 @@ _SOFTMAX: dict[str, Any] = {
 
 @operator(
     "nn.softmax",
+    accumulates=True,
+    fast_math="nn.fast_softmax",
     support_level=1,
     compute=computed_by(topi.nn.softmax, "axis"),
     schedules=_SCHEDULES,
@@ -236,6 +238,7 @@ def fast_softmax(data: Expr, axis: int = -1) -> RelayExpr:
 @operator(
     "nn.log_softmax",
     softmax,
+    accumulates=True,
     support_level=1,
     compute=computed_by(topi.nn.log_softmax, "axis"),
     schedules=_SCHEDULES,

@@ -14,6 +14,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.type import TensorType, Type
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
@@ -349,8 +350,17 @@ def _by_dot_products(
     return without_raise(altered, weight, blocks[1])
 
 
+def mac_count_of_conv(call: Call) -> int:
+    """Output elements times the kernel's elements for one output channel."""
+    out, weight = [tensor_type_of(x).concrete_shape for x in (call, call.args[1])]
+    layout = [axis for axis in str(call.attrs.kernel_layout) if axis.isalpha()]
+    others = [e for axis, e in zip(layout, weight, strict=True) if axis not in "Oo"]
+    return math.prod(out) * math.prod(others)
+
+
 # of all convolutions, and of those in plain layouts
 CONVOLUTION: dict[str, Any] = {
+    "mac_count": mac_count_of_conv,
     "fuse": OpPattern.OUT_ELEMWISE_FUSABLE,
     "precision": Precision.ALWAYS,
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 from tvm import te, topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
+from tvm.relay.analysis.infer import tensor_type_of
+from tvm.relay.expr import Call
 
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
@@ -49,12 +52,19 @@ def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> l
     ]  # fmt: skip
 
 
+def _mac_count(call: Call) -> int:
+    """Elements of the kernel times the positions of the gradient, over all examples."""
+    grad, kernel = [tensor_type_of(x).concrete_shape for x in (call.args[0], call)]
+    channels = grad[str(call.attrs.data_layout).index("C")]
+    return math.prod(kernel) * math.prod(grad) // channels
+
+
 @operator(
     _WHO,
     conv2d,
     infer_type=_type,
     gradient=conv2d_backward_weight_gradient,
-    **{**PLAIN_CONVOLUTION, "compute": _compute},
+    **{**PLAIN_CONVOLUTION, "compute": _compute, "mac_count": _mac_count},
 )
 def conv2d_backward_weight(
     grad: Expr,

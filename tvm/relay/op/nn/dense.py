@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -11,6 +12,7 @@ from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
+from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Constant, const
 from tvm.target import Target
 
@@ -195,6 +197,13 @@ def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) ->
     return [matmul(a, b, None, out_type.dtype, transpose_a, transpose_b)]
 
 
+def _mac_count(call: Call) -> int:
+    """Output elements times the length of one dot product."""
+    inner = -2 if getattr(call.attrs, "transpose_a", False) else -1
+    out, rows = [tensor_type_of(x).concrete_shape for x in (call, call.args[0])]
+    return math.prod(out) * rows[inner]
+
+
 @operator(
     "nn.dense",
     support_level=1,
@@ -207,6 +216,7 @@ def _product(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) ->
     gradient=of_plain_result(dense_gradient),
     alter_layout=alterations(cpu=_dense_on_cpu),
     precision=Precision.ALWAYS,
+    mac_count=_mac_count,
 )
 def dense(
     data: Expr, weight: Expr, units: int | None = None, out_dtype: OptionalStr = ""
@@ -235,6 +245,7 @@ def dense(
     fold=_fold_matmul,
     precision=Precision.ALWAYS,
     gradient=of_plain_result(product_gradient(lambda a, b: ops.nn.matmul(a, b))),
+    mac_count=_mac_count,
 )
 def matmul(
     tensor_a: Expr,
@@ -362,6 +373,7 @@ def _batch_product(
     gradient=of_plain_result(
         product_gradient(lambda a, b: ops.nn.batch_matmul(a, b, transpose_b=False))
     ),
+    mac_count=_mac_count,
 )
 def batch_matmul(
     tensor_a: Expr,

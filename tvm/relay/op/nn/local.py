@@ -65,6 +65,7 @@ def _composed_lrn(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
 @operator(
     "nn.lrn",
     "LRNAttrs",
+    accumulates=True,
     defaults={"alpha": 0.0001},  # of texts, which leave out another value than calls do
     support_level=2,
     infer_type=_lrn_type,

@@ -216,6 +216,7 @@ def _layer_norm_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 @operator(
     "nn.layer_norm",
+    accumulates=True,
     support_level=1,
     infer_type=_scaled_type("nn.layer_norm"),
     infer_layout=layout_along_axis(),
@@ -256,6 +257,7 @@ def _composed_instance_norm(call: Call, arg_types: Sequence[TensorType]) -> Rela
 
 @operator(
     "nn.instance_norm",
+    accumulates=True,
     support_level=1,
     infer_type=_scaled_type("nn.instance_norm"),
     infer_layout=layout_along_axis(),
@@ -285,6 +287,7 @@ def _composed_group_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayEx
 
 @operator(
     "nn.group_norm",
+    accumulates=True,
     support_level=1,
     defaults={"num_groups": 0},
     infer_type=_scaled_type("nn.group_norm"),
@@ -318,6 +321,7 @@ def _composed_l2_normalize(call: Call, arg_types: Sequence[TensorType]) -> Relay
 
 @operator(
     "nn.l2_normalize",
+    accumulates=True,
     support_level=2,
     infer_type=lambda attrs, arg_types: expect_floating(arg_types[0], "nn.l2_normalize"),
     infer_layout=layout_along_axes,

@@ -131,6 +131,7 @@ def _pool(
         compute=compute,
         schedules={**default_schedules(), "cpu": _schedule_pool},
         infer_layout=layout_bound,
+        accumulates=kind == "avg",
         **facets,
     )
 
@@ -157,6 +158,7 @@ def _sized_pool(
         compute=compute,
         schedules=default_schedules(topi.x86.schedule_adaptive_pool),
         infer_layout=layout_bound,
+        accumulates=kind == "avg",
         **facets,
     )
 
