@@ -16,7 +16,8 @@ from tvm.ir.span import Span
 from tvm.ir.type import FuncType, TupleType, Type
 from tvm.relay.expr import Call, Tuple
 
-from .registry import OpPattern, define_op, ops
+from .operator import Expr, Tensors, operator
+from .registry import OpPattern, ops
 from .types import expect
 
 
@@ -39,13 +40,9 @@ def _type(attrs: CallLoweredAttrs, arg_types: Sequence[Type]) -> Type:
     return callee.ret_type
 
 
-define_op(
-    "call_lowered",
-    CallLoweredAttrs,
-    inputs=("func", "call_args"),
-    infer_type=_type,
-    fuse=OpPattern.OPAQUE,
-)
+@operator("call_lowered", CallLoweredAttrs, infer_type=_type, fuse=OpPattern.OPAQUE)
+def _lowered(func: Expr, call_args: Tensors) -> RelayExpr:
+    """A call of a function that was lowered."""
 
 
 def call_lowered(

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Sequence
+from typing import Annotated
 
 from tvm import te, tir
-from tvm.ir.attrs import Attrs
-from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
-from tvm.relay.expr import Tuple, TupleWrapper
+from tvm.relay.expr import TupleWrapper
 
-from .registry import OpPattern, define_op, ops
+from .attributes import as_ints
+from .operator import Attribute, Tensors, operator
+from .registry import OpPattern
 from .schedules import EXTERN_SCHEDULES
 from .types import Any, expect_tuple, tensor
 
 OPEN = -1  # an extent of a result that only the run knows
 
 
-class PackedCallAttrs(Attrs, key="relay.attrs.PackedCallAttrs"):
-    """The function's registered name, and shapes and dtypes of its results."""
-
-    function: str = ""
-    shapes: tuple[tuple[int, ...], ...] = ()
-    dtypes: tuple[str, ...] = ()
-
-
-def _result_types(attrs: PackedCallAttrs, arg_types: Sequence[Type]) -> Type:
+def _result_types(attrs: typing.Any, arg_types: Sequence[Type]) -> Type:
     shapes = [tuple([Any() if dim == OPEN else dim for dim in shape]) for shape in attrs.shapes]
     return TupleType([tensor(s, d) for s, d in zip(shapes, attrs.dtypes, strict=True)])
 
 
-def _compute(
-    attrs: PackedCallAttrs, inputs: Sequence[te.Tensor], out_type: Type
-) -> list[te.Tensor]:
+def _compute(attrs: typing.Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
     shapes = [ty.shape for ty in expect_tuple(out_type, "contrib.packed_call")]
     return _extern(attrs.function, inputs, shapes, attrs.dtypes)
 
 
 def _shapes(
-    attrs: PackedCallAttrs, inputs: Sequence[te.Tensor], out_ranks: Sequence[object]
+    attrs: typing.Any, inputs: Sequence[te.Tensor], out_ranks: Sequence[object]
 ) -> list[te.Tensor]:
     dtypes = ["int64"] * len(attrs.shapes)
     shapes = [(len(shape),) for shape in attrs.shapes]
@@ -58,10 +50,18 @@ def _extern(
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-define_op(
+def _shape_numbers(shapes: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple([as_ints(shape) for shape in shapes])
+
+
+def _names(dtypes: Sequence[str]) -> tuple[str, ...]:
+    return tuple([str(dtype) for dtype in dtypes])
+
+
+@operator(
     "contrib.packed_call",
-    PackedCallAttrs,
-    inputs=("data",),
+    fields=("function", "shapes", "dtypes"),
+    results=lambda attrs: len(attrs.shapes),
     infer_type=_result_types,
     fuse=OpPattern.OPAQUE,
     compute=_compute,
@@ -69,16 +69,13 @@ define_op(
     shape_reads=(0,),
     schedules=EXTERN_SCHEDULES,
 )
-
-# who knows what it does beside its results: it is neither computed at compile time nor left out
-ops.contrib.packed_call.set_attr("TOpIsStateful", True)
-
-
 def packed_call(
     function: str,
-    data: Sequence[RelayExpr],
-    shapes: Sequence[Sequence[int]],
-    dtypes: Sequence[str],
+    data: Tensors,
+    shapes: Annotated[
+        Sequence[Sequence[int]], Attribute("tuple[tuple[int, ...], ...]", _shape_numbers)
+    ],
+    dtypes: Annotated[Sequence[str], Attribute("tuple[str, ...]", _names)],
 ) -> TupleWrapper:
     """The results of a registered function.
 
@@ -94,10 +91,7 @@ def packed_call(
         name with the suffix ``.shapes`` is called before with the inputs, then a vector of int64
         for each result, which it fills with the result's shape.
     """
-    call = ops.contrib.packed_call(
-        Tuple(list(data)),
-        function=str(function),
-        shapes=tuple([tuple(int(d) for d in shape) for shape in shapes]),
-        dtypes=tuple([str(dtype) for dtype in dtypes]),
-    )
-    return TupleWrapper(call, len(dtypes))
+
+
+# who knows what it does beside its results: it is neither computed at compile time nor left out
+packed_call.op.set_attr("TOpIsStateful", True)

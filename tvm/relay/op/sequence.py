@@ -11,11 +11,11 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
-from .attributes import as_ints, names_arguments
+from .attributes import as_ints
 from .computes import computed_by
 from .known_shapes import known_shape
 from .operator import Expr, Ints, operator
-from .registry import OpPattern, define_op, ops
+from .registry import OpPattern, ops
 from .scatter_gradient import added_elements, element_numbers, replaced_gradient
 from .types import (
     apply,
@@ -164,10 +164,9 @@ def _alignment(attrs: Any) -> str:
     return "_".join(["RIGHT" if is_right else "LEFT" for is_right in sides])
 
 
-define_op(
+@operator(
     "matrix_set_diag",
     MatrixSetDiagAttrs,
-    inputs=("data", "diagonal"),
     infer_type=_matrix_set_diag_type,
     fuse=OpPattern.INJECTIVE,
     compute=lambda attrs, inputs, out_type: [
@@ -175,14 +174,8 @@ define_op(
     ],
     gradient=replaced_gradient,
 )
-
-
-@names_arguments
 def matrix_set_diag(
-    data: RelayExpr,
-    diagonal: RelayExpr,
-    k: int | Sequence[int] = 0,
-    align: str = "RIGHT_LEFT",
+    data: Expr, diagonal: Expr, k: Ints = 0, align: str = "RIGHT_LEFT"
 ) -> RelayExpr:
     """Replace diagonals of the last two axes.
 

@@ -18,6 +18,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, TempExpr
 from tvm.relay.function import Function
+from tvm.relay.op.registry import ops
 from tvm.relay.quantize.config import QAnnotateKind
 from tvm.relay.quantize.context import QuantizeContext, current_context, quantize_context
 from tvm.relay.quantize.simulate import attach_input, attach_simulated_quantize
@@ -189,27 +190,27 @@ def global_avg_pool2d_rewrite(ref_call: Call, new_args: list[Any], ctx: Any) -> 
     return None
 
 
-_RULES: dict[str, Rewrite] = {
-    **dict.fromkeys(("nn.conv2d", "nn.contrib_conv2d_NCHWc", "nn.dense"), _layer),
-    "nn.batch_matmul": batch_matmul_rewrite,
-    "multiply": multiply_rewrite,
-    **dict.fromkeys(("add", "nn.bias_add"), add_rewrite),
+_RULES: dict[Op, Rewrite] = {
+    **dict.fromkeys((ops.nn.conv2d, ops.nn.contrib_conv2d_NCHWc, ops.nn.dense), _layer),
+    ops.nn.batch_matmul: batch_matmul_rewrite,
+    ops.multiply: multiply_rewrite,
+    **dict.fromkeys((ops.add, ops.nn.bias_add), add_rewrite),
     **dict.fromkeys(
-        ("clip", "nn.relu", "strided_slice", "nn.batch_flatten", "transpose", "reshape",
-         "annotation.stop_fusion"),
+        (ops.clip, ops.nn.relu, ops.strided_slice, ops.nn.batch_flatten, ops.transpose,
+         ops.reshape, ops.annotation.stop_fusion),
         identity_rewrite,
     ),
-    **dict.fromkeys(("nn.max_pool2d", "nn.max_pool1d"), pool2d_rewrite),
-    "annotation.cast_hint": cast_hint_rewrite,
-    "concatenate": concatenate_rewrite,
-    "nn.global_avg_pool2d": global_avg_pool2d_rewrite,
+    **dict.fromkeys((ops.nn.max_pool2d, ops.nn.max_pool1d), pool2d_rewrite),
+    ops.annotation.cast_hint: cast_hint_rewrite,
+    ops.concatenate: concatenate_rewrite,
+    ops.nn.global_avg_pool2d: global_avg_pool2d_rewrite,
 }  # fmt: skip
 
 
 class Annotator:
     """Rewrites one function forwards; what carries a mark is known by its expression."""
 
-    def __init__(self, mark: str, rules: dict[str, Rewrite], realizes: bool) -> None:
+    def __init__(self, mark: str, rules: dict[Op, Rewrite], realizes: bool) -> None:
         self.mark = mark
         self.rules = rules
         self.realizes = realizes  # marks leave something where a call without a rule takes them
@@ -226,7 +227,7 @@ class Annotator:
     def rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:
         if not isinstance(new, Call) or not isinstance(new.op, Op) or not isinstance(old, Call):
             return new
-        rule = new.op.get_attr(self.mark) or self.rules.get(new.op.name)
+        rule = new.op.get_attr(self.mark) or self.rules.get(new.op)
         args = [self.marked(arg) for arg in new.args]
         result = None if rule is None else rule(old, args, self)
         if result is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.relay.expr import Call
+from tvm.relay.op.registry import ops
 from tvm.relay.quantize.config import current_qconfig
 from tvm.support import Scoped
 
@@ -25,10 +26,9 @@ class QuantizeContext:
         config = current_qconfig()
         if self._is_stopped or not config.guard(ref_call):
             return True
-        name = ref_call.operator.name
-        if name == "nn.dense":
+        if ref_call.op is ops.nn.dense:
             return config.skip_dense_layer
-        if name != "nn.conv2d":
+        if ref_call.op is not ops.nn.conv2d:
             return False
         self._convolutions += 1
         return self._convolutions - 1 in [int(i) for i in config.skip_conv_layers or ()]

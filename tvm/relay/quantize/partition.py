@@ -12,10 +12,12 @@ from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
+from tvm.ir.op import Op
 from tvm.ir.transform import Pass, PassContext, PassInfo
 from tvm.relay.expr import Call, Constant, TempExpr
 from tvm.relay.function import Function
 from tvm.relay.op.annotation import cast_hint, stop_fusion
+from tvm.relay.op.registry import ops
 from tvm.relay.quantize.annotate import Annotator, MarkedExpr, Rewrite, register_rule
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
 from tvm.relay.quantize.context import QuantizeContext, current_context, quantize_context
@@ -105,12 +107,12 @@ def global_avg_pool2d_partition_function(ref_call: Call, new_args: list[Any], ct
     return QPartitionExpr(ref_call.replace(args=(_cut(new_args[0]),))) if can_cut else None
 
 
-_RULES: dict[str, Rewrite] = {
-    **dict.fromkeys(("nn.conv2d", "nn.dense"), conv2d_partition_function),
-    **dict.fromkeys(("clip", "nn.relu", "nn.max_pool2d"), identity_partition_function),
-    **dict.fromkeys(("add", "nn.bias_add"), add_partition_function),
-    "multiply": multiply_partition_function,
-    "nn.global_avg_pool2d": global_avg_pool2d_partition_function,
+_RULES: dict[Op, Rewrite] = {
+    **dict.fromkeys((ops.nn.conv2d, ops.nn.dense), conv2d_partition_function),
+    **dict.fromkeys((ops.clip, ops.nn.relu, ops.nn.max_pool2d), identity_partition_function),
+    **dict.fromkeys((ops.add, ops.nn.bias_add), add_partition_function),
+    ops.multiply: multiply_partition_function,
+    ops.nn.global_avg_pool2d: global_avg_pool2d_partition_function,
 }
 
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm import topi
-from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Var
 from tvm.relay.op.layout import layout_data
-from tvm.relay.op.registry import OpPattern, define_op, ops
+from tvm.relay.op.operator import Expr, operator
+from tvm.relay.op.registry import OpPattern
 from tvm.relay.op.types import expect, expect_tensor
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
 from tvm.relay.quantize.context import quantize_context
@@ -23,14 +23,6 @@ from tvm.te.tensor import Tensor
 from tvm.tir import math_op, reduction
 
 _ROUNDINGS = ("round", "passthrough")
-
-
-class SimulatedQuantizeAttrs(Attrs, key="relay.attrs.SimulatedQuantizeAttrs"):
-    """What the value is in its layer, whether its integers have a sign, and how it is rounded."""
-
-    kind: int
-    sign: bool = True
-    rounding: str = "round"
 
 
 def _simulated_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -49,7 +41,7 @@ def simulated_quantize_compute(
 
     Parameters
     ----------
-    attrs : SimulatedQuantizeAttrs
+    attrs : Attrs
         Of the kind "identity" the data is passed on; "passthrough" leaves out the rounding.
     inputs : sequence of Tensor
         The data, the scale and the least and greatest integer.
@@ -68,15 +60,23 @@ def simulated_quantize_compute(
     return [compute(data.shape, element, name="simulated_quantize", tag=topi.tag.ELEMWISE)]
 
 
-define_op(
+@operator(
     "relay.op.annotation.simulated_quantize",
-    SimulatedQuantizeAttrs,
-    inputs=("data", "dom_scale", "clip_min", "clip_max"),
     infer_type=_simulated_type,
     infer_layout=layout_data,
     fuse=OpPattern.ELEMWISE,
     compute=simulated_quantize_compute,
 )
+def simulated_quantize(
+    data: Expr,
+    dom_scale: Expr,
+    clip_min: Expr,
+    clip_max: Expr,
+    kind: int,
+    sign: bool = True,
+    rounding: str = "round",
+) -> RelayExpr:
+    """Quantisation in real numbers: `kind` is the value's part in its layer, `rounding` of `_ROUNDINGS`."""
 
 
 def attach_simulated_quantize(
@@ -95,17 +95,17 @@ def attach_simulated_quantize(
     rounding : str
         "round", or "passthrough" for none.
     """
-    attrs = SimulatedQuantizeAttrs(kind=int(kind), sign=sign, rounding=rounding)
-    if isinstance(data, Call) and data.op is ops.relay.op.annotation.simulated_quantize:
+    if isinstance(data, Call) and data.op is simulated_quantize.op:
         have = data.attrs
-        if (have.kind, have.sign, have.rounding) == (attrs.kind, sign, rounding):
+        if (have.kind, have.sign, have.rounding) == (kind, sign, rounding):
             return data
     made = quantize_context().made
-    key = (id(data), attrs.kind, sign, rounding)
+    key = (id(data), int(kind), sign, rounding)
     if key not in made:
         scalar = TensorType((), "float32")
-        ranges = [Var(name, scalar) for name in ("dom_scale", "clip_min", "clip_max")]
-        made[key] = (data, Call(ops.relay.op.annotation.simulated_quantize, (data, *ranges), attrs))
+        scale, low, high = [Var(name, scalar) for name in ("dom_scale", "clip_min", "clip_max")]
+        call = simulated_quantize(data, scale, low, high, int(kind), sign, rounding)
+        made[key] = (data, call)
     found: RelayExpr = made[key][1]
     return found
 

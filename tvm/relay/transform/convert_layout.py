@@ -92,7 +92,7 @@ class _Conversion:
         self, call: Call, args: list[RelayExpr], arg_types: list[Type], out_type: Type
     ) -> RelayExpr | None:
         name = call.operator.name
-        if name not in self.desired or self._is_skipped(name):
+        if name not in self.desired or self._is_skipped(call):
             return None
         wanted = [str(x) for x in self.desired[name]]
         if (convert := call.operator.get_attr("FTVMConvertOpLayout")) is not None:
@@ -108,8 +108,8 @@ class _Conversion:
             return None
         return None if new is None or structural_equal(new.attrs, call.attrs) else new
 
-    def _is_skipped(self, name: str) -> bool:
-        is_layer = name.startswith(("nn.conv", "qnn.conv"))
+    def _is_skipped(self, call: Call) -> bool:
+        is_layer = call.attrs is not None and "kernel_layout" in call.attrs
         return is_layer and self.config is not None and self.config.check_skip()
 
 
@@ -152,7 +152,7 @@ def _convolution(
     if attrs["groups"] > 1 and kernel == "HWOI" and new_kernel == "OIHW":
         args = [args[0], _without_multiplier(args[1], arg_types[1]), *args[2:]]
     op = call.op
-    if name == "nn.conv2d" and plain_layout(new) == "NCHW" != new:
+    if op is ops.nn.conv2d and plain_layout(new) == "NCHW" != new:
         op = ops.nn.contrib_conv2d_NCHWc
     return Call(op, tuple(args), attrs.replace(**changed), span=call.span)
 
@@ -161,7 +161,7 @@ def _usual_kernel(call: Call, arg_types: Sequence[Type], data_layout: str) -> st
     """The kernel's layout that goes with the data's."""
     attrs, old = call.attrs, str(call.attrs["kernel_layout"])
     usual = _KERNELS.get(data_layout, old)
-    if "transpose" in call.operator.name and usual.startswith("OI"):
+    if "output_padding" in attrs and usual.startswith("OI"):
         usual = "IO" + usual[2:]
     is_moved = data_layout != attrs["data_layout"] or sorted(old) == sorted(usual)
     if usual == "HWIO" and attrs["groups"] > 1 and _is_depthwise(call, arg_types):

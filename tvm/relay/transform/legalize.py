@@ -30,17 +30,17 @@ def rewriting_pass(
     attr_name: str,
     name: str,
     opt_level: int,
-    others: Mapping[str, Callable[..., RelayExpr | None]] | None = None,
+    others: Mapping[Op, Callable[..., RelayExpr | None]] | None = None,
 ) -> Pass:
     """A pass of that name that applies the rewrites of one attribute.
 
-    `others` has rewrites, by name, for operators without that attribute. Calls that give no elements stay: there is nothing to do for them.
+    `others` has rewrites for operators without that attribute. Calls that give no elements stay: there is nothing to do for them.
     """
 
     def legalized(old: Call, new: Call) -> RelayExpr:
         if not isinstance(old.op, Op):
             return new
-        legalize = old.op.get_attr(attr_name) or (others or {}).get(old.op.name)
+        legalize = old.op.get_attr(attr_name) or (others or {}).get(old.op)
         asked = users_rewrite(LEGALIZATIONS, old.op.name) if attr_name == "FTVMLegalize" else None
         if legalize is None and asked is None:
             return new

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import const
-from tvm.relay.op.attributes import as_int, names_arguments
+from tvm.relay.op.attributes import as_int
 from tvm.relay.op.layout_axes import layout_along_axis
-from tvm.relay.op.operator import Expr, operator
-from tvm.relay.op.registry import OpPattern, Precision, define_op, ops
+from tvm.relay.op.operator import Expr, Operand, operator
+from tvm.relay.op.registry import OpPattern, Precision, ops
 from tvm.relay.op.types import expect, expect_tensor, shape_of_type, tensor
 from tvm.runtime.ndarray import NDArray, empty
 
@@ -129,26 +129,6 @@ def _simulating(function: Callable[..., te.Tensor]) -> Callable[..., list[te.Ten
     return lambda attrs, inputs, out_type: [function(*inputs, attrs.axis)]
 
 
-define_op(
-    "qnn.simulated_quantize",
-    SimulatedQuantizeAttrs,
-    inputs=("data", "out_dtype", "output_scale", "output_zero_point"),
-    infer_type=_simulated_type,
-    fuse=OpPattern.ELEMWISE,
-    compute=_simulating(topi.nn.simulated_quantize),
-    precision=Precision.KEEP_FLOAT32,
-)
-define_op(
-    "qnn.simulated_dequantize",
-    SimulatedQuantizeAttrs,
-    inputs=("data", "in_dtype", "input_scale", "input_zero_point"),
-    infer_type=_simulated_type,
-    fuse=OpPattern.ELEMWISE,
-    compute=_simulating(topi.nn.simulated_dequantize),
-    precision=Precision.KEEP_FLOAT32,
-)
-
-
 @operator(
     "qnn.quantize",
     fields=("out_dtype", "axis"),
@@ -223,13 +203,26 @@ def _dtype_code(dtype: object) -> RelayExpr:
     return const(codes[dtype], "int32")
 
 
-@names_arguments
+_SIMULATED: dict[str, Any] = {
+    "infer_type": _simulated_type,
+    "fuse": OpPattern.ELEMWISE,
+    "precision": Precision.KEEP_FLOAT32,
+}
+
+
+@operator(
+    "qnn.simulated_quantize",
+    SimulatedQuantizeAttrs,
+    inputs=("data", "out_dtype", "output_scale", "output_zero_point"),
+    compute=_simulating(topi.nn.simulated_quantize),
+    **_SIMULATED,
+)
 def simulated_quantize(
-    data: RelayExpr,
-    output_scale: RelayExpr,
-    output_zero_point: RelayExpr,
+    data: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
     axis: int = -1,
-    out_dtype: str | RelayExpr = "int8",
+    out_dtype: Annotated[str | RelayExpr, Operand(_dtype_code)] = "int8",
 ) -> RelayExpr:
     """Quantise, keeping the numbers in float32; the dtype may be chosen at run time.
 
@@ -241,19 +234,24 @@ def simulated_quantize(
         "int8", "uint8", "int32" or "disable" (the data is passed on), or an int32 scalar with
         their code of `topi.nn.SQNN_DTYPE_TO_CODE`.
     """
-    code = _dtype_code(out_dtype)
     return ops.qnn.simulated_quantize(
-        data, code, output_scale, output_zero_point, axis=as_int(axis)
+        data, _dtype_code(out_dtype), output_scale, output_zero_point, axis=as_int(axis)
     )
 
 
-@names_arguments
+@operator(
+    "qnn.simulated_dequantize",
+    SimulatedQuantizeAttrs,
+    inputs=("data", "in_dtype", "input_scale", "input_zero_point"),
+    compute=_simulating(topi.nn.simulated_dequantize),
+    **_SIMULATED,
+)
 def simulated_dequantize(
-    data: RelayExpr,
-    input_scale: RelayExpr,
-    input_zero_point: RelayExpr,
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
     axis: int = -1,
-    in_dtype: str | RelayExpr = "int8",
+    in_dtype: Annotated[str | RelayExpr, Operand(_dtype_code)] = "int8",
 ) -> RelayExpr:
     """Undo `simulated_quantize`.
 
@@ -264,7 +262,6 @@ def simulated_dequantize(
     in_dtype : str or relay.Expr
         As `out_dtype` of `simulated_quantize`.
     """
-    code = _dtype_code(in_dtype)
     return ops.qnn.simulated_dequantize(
-        data, code, input_scale, input_zero_point, axis=as_int(axis)
+        data, _dtype_code(in_dtype), input_scale, input_zero_point, axis=as_int(axis)
     )

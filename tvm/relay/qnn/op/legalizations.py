@@ -13,6 +13,7 @@ import numpy as np
 from tvm.error import OpAttributeInvalid
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.ir.type import Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import const
@@ -218,8 +219,8 @@ qnn_conv2d_legalize.register("hexagon")(aligned_conv2d)
 qnn_dense_legalize.register("hexagon")(aligned_dense)
 
 # what the public pass does to products; a build keeps them, its kernels choose their instructions
-PRODUCT_LEGALIZATIONS: Mapping[str, Callable[..., RelayExpr | None]] = {
-    "qnn.conv2d": qnn_conv2d_legalize,
-    "qnn.conv2d_transpose": qnn_conv2d_transpose_legalize,
-    "qnn.dense": qnn_dense_legalize,
+PRODUCT_LEGALIZATIONS: Mapping[Op, Callable[..., RelayExpr | None]] = {
+    ops.qnn.conv2d: qnn_conv2d_legalize,
+    ops.qnn.conv2d_transpose: qnn_conv2d_transpose_legalize,
+    ops.qnn.dense: qnn_dense_legalize,
 }

@@ -18,15 +18,14 @@ from tvm.relay.expr import const
 from tvm.relay.op.layout_axes import layout_along_axis
 from tvm.relay.op.nn.activation import leaky_relu as real_leaky_relu
 from tvm.relay.op.nn.activation import softmax as real_softmax
-from tvm.relay.op.operator import Expr, operator
-from tvm.relay.op.registry import define_op, ops
+from tvm.relay.op.operator import Expr, OperatorFunction, operator
+from tvm.relay.op.registry import ops
 
 from .affine import dequantized, quantized
 from .common import cast, constant_array, like_data, saturate, subtract_zero_point
 from .requantize import multiplier_and_shift, requantized
 
 _DTYPES = ("int8", "uint8", "int16", "int32")
-_INPUTS = ("x", "scale", "zero_point", "output_scale", "output_zero_point")
 
 
 def integer_lookup_table(
@@ -80,17 +79,28 @@ def _canonicalize_with(function: Callable[[RelayExpr], RelayExpr]) -> Callable[.
 
 def _unary(
     name: str,
+    summary: str,
     on_arrays: Callable[[np.ndarray], np.ndarray],
     on_expressions: Callable[[RelayExpr], RelayExpr],
-) -> Op:
+) -> OperatorFunction[..., RelayExpr]:
     """One row: the function of arrays fills tables, the other one serves wider integers."""
-    return define_op(
+
+    def row(
+        x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr
+    ) -> RelayExpr: ...
+
+    row.__name__ = row.__qualname__ = name.removeprefix("qnn.")
+    row.__doc__ = (
+        f"{summary} of a quantised tensor.\n\nParameters\n----------\nx : relay.Expr\n"
+        "    Integers, of the result's dtype.\n"
+        "scale, zero_point, output_scale, output_zero_point : relay.Expr\n    Scalars."
+    )
+    return operator(
         name,
-        inputs=_INPUTS,
         infer_type=like_data(name, _DTYPES),
         qnn_legalize=legalize_with(on_arrays),
         qnn_canonicalize=_canonicalize_with(on_expressions),
-    )
+    )(row)
 
 
 def hardswish_of_arrays(x: np.ndarray) -> np.ndarray:
@@ -105,15 +115,15 @@ def _hardswish_of(x: RelayExpr) -> RelayExpr:
 
 _erf = np.vectorize(math.erf, otypes=["float32"])
 
-_unary("qnn.tanh", np.tanh, ops.tanh)
-_unary("qnn.exp", np.exp, ops.exp)
-_unary("qnn.sqrt", np.sqrt, ops.sqrt)
-_unary("qnn.rsqrt", lambda x: 1 / np.sqrt(x), ops.rsqrt)
-_unary("qnn.erf", _erf, ops.erf)
-_unary("qnn.sigmoid", lambda x: 1 / (1 + np.exp(-x)), ops.sigmoid)
-_unary("qnn.hardswish", hardswish_of_arrays, _hardswish_of)
-_unary("qnn.log", np.log, ops.log)
-_unary("qnn.abs", np.abs, ops.abs)
+tanh = _unary("qnn.tanh", "Hyperbolic tangent", np.tanh, ops.tanh)
+exp = _unary("qnn.exp", "Exponential", np.exp, ops.exp)
+sqrt = _unary("qnn.sqrt", "Square root", np.sqrt, ops.sqrt)
+rsqrt = _unary("qnn.rsqrt", "One over the square root", lambda x: 1 / np.sqrt(x), ops.rsqrt)
+erf = _unary("qnn.erf", "Gauss error function", _erf, ops.erf)
+sigmoid = _unary("qnn.sigmoid", "Logistic function", lambda x: 1 / (1 + np.exp(-x)), ops.sigmoid)
+hardswish = _unary("qnn.hardswish", "x * clip(x + 3, 0, 6) / 6", hardswish_of_arrays, _hardswish_of)
+log = _unary("qnn.log", "Natural logarithm", np.log, ops.log)
+abs = _unary("qnn.abs", "Absolute value", np.abs, ops.abs)
 
 
 def _canonicalize_leaky_relu(
@@ -165,41 +175,6 @@ def _canonicalize_softmax(
     result = ops.right_shift(share, const(_QUOTIENT_BITS - (_RESULT_BITS - 1)))
     step = const(1.0 / (1 << (_RESULT_BITS - 1)), "float32")
     return requantized(result, step, const(0), out_scale, out_zero, dtype)
-
-
-UnaryFunction = Callable[[RelayExpr, RelayExpr, RelayExpr, RelayExpr, RelayExpr], RelayExpr]
-
-
-def _public(op: Op, summary: str) -> UnaryFunction:
-    """The public function of one row."""
-
-    def function(
-        x: RelayExpr,
-        scale: RelayExpr,
-        zero_point: RelayExpr,
-        output_scale: RelayExpr,
-        output_zero_point: RelayExpr,
-    ) -> RelayExpr:
-        return op(x, scale, zero_point, output_scale, output_zero_point)
-
-    function.__name__ = function.__qualname__ = op.name.removeprefix("qnn.")
-    function.__doc__ = (
-        f"{summary} of a quantised tensor.\n\nParameters\n----------\nx : relay.Expr\n"
-        "    Integers, of the result's dtype.\n"
-        "scale, zero_point, output_scale, output_zero_point : relay.Expr\n    Scalars."
-    )
-    return function
-
-
-tanh = _public(ops.qnn.tanh, "Hyperbolic tangent")
-exp = _public(ops.qnn.exp, "Exponential")
-sqrt = _public(ops.qnn.sqrt, "Square root")
-rsqrt = _public(ops.qnn.rsqrt, "One over the square root")
-erf = _public(ops.qnn.erf, "Gauss error function")
-sigmoid = _public(ops.qnn.sigmoid, "Logistic function")
-hardswish = _public(ops.qnn.hardswish, "x * clip(x + 3, 0, 6) / 6")
-log = _public(ops.qnn.log, "Natural logarithm")
-abs = _public(ops.qnn.abs, "Absolute value")
 
 
 @operator(
