@@ -58,7 +58,7 @@ def main() -> None:
     for name in track(names_like(arguments.models or MAIN_MODELS), console=Console(stderr=True)):
         try:
             ratio, row = measure(name, arguments)
-        except Exception as error:  # a survey goes on: peers refuse some models, too
+        except Exception as error:  # a survey goes on: peers reject some models, too
             table.add_row(Path(name).stem, "failed", str(error).strip().splitlines()[0][:60])
             continue
         ratios.append(ratio)

@@ -55,7 +55,7 @@ def main() -> None:
         mean, count = statistics.geometric_mean(ratios), len(ratios)
         console.print(f"geometric mean of {count} operators {mean:.2f}, least {min(ratios):.2f}")
     if faults := [f"{row.case.name}: {row.fault}" for row in found if row.fault]:
-        sys.exit("\n".join(["wrong or refused:", *faults]))
+        sys.exit("\n".join(["wrong or rejected:", *faults]))
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -187,7 +187,7 @@ with tvm.transform.PassContext(instruments=[log]):
 print("changed the program:", ", ".join(dict.fromkeys(log.changed)))
 assert "tir.VectorizeLoop" in log.changed
 
-# Wrong options are refused where they are given, with a suggestion.
+# Wrong options are rejected where they are given, with a suggestion.
 
 try:
     tvm.transform.PassContext(config={"tir.UnrolLoop": {}})
@@ -249,7 +249,7 @@ try:
 except TypeError as error:
     print(f"TypeError: {error}")
 else:
-    raise AssertionError("a float64 result has to be refused")
+    raise AssertionError("a float64 result has to be rejected")
 
 # 10. Time ----------------------------------------------------------------------------------------
 

@@ -444,7 +444,7 @@ def test_unknown_dimensions_are_not_equal() -> None:
     assert Analyzer().can_prove_equal(a, a)
 
 
-def test_vector_divided_by_constant_zero_is_refused() -> None:
+def test_vector_divided_by_constant_zero_is_rejected() -> None:
     ramp, zero = tir.Ramp(1, 1, 2), tir.Broadcast(0, 2)
     for division in (tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod):
         with pytest.raises(tvm.TVMError, match="divisor other than zero"):

@@ -87,7 +87,7 @@ def test_iterators_that_overlap_are_fused_but_by_no_bijective_map() -> None:
         [j - i],
     ],
 )
-def test_other_maps_are_refused_with_a_reason(indices: list[Any]) -> None:
+def test_other_maps_are_rejected_with_a_reason(indices: list[Any]) -> None:
     found = detect_iter_map(indices, DOMAIN)
     assert not found.indices and found.errors
 
@@ -214,7 +214,7 @@ def test_predicates_bound_parts_of_larger_sums() -> None:
     assert pattern(outcomes([total], DOMAIN, predicate=both).indices[0]) == (200, 0, 1)
 
 
-def test_predicates_on_sums_that_no_index_has_are_refused() -> None:
+def test_predicates_on_sums_that_no_index_has_are_rejected() -> None:
     found = detect_iter_map([i, j], domain(i=8, j=16), predicate=i * 16 + j < 50)
     assert not found.indices and "no index fuses" in found.errors[0]
 

@@ -160,7 +160,7 @@ def test_a_library_of_another_form_is_linked_by_a_function(builder: Any) -> None
     assert autotvm.LocalBuilder(build_func=tvm.contrib.tar.tar).build_func.output_format == "tar"
 
 
-def test_what_is_no_builder_or_runner_is_refused(builder: Any, runner: Any) -> None:
+def test_what_is_no_builder_or_runner_is_rejected(builder: Any, runner: Any) -> None:
     with pytest.raises(ValueError, match="Invalid builder: remote"):
         autotvm.measure_option("remote", runner)
     with pytest.raises(ValueError, match="needs a Builder as its builder, got LocalRunner"):

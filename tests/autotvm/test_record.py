@@ -63,7 +63,7 @@ def test_the_deprecated_target_option_is_renamed() -> None:
     assert inp.target.attrs["mtriple"] == "aarch64-linux-gnu"
 
 
-def test_old_versions_are_left_out_and_garbage_is_refused() -> None:
+def test_old_versions_are_left_out_and_garbage_is_rejected() -> None:
     assert record.decode('{"i": [], "v": 0.1}') is None
     with pytest.raises(ValueError, match="a line of JSON"):
         record.decode('{"input": [')

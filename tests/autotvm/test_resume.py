@@ -87,7 +87,7 @@ def test_a_line_that_was_cut_off_costs_itself_only(
     ]
 
 
-def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_log_is_rejected(tmp_path: Path) -> None:
     for content in (b"\x08\x07\x12\xff\xfe model", b"some text\nmore text", b"text"):
         path = tmp_path / "model.onnx"
         path.write_bytes(content)

@@ -56,7 +56,7 @@ def test_split_policies_choose_their_factors() -> None:
     assert [size[1] for size in sizes(cfg, "n")] == [1, 2, 4]
 
 
-def test_split_misuse_is_refused() -> None:
+def test_split_misuse_is_rejected() -> None:
     cfg = ConfigSpace()
     with pytest.raises(RuntimeError, match="Invalid policy: thirds"):
         cfg.define_split("t", 12, policy="thirds", num_outputs=2)
@@ -252,7 +252,7 @@ def test_fallback_splits_take_the_longest_parts(
     assert cfg.is_fallback
 
 
-def test_a_bound_that_no_part_fits_is_refused() -> None:
+def test_a_bound_that_no_part_fits_is_rejected() -> None:
     cfg = FallbackConfigEntity()
     cfg.define_split("t", 49, num_outputs=3)
     with pytest.raises(RuntimeError, match="Cannot find feasible fallback split entity for node t"):

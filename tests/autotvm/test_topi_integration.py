@@ -31,7 +31,7 @@ def test_the_schedule_finds_the_workload_behind_an_epilogue() -> None:
     assert "i_inner in range(8)" in text or ", 8)" in text
 
 
-def test_a_schedule_of_foreign_tensors_is_refused() -> None:
+def test_a_schedule_of_foreign_tensors_is_rejected() -> None:
     data = te.placeholder((16,))
     with pytest.raises(RuntimeError, match="Cannot find TOPI workload tests/scale.x86"):
         schedule_scale([te.compute((16,), lambda i: data[i])])

@@ -54,7 +54,7 @@ def test_build_config_becomes_a_pass_context() -> None:
     assert config["tir.LoopPartition"].partition_const_loop
 
 
-def test_build_config_refuses_what_has_no_equivalent() -> None:
+def test_build_config_rejects_what_has_no_equivalent() -> None:
     build_config = compat.resolve("tvm.compat.api.build_config")
     with pytest.raises(TVMError, match="takes only data_alignment=-1, got 128"):
         build_config(data_alignment=128)

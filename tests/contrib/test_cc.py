@@ -166,7 +166,7 @@ def test_objects_are_linked_in_a_folder_of_their_own(suffix: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["../f.o", "/tmp/f.o", "link"])
-def test_archives_that_would_write_elsewhere_are_refused(name: str, tmp_path: Path) -> None:
+def test_archives_that_would_write_elsewhere_are_rejected(name: str, tmp_path: Path) -> None:
     path = tmp_path / "f.tar"
     with tarfile.open(path, "w") as archive:
         member = tarfile.TarInfo(name)
@@ -204,7 +204,7 @@ def test_cross_compilers_that_are_missing_come_from_packages(tmp_path: Path) -> 
         cc.create_shared(str(tmp_path / "f.so"), [str(source)], cc="/nowhere/s390x-linux-gnu-gcc")
 
 
-def test_a_library_that_lost_the_name_or_the_value_of_its_checksum_is_refused(
+def test_a_library_that_lost_the_name_or_the_value_of_its_checksum_is_rejected(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "f.so"

@@ -146,7 +146,7 @@ def test_every_output_of_a_node_with_several(tmp_path: Path) -> None:
     module.exit()
 
 
-def test_what_the_debugging_executor_refuses(module: GraphModuleDebug, library: Module) -> None:
+def test_what_the_debugging_executor_rejects(module: GraphModuleDebug, library: Module) -> None:
     with pytest.raises(RuntimeError, match="needs a node's index or name, got float"):
         module.debug_get_output(1.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the node has 1 outputs, got index 3"):

@@ -48,7 +48,7 @@ def test_blas_multiplies_batches(iterative: bool, batch: int) -> None:
     np.testing.assert_allclose(compute(product, inputs, [a, b]), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_shapes_that_do_not_fit_are_refused() -> None:
+def test_shapes_that_do_not_fit_are_rejected() -> None:
     multiply = tvm.get_global_func("tvm.contrib.cblas.matmul")
     a, b, c = (tvm.nd.array(random(*shape)) for shape in ((5, 7), (6, 3), (5, 3)))
     with pytest.raises(ValueError, match=r"the product of \(5, 7\) and \(6, 3\) has no shape"):

@@ -19,6 +19,6 @@ def test_modules_come_at_their_first_use() -> None:
     assert done.stdout.strip() == "GraphModule", done.stderr
 
 
-def test_other_names_are_refused() -> None:
+def test_other_names_are_rejected() -> None:
     with pytest.raises(AttributeError, match="'tvm.contrib' has no attribute 'grap_executor'"):
         _ = tvm.contrib.grap_executor

@@ -30,7 +30,7 @@ def test_compute_capability_of_a_target() -> None:
         nvcc.get_target_compute_version(tvm.target.Target("llvm"))
 
 
-def test_malformed_compute_capability_is_refused() -> None:
+def test_malformed_compute_capability_is_rejected() -> None:
     with pytest.raises(RuntimeError, match="two numbers with a point, got '7'"):
         nvcc.have_fp16("7")
 
@@ -39,7 +39,7 @@ def test_cudnn_is_not_there() -> None:
     assert not cudnn.exists()
 
 
-def test_operators_of_cudnn_refuse_calls() -> None:
+def test_operators_of_cudnn_reject_calls() -> None:
     with pytest.raises(TVMError, match="cudnn.softmax is not in this release"):
         cudnn.softmax(None)
     with pytest.raises(AttributeError, match="cudnn.grouped is not in this release"):

@@ -120,7 +120,7 @@ def test_configuration_as_text_and_values() -> None:
     ]
 
 
-def test_ends_that_a_model_lacks_are_refused() -> None:
+def test_ends_that_a_model_lacks_are_rejected() -> None:
     first, _, _ = models()
     config = PipelineConfig()
     with pytest.raises(RuntimeError, match=r"no output 2, it has \[0, 1\]"):
@@ -129,7 +129,7 @@ def test_ends_that_a_model_lacks_are_refused() -> None:
         config[first]["input"]["x"]
 
 
-def test_parameters_that_are_missing_are_refused() -> None:
+def test_parameters_that_are_missing_are_rejected() -> None:
     pipeline = PipelineModule(pipeline_executor_build.build(connected()))
     with pytest.raises(RuntimeError, match="no group of parameters 'other'"):
         pipeline.set_params("other", {})
@@ -153,7 +153,7 @@ def test_libraries_are_made_by_the_compiler_of_their_model(tmp_path: Path) -> No
     assert [Path(name).name for name in called] == ["lib0.so"]
 
 
-def test_wrong_connections_are_refused() -> None:
+def test_wrong_connections_are_rejected() -> None:
     first, second, _ = models()
     config = PipelineConfig()
     config[first]["output"][0].connect(config[second]["input"]["b"])

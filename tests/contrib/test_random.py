@@ -58,7 +58,7 @@ def test_inputs_of_measurements_are_tame(dtype: str) -> None:
     assert values.max() <= 10
 
 
-def test_wrong_ranges_and_types_are_refused() -> None:
+def test_wrong_ranges_and_types_are_rejected() -> None:
     with pytest.raises(ValueError, match="low < high"):
         tvm.get_global_func("tvm.contrib.random.randint")(3, 3, tvm.nd.empty((2,), "int32"))
     with pytest.raises(TypeError, match="float32 or float64"):

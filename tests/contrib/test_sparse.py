@@ -39,7 +39,7 @@ def test_a_product_with_a_dense_matrix() -> None:
     np.testing.assert_allclose(out.numpy(), DENSE @ other, rtol=1e-5, atol=1e-6)
 
 
-def test_other_forms_are_refused() -> None:
+def test_other_forms_are_rejected() -> None:
     with pytest.raises(NotImplementedError, match="stored as csr"):
         sparse.array(DENSE, stype="coo")
     with pytest.raises(ValueError, match="2 dimensions"):

@@ -58,6 +58,6 @@ def test_drawings_go_to_files(tmp_path: Path) -> None:
     assert "float32['8', '16']" in path.read_text()
 
 
-def test_what_is_no_schedule_is_refused() -> None:
+def test_what_is_no_schedule_is_rejected() -> None:
     with pytest.raises(TVMError, match="tedd requires a schedule, got a value of int"):
         tedd.viz_schedule_tree(3)

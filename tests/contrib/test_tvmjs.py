@@ -79,7 +79,7 @@ def test_other_names_stay_when_a_cache_is_updated(tmp_path: Path) -> None:
     assert meta == {"n": 1, "k": 2}
 
 
-def test_damaged_shards_are_refused(tmp_path: Path) -> None:
+def test_damaged_shards_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(TVMError, match="f32-to-bf16 or raw, got 'f16'"):
         tvmjs.dump_ndarray_cache({}, str(tmp_path), "f16")
     tvmjs.dump_ndarray_cache({"a": np.ones(4)}, str(tmp_path), show_progress=False)
@@ -88,7 +88,7 @@ def test_damaged_shards_are_refused(tmp_path: Path) -> None:
         tvmjs.load_ndarray_cache(str(tmp_path), tvm.cpu())
 
 
-def test_a_damaged_shard_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_shard_is_rejected(tmp_path: Path) -> None:
     tvmjs.dump_ndarray_cache(arrays(), str(tmp_path), "raw", show_progress=False)
     shard = tmp_path / "params_shard_0.bin"
     content = bytearray(shard.read_bytes())

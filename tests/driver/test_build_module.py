@@ -177,6 +177,6 @@ def test_parallel_library_uses_the_loading_process_threads(tmp_path: Path) -> No
         (lambda s, a: tvm.build(s, a, "vulkan"), Exception, "no code generator"),
     ],
 )
-def test_wrong_input_is_refused(call: object, kind: type[Exception], message: str) -> None:
+def test_wrong_input_is_rejected(call: object, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         call(*vector_add())

@@ -113,7 +113,7 @@ def test_the_current_target_counts_where_a_function_has_none() -> None:
         scheduled(doubled, None)
 
 
-def test_loops_without_blocks_are_refused() -> None:
+def test_loops_without_blocks_are_rejected() -> None:
     A = te.placeholder((4,), name="A")
     B = te.compute((4,), lambda i: A[i] + 1, name="B")
     func = tvm.lower(te.create_schedule(B.op), [A, B])["main"]

@@ -120,7 +120,7 @@ def test_loops_of_one_iteration_are_kept_when_told_to() -> None:
     assert "grid(1, 8)" in text
 
 
-def test_vtcm_beyond_the_configured_capacity_is_refused() -> None:
+def test_vtcm_beyond_the_configured_capacity_is_rejected() -> None:
     a = te.placeholder((64,), name="a")
     b = te.compute((64,), lambda i: a[i] + 1.0, name="b")
     c = te.compute((64,), lambda i: b[63 - i], name="c")

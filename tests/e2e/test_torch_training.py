@@ -221,7 +221,7 @@ def test_modes_stand_for_options() -> None:
         (None, ["target"], "options as a dictionary"),
     ],
 )
-def test_what_no_option_is_is_refused(mode, options, message: str) -> None:
+def test_what_no_option_is_is_rejected(mode, options, message: str) -> None:
     with pytest.raises((TVMError, ValueError), match=message):
         Options.of(mode, options)
 

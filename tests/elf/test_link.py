@@ -1,4 +1,4 @@
-"""Shared libraries without a compiler: the same behaviour, clear refusals."""
+"""Shared libraries without a compiler: the same behaviour, clear rejections."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_what_needs_a_compiler_says_so(tmp_path: Path) -> None:
         cc.create_shared(str(tmp_path / "x.so"), str(tmp_path / "f.o"), ["-O2", "-lfoo"])
 
 
-def test_objects_cut_anywhere_are_refused(tmp_path: Path) -> None:
+def test_objects_cut_anywhere_are_rejected(tmp_path: Path) -> None:
     build().save(str(tmp_path / "f.o"))
     code = (tmp_path / "f.o").read_bytes()
     checksum = 48  # bytes after the object
@@ -235,8 +235,8 @@ def test_objects_with_flipped_bits_never_crash(tmp_path: Path) -> None:
             link_shared(tmp_path / "g.so", [tmp_path / "g.o"])
             outcomes.add("linked")
         except ValueError:
-            outcomes.add("refused")
-    assert outcomes == {"linked", "refused"}
+            outcomes.add("rejected")
+    assert outcomes == {"linked", "rejected"}
 
 
 def test_a_library_for_another_machine_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What every refusal has to look like."""
+"""What every rejection has to look like."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 _INTERNAL = re.compile(r"\.py\b|\.cc\b|Check failed|Traceback|site-packages|assert ")
 
 
-def refusal(program: Callable[[], Any], kind: type[Exception] = Exception) -> str:
-    """The text with which a program is refused; it names no internal file."""
+def rejection(program: Callable[[], Any], kind: type[Exception] = Exception) -> str:
+    """The text with which a program is rejected; it names no internal file."""
     with pytest.raises(kind) as info:
         program()
     text = str(info.value)
@@ -20,11 +20,11 @@ def refusal(program: Callable[[], Any], kind: type[Exception] = Exception) -> st
     return text
 
 
-def assert_refused(
+def assert_rejected(
     program: Callable[[], Any], first_line: str, *more: str, kind: type[Exception] = Exception
 ) -> None:
     """The first line is ``first_line``; all of ``more`` (place, hint) stands below."""
-    text = refusal(program, kind)
+    text = rejection(program, kind)
     assert text.splitlines()[0] == first_line
     for part in more:
         assert part in text, text

@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from tests.errors.messages import refusal
+from tests.errors.messages import rejection
 from tvm.error import TVMError
 from tvm.support.absent import explanation
 
@@ -27,9 +27,9 @@ def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead
         f"{package}.{name} is not in this release; "
     )
     assert instead in sentence
-    assert refusal(lambda: getattr(module, name), AttributeError) == sentence
+    assert rejection(lambda: getattr(module, name), AttributeError) == sentence
     for statement in (f"import {package}.{name}", f"from {package} import {name}"):
-        assert refusal(lambda text=statement: exec(text), ModuleNotFoundError) == sentence
+        assert rejection(lambda text=statement: exec(text), ModuleNotFoundError) == sentence
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead
         ("tvm.contrib.cuda_graph.cuda_graph_executor", "create", "targets llvm and c"),
     ],
 )
-def test_parts_for_some_uses_are_imported_and_refused_there(
+def test_parts_for_some_uses_are_imported_and_rejected_there(
     part: str, name: str, instead: str
 ) -> None:
     module = importlib.import_module(part)
     sentence = explanation(part)
     assert sentence is not None and instead in sentence
     assert not hasattr(module, name) and not hasattr(module, "__wrapped__")
-    assert refusal(lambda: getattr(module, name), AttributeError) == sentence
+    assert rejection(lambda: getattr(module, name), AttributeError) == sentence
     for statement in (f"import {part}.{name}", f"from {part} import {name}"):
-        assert refusal(lambda text=statement: exec(text), ModuleNotFoundError) == sentence
+        assert rejection(lambda text=statement: exec(text), ModuleNotFoundError) == sentence
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_parts_for_some_uses_are_imported_and_refused_there(
         ("tvm.relay.testing.tf", "get_workload", "ONNX"),
     ],
 )
-def test_functions_of_absent_libraries_refuse_to_be_called(
+def test_functions_of_absent_libraries_reject_to_be_called(
     module: str, function: str, instead: str
 ) -> None:
     found = getattr(importlib.import_module(module), function)
-    text = refusal(lambda: found(None, axis=1), TVMError)
+    text = rejection(lambda: found(None, axis=1), TVMError)
     assert function in text and " is not in this release; " in text and instead in text
 
 
@@ -91,9 +91,9 @@ def test_questions_about_absent_libraries_are_answered() -> None:
     assert not ethosn.ethosn_available() and not tensorrt.is_tensorrt_runtime_enabled()
 
 
-def test_device_libraries_refuse_what_they_would_run() -> None:
+def test_device_libraries_reject_what_they_would_run() -> None:
     module = importlib.import_module("tvm.contrib.cudnn")
-    text = refusal(lambda: module.compile_cuda, AttributeError)
+    text = rejection(lambda: module.compile_cuda, AttributeError)
     assert text.startswith("tvm.contrib.cudnn.compile_cuda is not in this release; ")
 
 
@@ -108,7 +108,7 @@ def test_absent_parts_can_be_probed() -> None:
 def test_names_that_never_were_are_told_as_python_does() -> None:
     for package in ("tvm", "tvm.tir", "tvm.contrib", "tvm.micro", "tvm.relay.frontend"):
         module = importlib.import_module(package)
-        text = refusal(lambda found=module: found.frobnicate, AttributeError)
+        text = rejection(lambda found=module: found.frobnicate, AttributeError)
         assert text == f"module {package!r} has no attribute 'frobnicate'"
         with pytest.raises(ModuleNotFoundError, match=f"No module named '{package}.frobnicate'"):
             importlib.import_module(f"{package}.frobnicate")

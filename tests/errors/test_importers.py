@@ -1,4 +1,4 @@
-"""Models that the importers refuse."""
+"""Models that the importers reject."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tvm import relay
 from tvm.error import OpAttributeUnImplemented, OpNotImplemented
 
-from .messages import assert_refused, refusal
+from .messages import assert_rejected, rejection
 
 CONV = torch.nn.Conv2d(3, 4, 3)
 TRACED = torch.jit.trace(torch.nn.Sequential(CONV, torch.nn.ReLU()), torch.randn(1, 3, 6, 6))
@@ -31,7 +31,7 @@ def test_onnx_operators_without_converter() -> None:
         helper.make_node("ImageDecoder", ["y"], ["z"], name="again"),
         helper.make_node("Magic", ["z"], ["out"], name="trick", domain="my.domain"),
     )
-    assert_refused(
+    assert_rejected(
         lambda: relay.frontend.from_onnx(model),
         "the ONNX importer requires operators it knows, got 3 nodes of 2 unsupported operators: "
         "ImageDecoder of opset 20, my.domain.Magic of opset 1",
@@ -47,7 +47,7 @@ def test_onnx_node_with_wrong_types_is_named() -> None:
         helper.make_node("Relu", ["y"], ["out"], name="activation"),
         w=np.zeros((4, 5), "float32"),
     )
-    assert_refused(
+    assert_rejected(
         lambda: relay.frontend.from_onnx(model),
         "nn.dense requires equal inner dimensions, got (2, 3) and (5, 4)",
         "in ONNX node product (MatMul)",
@@ -56,7 +56,7 @@ def test_onnx_node_with_wrong_types_is_named() -> None:
 
 def test_onnx_shape_of_another_rank() -> None:
     model = onnx_model(helper.make_node("Relu", ["x"], ["out"]))
-    assert_refused(
+    assert_rejected(
         lambda: relay.frontend.from_onnx(model, shape={"x": (2,)}),
         "from_onnx requires 2 dimensions for the input 'x', got the shape (2,)",
     )
@@ -68,7 +68,7 @@ def test_torch_operators_without_converter() -> None:
             return torch.linalg.ldl_factor(x)[0] + torch.special.airy_ai(x)
 
     script = torch.jit.trace(Factors(), torch.randn(3, 3))
-    assert_refused(
+    assert_rejected(
         lambda: relay.frontend.from_pytorch(script, [("x", (3, 3))]),
         "the PyTorch importer requires operators it knows, got 2 nodes of 2 unsupported "
         "operators: aten::linalg_ldl_factor, aten::special_airy_ai",
@@ -78,7 +78,7 @@ def test_torch_operators_without_converter() -> None:
 
 
 def test_torch_shape_that_the_model_cannot_take() -> None:
-    assert_refused(
+    assert_rejected(
         lambda: relay.frontend.from_pytorch(TRACED, [("x", (1, 5, 6, 6))]),
         "nn.conv2d requires 5 input channels in the weight (data has 5 in 1 group), "
         "got weight (4, 3, 3, 3)",
@@ -88,22 +88,24 @@ def test_torch_shape_that_the_model_cannot_take() -> None:
 
 
 def test_torch_inputs_of_wrong_count_or_kind() -> None:
-    assert_refused(
+    assert_rejected(
         lambda: relay.frontend.from_pytorch(TRACED, []),
         "from_pytorch requires one input_info for each of the inputs ['input.1'], got 0",
     )
-    assert_refused(
+    assert_rejected(
         lambda: relay.frontend.from_pytorch(TRACED, [("x", (1, 3, "n", 6))]),
         "the shape of input 'x' requires integers, got 'n'",
         kind=TypeError,
     )
-    text = refusal(lambda: relay.frontend.from_pytorch(TRACED, [("x", ((1, 3, 6, 6), "float31"))]))
+    text = rejection(
+        lambda: relay.frontend.from_pytorch(TRACED, [("x", ((1, 3, 6, 6), "float31"))])
+    )
     assert "float31" in text
 
 
 def test_torch_shape_that_depends_on_data() -> None:
     script = torch.jit.trace(torch.tensor_split, (torch.randn(3, 3), torch.tensor([1])))
-    assert_refused(
+    assert_rejected(
         lambda: relay.frontend.from_pytorch(script, [("x", (3, 3)), ("at", ((1,), "int64"))]),
         "a shape or axis has to be known at import, 1 of 1 are not",
         "(aten::tensor_split)", "hint: trace the model",

@@ -1,4 +1,4 @@
-"""Programs that te, its schedules, the build and compiled functions refuse."""
+"""Programs that te, its schedules, the build and compiled functions reject."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tvm
 from tvm import te
 from tvm.runtime import Module, NDArray, PackedFunc
 
-from .messages import assert_refused
+from .messages import assert_rejected
 
 A = te.placeholder((8, 16), name="A")
 K = te.reduce_axis((0, 16), name="k")
@@ -110,7 +110,7 @@ TENSORS: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("case", TENSORS)
 def test_tensors(case: str) -> None:
     program, text = TENSORS[case]
-    assert_refused(program, text)
+    assert_rejected(program, text)
 
 
 SCHEDULES: dict[str, tuple[Callable[[te.Schedule], Any], str]] = {
@@ -222,32 +222,32 @@ def _split_and_bound(s: te.Schedule) -> None:
 @pytest.mark.parametrize("case", SCHEDULES)
 def test_schedules(case: str) -> None:
     program, text = SCHEDULES[case]
-    assert_refused(lambda: program(schedule()), text)
+    assert_rejected(lambda: program(schedule()), text)
 
 
 @pytest.mark.parametrize("kind", [Module, NDArray, PackedFunc])
 def test_native_objects_are_not_made_by_hand(kind: type) -> None:
     for program in (kind, lambda: kind.__new__(kind)):
         text = f"{kind.__name__} has no constructor: the runtime makes its objects"
-        assert_refused(program, text, kind=TypeError)
+        assert_rejected(program, text, kind=TypeError)
 
 
 def test_arguments_of_compiled_functions() -> None:
     rows = tvm.build(schedule(), [A, B], "llvm", name="rows")
     a = tvm.nd.array(np.zeros((8, 16), "float32"))
     b = tvm.nd.array(np.zeros(8, "float32"))
-    assert_refused(lambda: rows(a), "rows: needs 2 arguments, got 1")
-    assert_refused(lambda: rows(b, b), "rows: argument 0 (buffer A) needs 2 dimensions, got 1")
-    assert_refused(
+    assert_rejected(lambda: rows(a), "rows: needs 2 arguments, got 1")
+    assert_rejected(lambda: rows(b, b), "rows: argument 0 (buffer A) needs 2 dimensions, got 1")
+    assert_rejected(
         lambda: rows([0.0] * 8, b),
         "rows: argument 0 (buffer A) needs to be a tensor or a pointer, got an object",
     )
-    assert_refused(lambda: rows["other"], "the module has no function 'other'")
+    assert_rejected(lambda: rows["other"], "the module has no function 'other'")
 
 
 def test_a_call_of_c_code_that_is_nowhere() -> None:
     c = te.compute((8,), lambda i: tvm.tir.call_pure_extern("float32", "no_such_code", A[i, 0]))
-    assert_refused(
+    assert_rejected(
         lambda: tvm.build(te.create_schedule(c.op), [A, c], "llvm"),
         "compiled code calls no_such_code, which no loaded library defines",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from onnx import TensorProto, helper
 
-from tests.errors.messages import refusal
+from tests.errors.messages import rejection
 from tvm import relay
 from tvm.error import suggest
 
@@ -61,7 +61,7 @@ def test_unknown_onnx_operators_are_not_likened_to_others() -> None:
         [helper.make_node("Frobnicate", ["x"], ["y"])], "g", types[:1], types[1:]
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    text = refusal(lambda: relay.frontend.from_onnx(model))
+    text = rejection(lambda: relay.frontend.from_onnx(model))
     assert "Frobnicate" in text and "did you mean" not in text
 
 

@@ -34,6 +34,6 @@ WRONG: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("call", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_wrong_kinds_are_refused_in_plain_words(call: Callable[[], object], message: str) -> None:
+def test_wrong_kinds_are_rejected_in_plain_words(call: Callable[[], object], message: str) -> None:
     with pytest.raises((TVMError, TypeError, ValueError), match=message):
         call()

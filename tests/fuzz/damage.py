@@ -52,7 +52,7 @@ def run(kind: str, cases: int, seed: int) -> None:
         limit = used + SPARE_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         draw = random.Random(seed)
-        refused = 0
+        rejected = 0
         for case in range(cases):
             if case % 100 == 0:
                 faulthandler.dump_traceback_later(SECONDS_A_CASE, exit=True)
@@ -60,12 +60,12 @@ def run(kind: str, cases: int, seed: int) -> None:
             try:
                 target.read(content)
             except target.promised:
-                refused += 1
+                rejected += 1
             except BaseException as error:
                 error.add_note(f"case {case} of {kind}: {content!r}"[:2000])
                 raise
         faulthandler.cancel_dump_traceback_later()
-        print(f"{kind}: {cases} cases, {refused} refused")
+        print(f"{kind}: {cases} cases, {rejected} rejected")
 
 
 def run_apart(kind: str, cases: int, seed: int) -> subprocess.CompletedProcess[str]:

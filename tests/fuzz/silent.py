@@ -1,4 +1,4 @@
-"""Damaged files never change an answer: each is refused, or gives what the sound one gives.
+"""Damaged files never change an answer: each is rejected, or gives what the sound one gives.
 
 python -m tests.fuzz.silent KIND CASES SEED      # KIND "all": that many of each
 """
@@ -27,7 +27,7 @@ from tvm.elf.link import link_shared
 from tvm.relay.build_module import GraphExecutorFactoryModule
 from tvm.runtime.vm import Executable, VirtualMachine
 
-REFUSED, SAME, WRONG, CRASHED = "refused", "same answer", "WRONG ANSWER", "CRASHED"
+Rejected, SAME, WRONG, CRASHED = "rejected", "same answer", "WRONG ANSWER", "CRASHED"
 # a function that is not found is an AttributeError
 PROMISED = (
     tvm.error.TVMError, ValueError, TypeError, RuntimeError, OSError, AttributeError,
@@ -259,7 +259,7 @@ def _outcome(sound: Sound, expected: object, content: bytes) -> str:
     try:
         return SAME if sound.answer(content) == expected else WRONG
     except PROMISED:
-        return REFUSED
+        return Rejected
 
 
 def _read_in_child(sound: Sound, expected: object, cases: list[bytes]) -> list[str]:

@@ -17,7 +17,7 @@ from tvm.contrib import cc, graph_executor
 from tvm.script import tir as T
 
 PROMISED = (tvm.error.TVMError, ValueError, TypeError)
-LINKING = (*PROMISED, RuntimeError)  # the linker refuses what it gets
+LINKING = (*PROMISED, RuntimeError)  # the linker rejects what it gets
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_damaged_content_is_refused(kind: str) -> None:
+def test_damaged_content_is_rejected(kind: str) -> None:
     done = run_apart(kind, CASES[kind], seed=1)
     assert done.returncode == 0, done.stdout + done.stderr[-6000:]
-    refused = int(done.stdout.split()[-2])
-    assert refused > CASES[kind] // 10
+    rejected = int(done.stdout.split()[-2])
+    assert rejected > CASES[kind] // 10

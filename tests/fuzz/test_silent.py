@@ -21,8 +21,8 @@ def test_every_kind_is_tried() -> None:
 @pytest.mark.parametrize("kind", CASES)
 def test_damage_never_changes_an_answer(kind: str) -> None:
     outcomes = silent.count(kind, CASES[kind], seed=1)
-    assert outcomes.keys() <= {silent.REFUSED, silent.SAME}
-    assert outcomes[silent.REFUSED] > CASES[kind] // 2
+    assert outcomes.keys() <= {silent.Rejected, silent.SAME}
+    assert outcomes[silent.Rejected] > CASES[kind] // 2
 
 
 @pytest.mark.parametrize("name", KILLS)

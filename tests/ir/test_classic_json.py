@@ -111,7 +111,7 @@ def test_maps_keep_both_of_their_forms() -> None:
         assert list(found) == ["a", "b"] and found["b"].value == 2
 
 
-def test_damaged_documents_are_refused() -> None:
+def test_damaged_documents_are_rejected() -> None:
     add = {"type_key": "tir.Add", "attrs": {"a": "1", "b": "1", "dtype": "int32"}}
     with pytest.raises(tvm.TVMError, match="contains itself"):
         tvm.ir.load_json(document([add], "0.18.0"))

@@ -18,6 +18,6 @@ def test_functions_are_saved_by_their_names() -> None:
     tvm.ir.assert_structural_equal(again, func)
 
 
-def test_unknown_functions_are_refused() -> None:
+def test_unknown_functions_are_rejected() -> None:
     with pytest.raises(tvm.TVMError, match=r"requires a global function, got 'tests\.nothing'"):
         tvm.ir.EnvFunc.get("tests.nothing")

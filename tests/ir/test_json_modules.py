@@ -35,7 +35,7 @@ def test_generated_text_runs_after_it_was_saved(tmp_path: Path) -> None:
     assert out.numpy().tolist() == [2, 3]
 
 
-def test_modules_of_machine_code_are_refused() -> None:
+def test_modules_of_machine_code_are_rejected() -> None:
     a = tvm.te.placeholder((2,), name="a")
     b = tvm.te.compute((2,), lambda i: a[i] + 1.0, name="b")
     with pytest.raises(TVMError, match="save_json requires nodes and plain values"):

@@ -39,7 +39,7 @@ def test_mapping_nothing_returns_the_same_module() -> None:
     assert mod.map_functions(lambda _, f: f) is mod
 
 
-def test_what_is_no_function_is_refused() -> None:
+def test_what_is_no_function_is_rejected() -> None:
     with pytest.raises(TVMError, match="requires a function for main"):
         IRModule({"main": 3})
 
@@ -65,7 +65,7 @@ def test_operators_have_facets_under_classic_names() -> None:
     assert op.get_attr("TCallEffectKind") is op.effect
 
 
-def test_unknown_operators_are_refused_with_near_names() -> None:
+def test_unknown_operators_are_rejected_with_near_names() -> None:
     with pytest.raises(OpNotImplemented, match=r"(?s)'tir.expp'.*did you mean.*'tir.exp'"):
         Op.get("tir.expp")
 

@@ -104,7 +104,7 @@ def test_mapping_rebuilds_only_what_changed() -> None:
     assert new.a.a is Y and new.b is outer.b
 
 
-def test_replace_changes_fields_and_refuses_others() -> None:
+def test_replace_changes_fields_and_rejects_others() -> None:
     node = KernelAdd(X, Y).replace(b=X)
     assert node.b is X and type(node) is KernelAdd
     with pytest.raises(TypeError, match="requires fields of"):
@@ -135,7 +135,7 @@ def test_visit_methods_dispatch_on_base_classes() -> None:
     assert counter.count == 2
 
 
-def test_a_method_for_no_class_is_refused() -> None:
+def test_a_method_for_no_class_is_rejected() -> None:
     with pytest.raises(TypeError, match="visit_kernel_bniary"):
 
         class Wrong(Visitor):

@@ -50,7 +50,7 @@ def test_nodes_arrays_and_plain_values_are_read() -> None:
         SimpleNamespace(),
     ],
 )
-def test_what_could_run_code_is_refused(value: object) -> None:
+def test_what_could_run_code_is_rejected(value: object) -> None:
     for protocol in (0, 2, 5):
         with pytest.raises(pickle.UnpicklingError, match="may not name"):
             pickles.loads(pickle.dumps([1, value], protocol=protocol))

@@ -84,12 +84,12 @@ def test_class_passes_keep_their_arguments() -> None:
         made.ammount
 
 
-def test_unknown_config_key_is_refused_with_a_suggestion() -> None:
+def test_unknown_config_key_is_rejected_with_a_suggestion() -> None:
     with pytest.raises(TVMError, match=r"(?s)known config key, got 'test.Mrak'.*'test.Mark'"):
         PassContext(config={"test.Mrak": {}})
 
 
-def test_unknown_passes_are_refused_with_a_suggestion() -> None:
+def test_unknown_passes_are_rejected_with_a_suggestion() -> None:
     with pytest.raises(TVMError, match=r"(?s)got 'FoldConstnat'.*'FoldConstant'"):
         PassContext(disabled_pass=["FoldConstnat"])
     with pytest.raises(TVMError, match="required_pass"):
@@ -97,12 +97,12 @@ def test_unknown_passes_are_refused_with_a_suggestion() -> None:
     PassContext(disabled_pass=["tir.CommonSubexprElimTIR", "test.AddMark"])
 
 
-def test_unknown_option_is_refused_with_a_suggestion() -> None:
+def test_unknown_option_is_rejected_with_a_suggestion() -> None:
     with pytest.raises(TVMError, match=r"(?s)has the options.*got 'tmes'.*'times'"):
         PassContext(config={"test.Mark": {"tmes": 1}})
 
 
-def test_wrong_config_types_are_refused() -> None:
+def test_wrong_config_types_are_rejected() -> None:
     with pytest.raises(TypeError, match="requires bool"):
         PassContext(config={"test.flag": "yes"})
     with pytest.raises(TypeError, match="requires int"):
@@ -180,7 +180,7 @@ def test_apply_to_matching_functions() -> None:
         ApplyPassToFunction(tag, "zzz", True)(_module())
 
 
-def test_a_pass_refuses_what_is_no_module() -> None:
+def test_a_pass_rejects_what_is_no_module() -> None:
     with pytest.raises(TypeError, match="requires an IRModule"):
         add_mark(3)
 
@@ -211,7 +211,7 @@ def test_knobs_time_dump_and_stop(tmp_path, capsys) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["01_test.Last.txt"]
 
 
-def test_options_without_effect_are_refused_unless_default() -> None:
+def test_options_without_effect_are_rejected_unless_default() -> None:
     option = "no_unroll_loop_with_extent_one"
     PassContext(config={"tir.LoopPartition": {option: False}})
     with pytest.raises(TVMError, match=rf"(?s){option} of tir.LoopPartition.*hint"):

@@ -217,7 +217,7 @@ def test_random_graphs_agree_with_the_graph_executor(seed: int, tmp_path: Path) 
         np.testing.assert_allclose(got, value.reshape(-1), rtol=1e-4, atol=1e-5)
 
 
-def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_exported_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="unique names"):
         micro.export_model_library_format([build(), build()], tmp_path / "a.tar")
     with pytest.raises(ValueError, match="one runtime"):

@@ -188,26 +188,26 @@ def test_bind_params_by_name_checks_shape_and_names() -> None:
         relay.build_module.bind_params_by_name(relay.Function([a, b], a + b), {"a": random(1)})
 
 
-def test_module_without_main_is_refused() -> None:
+def test_module_without_main_is_rejected() -> None:
     mod = tvm.IRModule({"mian": dense_relu()})
     with pytest.raises(TVMError, match=r"requires a function called .main."):
         relay.build(mod, target="llvm")
 
 
-def test_control_flow_is_refused_with_a_hint() -> None:
+def test_control_flow_is_rejected_with_a_hint() -> None:
     c, x = relay.var("c", "bool"), relay.var("x", shape=(2,))
     func = relay.Function([c, x], relay.If(c, relay.exp(x), x))
     with pytest.raises(TVMError, match="cannot run If"):
         relay.build(func, target="llvm")
 
 
-def test_unknown_shape_is_refused() -> None:
+def test_unknown_shape_is_rejected() -> None:
     x = relay.var("x", relay.TensorType((relay.Any(), 2), "float32"))
     with pytest.raises(TVMError, match="constant shapes"):
         relay.build(relay.Function([x], relay.exp(x)), target="llvm")
 
 
-def test_unknown_executors_and_options_are_refused() -> None:
+def test_unknown_executors_and_options_are_rejected() -> None:
     with pytest.raises(TVMError, match="not defined"):
         relay.Executor("grpah")
     with pytest.raises(TVMError, match="not available"):

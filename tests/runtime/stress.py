@@ -101,7 +101,7 @@ def _machine_step_by_step(machine: VirtualMachine, number: float) -> list[Any]:
 
 
 def shared_runs(run: Run, count: int, threads: int = 4) -> Counter[str]:
-    """Let threads share an executor: how many runs were right, wrong, or refused."""
+    """Let threads share an executor: how many runs were right, wrong, or rejected."""
     found: Counter[str] = Counter()
     lock = threading.Lock()
 
@@ -113,7 +113,7 @@ def shared_runs(run: Run, count: int, threads: int = 4) -> Counter[str]:
                 outputs = run(number)
             except TVMError as error:
                 assert "another thread" in str(error), error
-                mine["refused"] += 1
+                mine["rejected"] += 1
                 continue
             is_right = all(
                 (out == want).all() for out, want in zip(outputs, answers(number), strict=True)

@@ -13,7 +13,7 @@ def test_no_function_ends_or_hangs_the_process_whatever_it_is_given() -> None:
     assert stress.crashes(seed=7, rounds=10) == {}
 
 
-def test_a_function_of_modules_refuses_none() -> None:
+def test_a_function_of_modules_rejects_none() -> None:
     for name in ("ModuleGetTypeKey", "ModuleGetFormat", "ModulePackImports", "ModuleImportsSize"):
         with pytest.raises(TypeError, match="expected Module, got None"):
             tvm.get_global_func(f"runtime.{name}")(None)

@@ -438,7 +438,7 @@ def test_wrong_arguments_are_named() -> None:
         tvm.runtime.load_module("/nowhere/lib.so")
 
 
-def test_libraries_of_other_machines_are_refused(tmp_path: Path) -> None:
+def test_libraries_of_other_machines_are_rejected(tmp_path: Path) -> None:
     shared = str(tmp_path / "lib.so")
     build_add(target="llvm -mtriple=aarch64-linux-gnu").export_library(shared)
     with pytest.raises(tvm.TVMError, match="(?i)aarch64"):

@@ -191,7 +191,7 @@ def test_memory_lives_as_long_as_anybody_needs_it(versioned: bool) -> None:
     assert not is_held(values)
 
 
-def test_a_refused_capsule_stays_usable() -> None:
+def test_a_rejected_capsule_stays_usable() -> None:
     capsule = np.zeros(2, "complex64").__dlpack__()
     with pytest.raises(ValueError, match="numbers of a known kind"):
         nd.from_dlpack(capsule)

@@ -105,7 +105,7 @@ def test_tensors_that_may_only_be_read_are_inputs(add_one: tvm.runtime.Module) -
         (torch.zeros(3, requires_grad=True), "argument 0 of type Tensor: .*detach"),
     ],
 )
-def test_wrong_tensors_are_refused(
+def test_wrong_tensors_are_rejected(
     add_one: tvm.runtime.Module, wrong: object, message: str
 ) -> None:
     with pytest.raises((TypeError, ValueError, BufferError), match=message):

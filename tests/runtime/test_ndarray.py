@@ -202,7 +202,7 @@ def test_narrow_floats_are_shared_with_torch(element: torch.dtype) -> None:
     assert back.dtype == element and back.data_ptr() == tensor.data_ptr()
 
 
-def test_complex_numbers_are_refused() -> None:
+def test_complex_numbers_are_rejected() -> None:
     with pytest.raises(ValueError, match="numbers of a known kind, got DLPack type code 5"):
         nd.from_dlpack(np.zeros(2, "complex64"))
 

@@ -28,6 +28,6 @@ def test_generic_objects_become_objects() -> None:
     assert convert(lambda value: value)(Number()).value == 7
 
 
-def test_unknown_values_are_refused() -> None:
+def test_unknown_values_are_rejected() -> None:
     with pytest.raises(ValueError, match="convert needs numbers"):
         convert(object())

@@ -76,7 +76,7 @@ def test_many_arguments(echo: PackedFunc) -> None:
     assert echo() is None
 
 
-def test_integers_beyond_64_bits_are_refused(echo: PackedFunc) -> None:
+def test_integers_beyond_64_bits_are_rejected(echo: PackedFunc) -> None:
     with pytest.raises(OverflowError):
         echo(2**63)
 

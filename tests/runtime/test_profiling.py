@@ -101,7 +101,7 @@ def test_collectors_measure_a_function(library: Module) -> None:
     "text", ["", "[]", "{}", '{"calls": [1], "device_metrics": {}, "configuration": {}}',
              '{"calls": [{"a": {"pounds": 1}}], "device_metrics": {}, "configuration": {}}']
 )  # fmt: skip
-def test_json_of_no_report_is_refused(text: str) -> None:
+def test_json_of_no_report_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"from_json needs what Report\.json wrote"):
         Report.from_json(text)
 
@@ -134,7 +134,7 @@ def test_events_by_their_names_in_papi() -> None:
         profiling.PAPIMetricCollector({Device(2, 0): ["PAPI_TOT_CYC"]})
 
 
-# what an ordinary user may count, and what the kernel refuses
+# what an ordinary user may count, and what the kernel rejects
 CHILD = """
 import os, resource, sys
 import tvm
@@ -161,7 +161,7 @@ except tvm.TVMError as error:
 """
 
 
-def test_what_the_kernel_refuses_is_told() -> None:
+def test_what_the_kernel_rejects_is_told() -> None:
     done = subprocess.run(
         [sys.executable, "-c", CHILD], capture_output=True, text=True, check=False
     )

@@ -268,7 +268,7 @@ class HalfModule(tvm.runtime.Module):
     def __init__(self) -> None: ...
 
 
-def test_objects_that_were_never_made_are_refused() -> None:
+def test_objects_that_were_never_made_are_rejected() -> None:
     func, module = HalfFunction(), HalfModule()
     with pytest.raises(TypeError, match="this packed function was never made"):
         func()

@@ -50,7 +50,7 @@ def test_no_thread_gets_the_answer_of_another(executors: dict[str, stress.Run], 
     assert kind != "vm, run" or found["right"] == 400
 
 
-def test_a_run_with_inputs_that_another_thread_has_replaced_is_refused(
+def test_a_run_with_inputs_that_another_thread_has_replaced_is_rejected(
     module: GraphModule | AotModule, other: Any
 ) -> None:
     module.set_input("x", FULL)
@@ -61,7 +61,7 @@ def test_a_run_with_inputs_that_another_thread_has_replaced_is_refused(
     np.testing.assert_array_equal(module.get_output(1).numpy(), FULL + 1)
 
 
-def test_outputs_that_another_run_has_replaced_are_refused(
+def test_outputs_that_another_run_has_replaced_are_rejected(
     module: GraphModule | AotModule, other: Any
 ) -> None:
     module.run(x=FULL)
@@ -99,7 +99,7 @@ def test_a_thread_that_runs_again_finds_its_array_overwritten(
     np.testing.assert_array_equal(array.numpy(), 2 * FULL + 1)
 
 
-def test_a_machine_refuses_inputs_and_results_that_another_thread_has_replaced(other: Any) -> None:
+def test_a_machine_rejects_inputs_and_results_that_another_thread_has_replaced(other: Any) -> None:
     machine = VirtualMachine(relay.vm.compile(stress.program(), "llvm"), tvm.cpu())
     machine.set_input("main", FULL)
     other(machine.set_input, "main", 2 * FULL)

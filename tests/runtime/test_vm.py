@@ -61,14 +61,14 @@ def test_an_exported_program_is_one_library(exe: Executable, tmp_path: Path) -> 
     np.testing.assert_allclose(found.numpy(), X - Y)
 
 
-def test_every_cut_of_a_program_is_refused(exe: Executable) -> None:
+def test_every_cut_of_a_program_is_rejected(exe: Executable) -> None:
     code, lib = exe.save()
     for end in range(0, len(code), 7):
         with pytest.raises(ValueError, match="executable"):
             Executable.load_exec(code[:end], lib)
 
 
-def test_damaged_bytes_are_refused_or_harmless(exe: Executable) -> None:
+def test_damaged_bytes_are_rejected_or_harmless(exe: Executable) -> None:
     code, lib = exe.save()
     rng = np.random.default_rng(0)
     for _ in range(400):
@@ -114,7 +114,7 @@ def test_missing_and_unknown_inputs_are_named(machine: VirtualMachine, exe: Exec
         machine.run("text", Y, True)
 
 
-def test_wrong_shapes_and_dtypes_are_refused(machine: VirtualMachine) -> None:
+def test_wrong_shapes_and_dtypes_are_rejected(machine: VirtualMachine) -> None:
     with pytest.raises(ValueError, match=r"needs shape\[0\] == 2, got 3"):
         machine.run(X.T.copy(), Y, True)
     with pytest.raises((TypeError, ValueError), match="float32"):
@@ -172,7 +172,7 @@ def test_allocators_are_chosen(exe: Executable, memory: object) -> None:
     np.testing.assert_allclose(machine.run(X, Y, True).numpy(), (X + Y) * 3)
 
 
-def test_an_unknown_allocator_is_refused(exe: Executable) -> None:
+def test_an_unknown_allocator_is_rejected(exe: Executable) -> None:
     with pytest.raises(ValueError, match='"naive" or "pooled"'):
         VirtualMachine(exe, tvm.cpu(), "best")
 

@@ -76,7 +76,7 @@ def test_a_frame_may_last_to_the_end_of_the_one_around_it() -> None:
         (lambda: I.decl_function("f"), "this requires a module around it"),
     ],
 )
-def test_words_out_of_place_are_refused(build: object, message: str) -> None:
+def test_words_out_of_place_are_rejected(build: object, message: str) -> None:
     assert callable(build)
     with IRBuilder(), T.prim_func(), pytest.raises((TypeError, ValueError), match=message):
         build()

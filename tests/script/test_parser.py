@@ -335,7 +335,7 @@ def test_views_and_realised_buffers_are_defined() -> None:
     assert verify_well_formed(realised)
 
 
-def test_what_is_used_outside_of_its_scope_is_refused() -> None:
+def test_what_is_used_outside_of_its_scope_is_rejected() -> None:
     text = """
 @T.prim_func
 def main(A: T.Buffer((8,), "int32")):

@@ -163,7 +163,7 @@ def test_other_errors(text: str, message: str) -> None:
         from_source(text)
 
 
-def test_decorators_refuse_other_things() -> None:
+def test_decorators_reject_other_things() -> None:
     with pytest.raises(TypeError, match=r"T\.prim_func requires a function, got int"):
         T.prim_func(3)
 

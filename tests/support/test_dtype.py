@@ -57,7 +57,7 @@ def test_type_codes_round_trip() -> None:
 
 
 @pytest.mark.parametrize("text", ["float33.", "foo", "int32x0", "int0", "bool7", "x4"])
-def test_other_names_are_refused(text: str) -> None:
+def test_other_names_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"dtype requires"):
         dtype(text)
 

@@ -94,10 +94,10 @@ def test_files_are_closed_again() -> None:
 def test_no_process_to_be_had_leaves_the_rest_to_the_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused() -> int:
+    def rejected() -> int:
         raise BlockingIOError
 
-    monkeypatch.setattr(os, "fork", refused)
+    monkeypatch.setattr(os, "fork", rejected)
     share_out(lambda item: (tmp_path / str(item)).touch(), range(20), 3)
     assert len(list(tmp_path.iterdir())) == 20
 

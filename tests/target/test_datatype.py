@@ -68,7 +68,7 @@ def test_names_and_codes_are_known() -> None:
     assert str(dtype(TURNED).with_lanes(4)) == "custom[turned]32x4"
 
 
-def test_codes_of_others_are_refused() -> None:
+def test_codes_of_others_are_rejected() -> None:
     with pytest.raises(ValueError, match="a code from 129 to 255, got 5"):
         datatype.register("other", 5)
     with pytest.raises(ValueError, match="cannot have code 151"):
@@ -137,7 +137,7 @@ def test_vectorized_loops_compute_one_number_at_a_time() -> None:
     np.testing.assert_array_equal(out.numpy(), np.sqrt(x) + x)
 
 
-def test_an_operation_without_a_function_is_refused() -> None:
+def test_an_operation_without_a_function_is_rejected() -> None:
     with pytest.raises(LoweringError, match="Mul of turned needs a function for target llvm"):
         run(lambda x: x * x)
 

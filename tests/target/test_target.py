@@ -121,7 +121,7 @@ def test_canonical_forms() -> None:
         (3, "requires a text"),
     ],
 )
-def test_wrong_target_is_refused(given: object, message: str) -> None:
+def test_wrong_target_is_rejected(given: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Target(given)
 
@@ -152,7 +152,7 @@ def test_generic_function_follows_the_target() -> None:
         assert name(3) == "cpu 3"
 
 
-def test_generic_function_refuses_a_second_registration() -> None:
+def test_generic_function_rejects_a_second_registration() -> None:
     @tvm.target.override_native_generic_func("test_generic")
     def name() -> str:
         return "default"
@@ -198,7 +198,7 @@ def test_classic_module_of_targets_has_class_and_constructors() -> None:
         ("-cl-opt=-unroll-treshold:uint=1", "(?s)an option of LLVM.*'unroll-threshold'"),
     ],
 )
-def test_option_that_llvm_cannot_follow_is_refused(options: str, message: str) -> None:
+def test_option_that_llvm_cannot_follow_is_rejected(options: str, message: str) -> None:
     func = tvm.tir.PrimFunc([], tvm.tir.Evaluate(0), attrs={"global_symbol": "f"})
     triple = "" if "mtriple" in options else "-mtriple=x86_64-linux-gnu "
     with pytest.raises(TargetError, match=message):

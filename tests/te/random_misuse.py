@@ -1,8 +1,8 @@
 """Random sequences of primitives with arguments that make sense or none.
 
-    outcome(seed)      # "" if the sequence was refused properly, or computes the right numbers
+    outcome(seed)      # "" if the sequence was rejected properly, or computes the right numbers
 
-Whatever is written, a schedule is refused with an error of ours, or it computes what the unscheduled
+Whatever is written, a schedule is rejected with an error of ours, or it computes what the unscheduled
 program does: there is no third way.
 """
 
@@ -30,7 +30,7 @@ PRIMITIVES = (
 
 
 def outcome(seed: int) -> str:
-    """What went wrong; nothing if the program was refused or agrees."""
+    """What went wrong; nothing if the program was rejected or agrees."""
     rng = random.Random(seed)
     name = rng.choice(list(OPERATORS))
     sizes = Sizes(rng)

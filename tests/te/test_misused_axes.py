@@ -12,7 +12,7 @@ from tvm import te
 from tvm.error import LoweringError
 
 
-def test_a_sum_over_an_axis_of_the_result_is_refused() -> None:
+def test_a_sum_over_an_axis_of_the_result_is_rejected() -> None:
     a = te.placeholder((4, 8), name="A")
     for reducer in (te.sum, te.max, te.min):
         with pytest.raises(TypeError, match=r"requires one that te\.reduce_axis made, got j"):

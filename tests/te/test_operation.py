@@ -33,7 +33,7 @@ def test_axes_have_the_dtype_of_the_shape() -> None:
     assert [iv.var.dtype for iv in c.op.axis] == ["int64", "int32"]
 
 
-def test_wrong_number_of_axes_is_refused() -> None:
+def test_wrong_number_of_axes_is_rejected() -> None:
     with pytest.raises(ValueError, match="Number of args to fcompute does not match dimension"):
         te.compute((2, 3), lambda i: i)
 
@@ -103,14 +103,14 @@ def test_reduction_with_condition_and_init() -> None:
     assert result[0] == 100 + 3 + 4 + 5
 
 
-def test_nested_reductions_are_refused() -> None:
+def test_nested_reductions_are_rejected() -> None:
     a = te.placeholder((6,), name="A")
     k = te.reduce_axis((0, 6), name="k")
     with pytest.raises(TVMError, match="compute B requires reductions at the top level"):
         te.compute((1,), lambda i: te.sum(a[k], axis=k) + 1, name="B")
 
 
-def test_different_reductions_in_one_compute_are_refused() -> None:
+def test_different_reductions_in_one_compute_are_rejected() -> None:
     a = te.placeholder((6,), name="A")
     k, r = te.reduce_axis((0, 6), name="k"), te.reduce_axis((0, 6), name="r")
     with pytest.raises(TVMError, match="one tuple reduction or none"):
@@ -185,7 +185,7 @@ def _nothing(ins, outs) -> tir.Stmt:
         ),
     ],
 )
-def test_bad_externs_are_refused(make, message) -> None:
+def test_bad_externs_are_rejected(make, message) -> None:
     with pytest.raises(ValueError, match=message):
         make(te.placeholder((4,), name="A"))
 

@@ -144,7 +144,7 @@ def test_several_outputs_share_their_loops() -> None:
     assert isinstance(body, tir.SeqStmt) and len(body) == 2
 
 
-def test_scans_are_refused() -> None:
+def test_scans_are_rejected() -> None:
     x = te.placeholder((5, 4), name="X")
     state = te.placeholder((5, 4), name="S")
     first = te.compute((1, 4), lambda _, i: x[0, i], name="first")

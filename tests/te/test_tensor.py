@@ -23,7 +23,7 @@ def test_outputs_of_an_operation_are_equal_and_hash_alike() -> None:
     assert a != 1
 
 
-def test_wrong_number_of_indices_is_refused() -> None:
+def test_wrong_number_of_indices_is_rejected() -> None:
     a = te.placeholder((2, 3), name="A")
     with pytest.raises(ValueError, match="need to provide 2 index in tensor A, but 1 was provided"):
         te.compute((2,), lambda i: a[i])
@@ -84,7 +84,7 @@ def test_integer_operators() -> None:
         np.testing.assert_array_equal(result, wanted)
 
 
-def test_shapes_that_do_not_broadcast_are_refused() -> None:
+def test_shapes_that_do_not_broadcast_are_rejected() -> None:
     a, b = te.placeholder((3,), name="A"), te.placeholder((4,), name="B")
     with pytest.raises(
         TVMError, match=r"T_add requires shapes that broadcast, got \(3\) and \(4\)"

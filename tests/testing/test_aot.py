@@ -91,7 +91,7 @@ def test_operators_stay_apart_without_fusion() -> None:
     assert counts == [2, 3]
 
 
-def test_what_needs_a_board_is_refused() -> None:
+def test_what_needs_a_board_is_rejected() -> None:
     compiled = compile_models(two_results(), "c", True)
     with pytest.raises(tvm.TVMError, match="requires AOT_DEFAULT_RUNNER, got one for corstone300"):
         run_and_check(compiled, AOTTestRunner("corstone300"), "c")
@@ -104,7 +104,7 @@ def test_ranges_of_dtypes() -> None:
     assert get_dtype_range("float32") == (0, 1)
 
 
-def test_runners_of_boards_are_refused_when_they_are_run() -> None:
+def test_runners_of_boards_are_rejected_when_they_are_run() -> None:
     for runner in (AOT_CORSTONE300_RUNNER, AOT_USMP_CORSTONE300_RUNNER, AOT_APROFILE_AEM_RUNNER):
         with pytest.raises(tvm.TVMError, match=f"got one for {runner.makefile}"):
             run_and_check([], runner, "c")

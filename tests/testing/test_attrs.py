@@ -1,4 +1,4 @@
-"""Attributes that tests are written with, and what attributes refuse."""
+"""Attributes that tests are written with, and what attributes reject."""
 
 import pytest
 

@@ -77,7 +77,7 @@ def test_targets_and_sets_of_values(tmp_path: Path) -> None:
     assert "13 passed, 3 skipped, 2 xfailed" in done.stdout, done.stdout + done.stderr
 
 
-def test_sets_of_different_lengths_are_refused() -> None:
+def test_sets_of_different_lengths_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"sets of one length, got lengths \[1, 2\]"):
         tvm.testing.parameters((1,), (1, 2))
 

@@ -73,7 +73,7 @@ def test_parents_are_blocks() -> None:
     assert again.parent.parent.parent is None
 
 
-def test_blocks_of_other_programs_are_refused() -> None:
+def test_blocks_of_other_programs_are_rejected() -> None:
     info, other = BlockDependenceInfo(chain), BlockDependenceInfo(chain)
     assert info.get_sref(blocks_of(chain)["twice"].replace(name_hint="other")) is None
     with pytest.raises(ValueError, match="get_block_scope requires a reference that get_sref"):

@@ -64,7 +64,7 @@ def test_operands_are_brought_to_one_dtype(a: str, b: str, result: str) -> None:
     assert (tir.Var("b", b) + tir.Var("a", a)).dtype == result
 
 
-def test_different_lanes_are_refused() -> None:
+def test_different_lanes_are_rejected() -> None:
     with pytest.raises(TypeError, match="as many lanes"):
         tir.Var("a", "int32x4") + tir.Var("b", "int32x8")
 

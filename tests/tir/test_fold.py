@@ -114,7 +114,7 @@ def test_a_float_that_does_not_fit_becomes_the_least_number() -> None:
 @pytest.mark.parametrize(
     "divide", [tir.floordiv, tir.floormod, tir.truncdiv, tir.truncmod, tir.div]
 )
-def test_division_by_the_constant_zero_is_refused(divide: Any) -> None:
+def test_division_by_the_constant_zero_is_rejected(divide: Any) -> None:
     with pytest.raises(ZeroDivisionError, match="requires a divisor other than zero"):
         divide(tir.Var("x", "int32"), 0)
 

@@ -105,7 +105,7 @@ def test_a_users_pass_must_be_callable() -> None:
         lower_passes()
 
 
-def test_unknown_options_are_refused_with_a_suggestion() -> None:
+def test_unknown_options_are_rejected_with_a_suggestion() -> None:
     with pytest.raises(TVMError, match="tir.UnrollLoop"):
         PassContext(config={"tir.UnrolLoop": {}})
     with pytest.raises(TVMError, match="auto_max_step"):

@@ -91,7 +91,7 @@ def test_scalable_vectors_become_those_of_sve() -> None:
         ("c", "target c has no scalable vectors"),
     ],
 )
-def test_targets_without_scalable_vectors_refuse_them(target: str, what: str) -> None:
+def test_targets_without_scalable_vectors_reject_them(target: str, what: str) -> None:
     with pytest.raises(LoweringError, match=what):
         tvm.build(scaled, target=target)
 
@@ -156,7 +156,7 @@ def test_other_conditions_leave_the_scalable_loop() -> None:
     assert found.body.kind == tir.ForKind.SERIAL
 
 
-def test_scalable_vectors_of_vectors_are_refused() -> None:
+def test_scalable_vectors_of_vectors_are_rejected() -> None:
     @T.prim_func
     def before(A: T.Buffer((64,), "float32")):
         for i in T.vectorized(T.vscale() * 4):

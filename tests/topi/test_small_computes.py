@@ -186,7 +186,7 @@ def test_unsigned_numbers_are_negated_as_numpy_negates_them() -> None:
 
 
 @pytest.mark.parametrize("name", ["exp", "sqrt", "tanh", "log", "sigmoid"])
-def test_functions_of_real_numbers_refuse_integers(name: str) -> None:
+def test_functions_of_real_numbers_reject_integers(name: str) -> None:
     with pytest.raises(TypeError, match=f"topi.{name} requires floating-point numbers, got int32"):
         getattr(topi, name)(te.placeholder((2,), "int32"))
 

@@ -86,7 +86,7 @@ def test_peaks_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert x86.estimate_peak_bandwidth_dram(target, tvm.cpu(), vec_width=4) > 1e6
 
 
-def test_other_machines_are_refused() -> None:
+def test_other_machines_are_rejected() -> None:
     with pytest.raises(TVMError, match="requires this machine"):
         tvm.utils.roofline_analysis(dense(), None, "llvm", tvm.cpu(), remote=object())
     with pytest.raises(TVMError, match="requires a CUDA device"):

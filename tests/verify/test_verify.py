@@ -274,7 +274,7 @@ def test_errors_that_add_up_slowly_are_called_rounding() -> None:
     assert "rounding that adds up" in str(report)
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_wrong_arguments_are_rejected() -> None:
     model = small_model("n")
     with pytest.raises(TVMError, match="verify compares with onnxruntime, reference, opt0"):
         verify(model, against="onnx")

@@ -255,7 +255,7 @@ cdef inline object call_with(void* func, tuple args, Py_ssize_t count, TVMValue*
                 else:
                     set_rare_argument(arg, &values[i], &codes[i], kept)
     except (BufferError, OverflowError, ValueError, TypeError) as error:
-        raise refused_argument(func, i, args[i], error) from error
+        raise rejected_argument(func, i, args[i], error) from error
     ret.v_int64 = 0
     with nogil:
         rc = TVMFuncCall(func, values, codes, <int>count, &ret, &ret_code)
@@ -269,7 +269,7 @@ cdef inline object call_with(void* func, tuple args, Py_ssize_t count, TVMValue*
     return result
 
 
-cdef object refused_argument(void* func, Py_ssize_t index, object arg, object error):
+cdef object rejected_argument(void* func, Py_ssize_t index, object arg, object error):
     """The error again, with the function, the argument's place and its type."""
     cdef const char* name = NULL
     TVMFuncGetName(func, &name)

@@ -105,7 +105,7 @@ def inverted(
 def _check_way_back(
     index_map: Any, iterators: dict[Var, Range], new: list[Var], old: list[PrimExpr]
 ) -> None:
-    """Refuse a map that brings two elements to one place: there is no way back to both."""
+    """Reject a map that brings two elements to one place: there is no way back to both."""
     analyzer = Analyzer()
     for var, covered in iterators.items():
         analyzer.bind(var, covered)

@@ -90,7 +90,7 @@ class _Narrower:
         if cls in _GREATER:
             return _rebuilt(e, self.value(e.a, not narrow), self.value(e.b, narrow))
         for child in e.children():
-            self.value(child, narrow)  # refuses what reads memory
+            self.value(child, narrow)  # rejects what reads memory
         return self._unless_used(e)
 
     def value(self, e: Any, high: bool) -> Any:

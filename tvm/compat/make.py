@@ -27,7 +27,7 @@ def Block(first: tir.Stmt, rest: tir.Stmt) -> tir.SeqStmt:
 
 
 def Store(buffer_var: Any, value: Any, index: Any, predicate: Any = None) -> tir.Stmt:
-    """Refused: memory is stored to through buffers."""
+    """Rejected: memory is stored to through buffers."""
     raise TVMError(
         f"make.Store cannot store through the pointer {buffer_var}",
         hint="buffer = tvm.tir.decl_buffer(shape, dtype, data=pointer); "
@@ -36,7 +36,7 @@ def Store(buffer_var: Any, value: Any, index: Any, predicate: Any = None) -> tir
 
 
 def Load(dtype: Any, buffer_var: Any, index: Any, predicate: Any = None) -> Any:
-    """Refused: memory is read through buffers."""
+    """Rejected: memory is read through buffers."""
     raise TVMError(
         f"make.Load cannot read through the pointer {buffer_var}",
         hint="buffer = tvm.tir.decl_buffer(shape, dtype, data=pointer); buffer[index]",

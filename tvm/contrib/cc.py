@@ -53,7 +53,7 @@ def create_shared(
     """Link objects or sources into a shared library.
 
     The library gets checksums, after its last byte and, if there is an object among the files,
-    within, so that a damaged copy is refused when it is loaded. One that another tool has linked
+    within, so that a damaged copy is rejected when it is loaded. One that another tool has linked
     has none: there, damage to its tables is found, and damage to its code is not.
 
     Objects alone need no compiler, on x86-64 and AArch64. Those for the other of the two machines

@@ -95,24 +95,24 @@ def _each(value: int | Sequence[int], count: int) -> list[int]:
     return [value] * count if isinstance(value, int) else list(value)
 
 
-def _refusing(name: str) -> Callable[..., NoReturn]:
-    def refuse(*_: Any, **__: Any) -> NoReturn:
+def _unavailable(name: str) -> Callable[..., NoReturn]:
+    def reject(*_: Any, **__: Any) -> NoReturn:
         raise TVMError(f"tvm.contrib.cudnn.{name} is not in this release; {_INSTEAD}")
 
-    refuse.__name__ = refuse.__qualname__ = name
-    return refuse
+    reject.__name__ = reject.__qualname__ = name
+    return reject
 
 
 # programs name these inside of the operators that they declare
-conv_forward = _refusing("conv_forward")
-conv_backward_data = _refusing("conv_backward_data")
-conv_backward_filter = _refusing("conv_backward_filter")
-conv_forward_find_algo = _refusing("conv_forward_find_algo")
-conv_backward_data_find_algo = _refusing("conv_backward_data_find_algo")
-conv_backward_filter_find_algo = _refusing("conv_backward_filter_find_algo")
-algo_to_index = _refusing("algo_to_index")
-softmax = _refusing("softmax")
-log_softmax = _refusing("log_softmax")
+conv_forward = _unavailable("conv_forward")
+conv_backward_data = _unavailable("conv_backward_data")
+conv_backward_filter = _unavailable("conv_backward_filter")
+conv_forward_find_algo = _unavailable("conv_forward_find_algo")
+conv_backward_data_find_algo = _unavailable("conv_backward_data_find_algo")
+conv_backward_filter_find_algo = _unavailable("conv_backward_filter_find_algo")
+algo_to_index = _unavailable("algo_to_index")
+softmax = _unavailable("softmax")
+log_softmax = _unavailable("log_softmax")
 
 
 def __getattr__(name: str) -> NoReturn:

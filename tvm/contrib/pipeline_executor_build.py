@@ -121,7 +121,7 @@ class ModuleWrapper:
         return self._ends[key]
 
     def check_end(self, kind: str, key: str | int) -> None:
-        """Refuse an input or an output that the model does not have."""
+        """Reject an input or an output that the model does not have."""
         func = infer_types(self.mod)["main"]
         if kind == "output":
             names: list[Any] = list(range(len(flat_types(func.ret_type))))

@@ -67,7 +67,7 @@ def _comment(checksum: str) -> bytes:
 
 
 def _check(path: str) -> None:
-    """Refuse an archive that is not as it was written."""
+    """Reject an archive that is not as it was written."""
     with open(path, "rb") as file:
         start = file.read(_START)
         if not start.startswith(_COMMENT_NAME.encode() + b"\0") or not knobs.CHECKSUM.value:
@@ -82,7 +82,7 @@ def _check(path: str) -> None:
 def untar(tar_file: str, directory: str) -> None:
     """Unpack an archive.
 
-    One that was changed since it was written is refused, and so are links, and members that would
+    One that was changed since it was written is rejected, and so are links, and members that would
     land outside the folder.
     """
     _check(tar_file)

@@ -106,7 +106,7 @@ class PassContext:
         num_evals: int = 0,
         tuning_api_database: Any = None,
     ) -> None:
-        _refuse_tracing(
+        _reject_tracing(
             trace=trace, trace_stack=trace_stack, make_traceable=make_traceable,
             num_evals=num_evals, tuning_api_database=tuning_api_database,
         )  # fmt: skip
@@ -199,7 +199,7 @@ class PassContext:
         return {key: {"type": _type_name(kind)} for key, kind in sorted(_CONFIG_TYPES.items())}
 
 
-def _refuse_tracing(**given: Any) -> None:
+def _reject_tracing(**given: Any) -> None:
     for name, value in given.items():
         if value:
             raise TVMError(

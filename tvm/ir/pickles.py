@@ -1,6 +1,6 @@
 """Reading pickles that hold nodes and plain data, and nothing that could run other code.
 
-Which classes and functions a pickle may name is decided here; all others are refused before anything
+Which classes and functions a pickle may name is decided here; all others are rejected before anything
 is called.
 """
 

@@ -115,7 +115,7 @@ class ContextVisitor(_Dispatching):
     def visit(self, node: Any, *context: Any) -> Any:
         """Dispatch on the node's class."""
         method = self._dispatch[type(node)]
-        assert method is not None, "every class has a method or is refused"
+        assert method is not None, "every class has a method or is rejected"
         return method(self, node, *context)
 
     @classmethod

@@ -103,7 +103,7 @@ class _MapMeta(type):
         return isinstance(value, (dict, MappingProxyType))
 
 
-def _refuse_change(self: Map, *_args: Any, **_kwargs: Any) -> NoReturn:
+def _reject_change(self: Map, *_args: Any, **_kwargs: Any) -> NoReturn:
     raise TypeError("a Map does not change; make a new one: Map({**old, key: value})")
 
 
@@ -114,8 +114,8 @@ class Map(dict[Any, Any], Object, metaclass=_MapMeta):
 
     type_key = "Map"
 
-    __setitem__ = __delitem__ = __ior__ = _refuse_change
-    clear = pop = popitem = setdefault = update = _refuse_change
+    __setitem__ = __delitem__ = __ior__ = _reject_change
+    clear = pop = popitem = setdefault = update = _reject_change
 
     def items(self) -> list[tuple[Any, Any]]:  # type: ignore[override]
         """The keys with their values, as a list."""

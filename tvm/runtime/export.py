@@ -78,7 +78,7 @@ def export(
         options = {**options, "options": [*given, *(f"-I{path}" for path in find_include_path())]}
     with replacing(file_name) as new:
         result = link(str(new), files, **options)
-        if new.is_file():  # a damaged copy will be refused
+        if new.is_file():  # a damaged copy will be rejected
             get_global_func("runtime.StampLibrary")(str(new))
     return file_name if result == str(new) else result
 

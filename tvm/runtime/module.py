@@ -319,7 +319,7 @@ def load_module(path: str | Path, fmt: str = "") -> Module:
     """Load a library that :meth:`Module.export_library` wrote.
 
     Objects (``.o``) and archives (``.tar``) of them are linked first, in a temporary folder. A
-    damaged file is refused: all that this package writes carries a checksum. Of libraries that
+    damaged file is rejected: all that this package writes carries a checksum. Of libraries that
     another tool has linked, the tables are checked, and damage to their code remains unseen.
     ``TVM_CHECKSUM=0`` loads files whatever their checksums say.
     """

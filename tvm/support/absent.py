@@ -68,7 +68,7 @@ def explanation(path: str) -> str | None:
 
 
 def absent_name(module: str, name: str) -> Any:
-    """What a module's ``__getattr__`` gives for a function that refuses to be called; others it refuses."""
+    """What a module's ``__getattr__`` gives for a function that raises when called; others it rejects."""
     if module in HELPERS and name in HELPERS[module].functions.split():
         return helper_functions(module)[name]
     raise attribute_error(module, name)
@@ -103,10 +103,10 @@ class _AbsentParts(MetaPathFinder, Loader):
             module.__dict__.update(helper_functions(module.__name__))
             return
         module.__doc__ = explanation(module.__name__)
-        module.__dict__["__getattr__"] = partial(_refuse, module.__name__)
+        module.__dict__["__getattr__"] = partial(_reject, module.__name__)
 
 
-def _refuse(part: str, name: str) -> object:
+def _reject(part: str, name: str) -> object:
     if name.startswith("__"):
         raise AttributeError(f"module {part!r} has no attribute {name!r}")
     raise AttributeError(explanation(part))

@@ -1,6 +1,6 @@
 """Modules of device libraries and external compilers that programs import at their head.
 
-Their functions are there and refuse to be called; questions such as ``can_use_thrust()`` are
+Their functions are there and raise when called; questions such as ``can_use_thrust()`` are
 answered with False.
 """
 
@@ -26,7 +26,7 @@ class HelperModule:
     """What a module of a library that is not there has."""
 
     instead: str  # what there is instead
-    functions: str = ""  # names that refuse
+    functions: str = ""  # names that raise
     questions: str = ""  # names that answer no
     is_package: bool = False
     # classes of numbers that programs choose by
@@ -125,10 +125,10 @@ def absent_compilers() -> dict[str, list[str]]:
 def helper_functions(path: str) -> dict[str, Callable[..., Any]]:
     """The functions and classes of a module in `HELPERS`, by name."""
     has = HELPERS[path]
-    refusing = {name: _refusing(path, name, has.instead) for name in has.functions.split()}
+    raising = {name: _raising(path, name, has.instead) for name in has.functions.split()}
     answering = {name: _no(path, name) for name in has.questions.split()}
     classes = {name: _choice(path, name, values) for name, values in has.choices.items()}
-    return {**refusing, **answering, **classes}
+    return {**raising, **answering, **classes}
 
 
 def _choice(path: str, name: str, values: str) -> type:
@@ -136,11 +136,11 @@ def _choice(path: str, name: str, values: str) -> type:
     return type(name, (), {"__module__": path, **{key: int(number) for key, number in pairs}})
 
 
-def _refusing(path: str, name: str, instead: str) -> Callable[..., NoReturn]:
-    def refuse(*_: Any, **__: Any) -> NoReturn:
+def _raising(path: str, name: str, instead: str) -> Callable[..., NoReturn]:
+    def reject(*_: Any, **__: Any) -> NoReturn:
         raise TVMError(f"{path}.{name} is not in this release; {instead}")
 
-    return _named(refuse, path, name)
+    return _named(reject, path, name)
 
 
 def _no(path: str, name: str) -> Callable[..., bool]:

@@ -453,7 +453,7 @@ def _as_name(what: str, name: Any) -> str:
 
 
 def const(value: Any, dtype: Any = "int32", span: Any = None) -> PrimExpr:
-    """A constant; a number that the dtype cannot hold is refused."""
+    """A constant; a number that the dtype cannot hold is rejected."""
     if isinstance(value, str):
         raise TVMError(f"const requires a number, got {value!r}")
     return _const(value, dtype, span)

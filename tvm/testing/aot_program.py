@@ -58,7 +58,7 @@ def write_program(
     command = [*_COMPILER, *includes, *map(str, files), "-o", str(folder / "program"), "-lm"]
     made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode:
-        raise TVMError(f"the C compiler refused the program:\n{made.stderr[-4000:]}")
+        raise TVMError(f"the C compiler rejected the program:\n{made.stderr[-4000:]}")
     return folder / "program"
 
 

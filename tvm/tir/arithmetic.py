@@ -210,7 +210,7 @@ def product(factors: Sequence[PrimExpr]) -> PrimExpr:
 
 
 def true_divide(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
-    """``lhs / rhs`` of floats; integers are refused, there being several divisions for them."""
+    """``lhs / rhs`` of floats; integers are rejected, there being several divisions for them."""
     lhs, rhs = unify(lhs, rhs)
     if not lhs.dtype.is_float:
         raise div_ambiguity_error()

@@ -145,7 +145,7 @@ SMALL_INTS: dict[DType, dict[int, IntImm]] = {}
 def const(value: Any, dtype: Any = None, span: Span | None = None) -> PrimExpr:
     """A constant of the given dtype; by default int32 (int64 if it needs to), float32 or bool.
 
-    An integer that the dtype cannot hold is refused. Small ones are the same object each time.
+    An integer that the dtype cannot hold is rejected. Small ones are the same object each time.
     """
     kind = infer_dtype(value) if dtype is None else as_dtype(dtype)
     if kind.lanes > 1:

@@ -407,7 +407,7 @@ def _element_dtype(dtype: DType, indices: tuple[PrimExpr, ...]) -> DType:
 
 
 def check_access(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> None:
-    """Refuse what is no access of a buffer: there is an index for each dimension, the last may be a vector.
+    """Reject what is no access of a buffer: there is an index for each dimension, the last may be a vector.
 
     Passes that change buffers and accesses one after the other copy nodes unchecked.
     """

@@ -48,7 +48,7 @@ def comm_reducer(
 
 
 def _check_values(name: str, values: Sequence[Any]) -> None:
-    """Refuse `te.sum(A[i], i)`, where the second operand was meant as the axis."""
+    """Reject `te.sum(A[i], i)`, where the second operand was meant as the axis."""
     first, last = values[0], values[-1]
     if len(values) != 2 or type(last) is not Var or not last.dtype.is_int:
         return

@@ -361,7 +361,7 @@ class MatchBufferRegion(Scriptable, Node):
 
 
 def _check_view(buffer: Buffer, source: BufferRegion) -> None:
-    """Refuse a view of another data type, scope or shape than the region that it is of."""
+    """Reject a view of another data type, scope or shape than the region that it is of."""
     for what, mine, given in (
         ("data type", buffer.dtype, source.buffer.dtype),
         ("storage scope", buffer.scope(), source.buffer.scope()),

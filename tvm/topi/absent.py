@@ -33,11 +33,11 @@ class AbsentLibrary(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         function = self.part(name).__call__
 
-        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        def reject(*args: Any, **kwargs: Any) -> NoReturn:
             function(*args, **kwargs)
 
-        refuse.__name__ = refuse.__qualname__ = name
-        return refuse
+        reject.__name__ = reject.__qualname__ = name
+        return reject
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Modules have the names of functions in them, and take their place once imported."""

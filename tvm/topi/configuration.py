@@ -81,7 +81,7 @@ class Choices(Generic[C]):
             if agreeing := self.agreeing(named):
                 origin = Origin.NEAR if found.is_near else Origin.TUNED
                 return self._told(self.best(agreeing), origin), found
-            _refuse(workload, named)
+            _reject(workload, named)
         elif found is not None:
             self.fill(found)
         else:
@@ -277,12 +277,12 @@ def kind_and_extents(wanted: Workload) -> tuple[Workload, tuple[int, ...]]:
     return tuple(kind), tuple(extents)
 
 
-def _refuse(wanted: Workload, named: Mapping[str, Any]) -> None:
+def _reject(wanted: Workload, named: Mapping[str, Any]) -> None:
     """Warn, once for a workload, of a record that cannot be used."""
     key = (str(Target.current()), wanted)
-    refused = DispatchContext.current.refused
-    if key not in refused:
-        refused.add(key)
+    rejected = DispatchContext.current.rejected
+    if key not in rejected:
+        rejected.add(key)
         text = ", ".join([f"{name}={value}" for name, value in named.items()])
         _LOG.warning(
             "the record of %s cannot be used on %s: no legal configuration has %s; the cost model "

@@ -40,7 +40,7 @@ def real_axis(axis: Any, rank: int) -> int:
 
 
 def require_equal(who: str, what: str, left: Any, right: Any) -> None:
-    """Refuse two extents that are known to differ."""
+    """Reject two extents that are known to differ."""
     known = dims((left, right))
     if all(isinstance(extent, int) for extent in known) and known[0] != known[1]:
         raise RuntimeValueError(f"{who} requires {what}, got {known[0]} and {known[1]}")

@@ -86,7 +86,7 @@ def test_a_classic_record_without_an_algorithm_is_of_the_plain_one() -> None:
     assert "winograd" not in kernels_of(func, [classic])
 
 
-def test_an_illegal_record_is_refused_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_illegal_record_is_rejected_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     func = conv_and_dense()
     tasks = autotvm.task.extract_from_program(func, {}, "llvm")
     illegal = with_knobs(tasks[2], ["tile_y", "sp", [-1, 4]], ["tile_x", "sp", [-1, 4096]])

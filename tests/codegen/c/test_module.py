@@ -149,7 +149,7 @@ def test_modules_of_two_targets_become_one_library(
 
 
 @pytest.mark.parametrize("name", ["a-b", "tvm_report"])
-def test_name_that_c_cannot_give_is_refused(name: str) -> None:
+def test_name_that_c_cannot_give_is_rejected(name: str) -> None:
     with pytest.raises(TVMError, match=f"cannot give a function the name '{name}'"):
         built(name)
 
@@ -213,7 +213,7 @@ def test_function_of_any_name(name: str) -> None:
     check_doubles(build_c(lowered)[name])
 
 
-def test_function_that_hides_one_of_the_c_library_is_refused() -> None:
+def test_function_that_hides_one_of_the_c_library_is_rejected() -> None:
     a = te.placeholder((8,), name="A")
     b = te.compute((8,), lambda i: te.exp(a[i]), name="B")
     with pytest.raises(TVMError, match="function expf hides the C library's"):
@@ -294,7 +294,7 @@ def test_functions_of_the_c_library_are_called(name: str) -> None:
 # ---- what C cannot express
 
 
-def refused(value: tir.PrimExpr) -> str:
+def rejected(value: tir.PrimExpr) -> str:
     def body(b: tir.Buffer) -> tir.Stmt:
         lanes = value.dtype.lanes
         index = 0 if lanes == 1 else tir.Ramp(tir.const(0, "int32"), tir.const(1, "int32"), lanes)
@@ -305,7 +305,7 @@ def refused(value: tir.PrimExpr) -> str:
     return str(caught.value)
 
 
-def test_what_c_cannot_express_is_refused() -> None:
+def test_what_c_cannot_express_is_rejected() -> None:
     one, vector = tir.const(1.0, "float32"), tir.Broadcast(tir.const(1.0, "float32"), 4)
     for value, text in (
         (tir.call_intrin("int32", "tir.vscale"), "target c has no scalable vectors"),
@@ -314,10 +314,10 @@ def test_what_c_cannot_express_is_refused() -> None:
         (tir.call_intrin("float32", "tir.tvm_mma_sync", *[one] * 8), "no code for the intrinsic tir.tvm_mma_sync"),
         (tir.Cast("int24", tir.call_pure_extern("float32", "f")), "got int24"),
     ):  # fmt: skip
-        assert text in refused(value)
+        assert text in rejected(value)
 
 
-def test_gpu_thread_axis_is_refused() -> None:
+def test_gpu_thread_axis_is_rejected() -> None:
     schedule, args = doubling()
     b = args[1]
     schedule = te.create_schedule(b.op)
@@ -326,14 +326,14 @@ def test_gpu_thread_axis_is_refused() -> None:
         tvm.build(schedule, args, "c")
 
 
-def test_llvm_code_is_refused() -> None:
+def test_llvm_code_is_rejected() -> None:
     schedule, args = doubling()
     schedule[args[1]].pragma(schedule[args[1]].leaf_iter_vars[0], "import_llvm", "define void @f()")
     with pytest.raises(TVMError, match="target c cannot take LLVM code"):
         tvm.build(schedule, args, "c")
 
 
-def test_system_libraries_are_refused() -> None:
+def test_system_libraries_are_rejected() -> None:
     mod = tvm.lower(*doubling()).with_attr("system_lib_prefix", "model_")
     with pytest.raises(TVMError, match="target c makes no system libraries"):
         tvm.build(mod, target="c")
@@ -356,7 +356,7 @@ def test_deep_expressions_are_computed_in_steps() -> None:
     assert y.numpy()[0] == np.array(expected % 2**32, "uint32").view("int32")
 
 
-def test_bad_alignment_is_refused() -> None:
+def test_bad_alignment_is_rejected() -> None:
     with pytest.raises(TVMError, match="power of two as -constants-byte-alignment, got 24"):
         built(target="c -constants-byte-alignment=24")
 

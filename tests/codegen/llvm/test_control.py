@@ -121,7 +121,7 @@ def test_deep_expression_and_deep_nest() -> None:
     assert run(func, x, x * 0)[1][0] == 3001
 
 
-def test_gpu_thread_axis_is_refused_on_a_cpu() -> None:
+def test_gpu_thread_axis_is_rejected_on_a_cpu() -> None:
     data = te.placeholder((64,), name="A")
     out = te.compute((64,), lambda i: data[i] + 1.0, name="out")
     schedule = te.create_schedule(out.op)

@@ -250,7 +250,7 @@ def test_float_abi_of_arm(triple: str, abi: str, hard: bool) -> None:
         ("-mcpu=native -mtriple=aarch64-linux-gnu", "triple of this machine"),
     ],
 )
-def test_impossible_combination_is_refused(options: str, message: str) -> None:
+def test_impossible_combination_is_rejected(options: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tvm.build(tvm.IRModule({"matmul": matmul()}), target=f"llvm {options}")
 

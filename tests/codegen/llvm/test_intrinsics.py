@@ -196,7 +196,7 @@ def test_unknown_intrinsic_is_named() -> None:
         )
 
 
-def test_function_that_hides_one_of_the_c_library_is_refused() -> None:
+def test_function_that_hides_one_of_the_c_library_is_rejected() -> None:
     with pytest.raises(TVMError, match="function sin hides the C library's"):
         build_family({"sin": call("sin", "float64")}, ["float64"], 16)
 

@@ -70,12 +70,12 @@ def test_intrinsic_of_three_arguments() -> None:
         ("llvm.x86.avx512.rsqrt14.ps.512", "llvm -mcpu=haswell", "requires a processor with avx512f"),
     ],
 )  # fmt: skip
-def test_wrong_intrinsic_is_refused(name: str, target: str, message: str) -> None:
+def test_wrong_intrinsic_is_rejected(name: str, target: str, message: str) -> None:
     with pytest.raises(LoweringError, match=message):
         apply_to_lanes(lambda v: tir.call_llvm_pure_intrin("float32x8", name, v), 8, target)
 
 
-def test_number_that_stands_for_no_intrinsic_is_refused() -> None:
+def test_number_that_stands_for_no_intrinsic_is_rejected() -> None:
     with pytest.raises(TargetError, match="number from llvm_lookup_intrinsic_id, got 99999"):
         apply_to_lanes(lambda v: tir.call_llvm_pure_intrin("float32", 99999, v), 1)
 
@@ -110,7 +110,7 @@ def test_user_code_as_text_and_files(tmp_path: Path) -> None:
         ("/nowhere/twice.ll", "got '/nowhere/twice.ll': No such file"),
     ],
 )
-def test_wrong_user_code_is_refused(code: str, message: str) -> None:
+def test_wrong_user_code_is_rejected(code: str, message: str) -> None:
     with pytest.raises(LoweringError, match=message):
         twice_by_pragma(code)
 
@@ -129,7 +129,7 @@ OF_OTHERS = [
 
 
 @pytest.mark.parametrize("name", OF_OTHERS)
-def test_intrinsic_of_another_target_is_refused(name: str) -> None:
+def test_intrinsic_of_another_target_is_rejected(name: str) -> None:
     count = max(INTRINSICS[name.removeprefix("tir.")].num_inputs, 0)
     # returned, so that the call is not removed as unused
     body = tir.Evaluate(tir.ret(tir.Call("int32", name, [tir.const(0, "int32")] * count)))

@@ -1,4 +1,4 @@
-"""Damaged files of LLVM text and bitcode are refused, whatever LLVM does on them."""
+"""Damaged files of LLVM text and bitcode are rejected, whatever LLVM does on them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("suffix", ["ll", "bc"])
-def test_damaged_files_are_refused_or_loaded(saved: Path, tmp_path: Path, suffix: str) -> None:
+def test_damaged_files_are_rejected_or_loaded(saved: Path, tmp_path: Path, suffix: str) -> None:
     data = (saved / f"f.{suffix}").read_bytes()
     drawn = random.Random(3)
-    refused = 0
+    rejected = 0
     for _ in range(6):
         damaged = bytearray(data)
         for _ in range(8):
@@ -38,20 +38,20 @@ def test_damaged_files_are_refused_or_loaded(saved: Path, tmp_path: Path, suffix
             tvm.runtime.load_module(path)
         except TVMError as error:
             assert "cannot load module" in str(error)
-            refused += 1
-    assert refused > 0
+            rejected += 1
+    assert rejected > 0
 
 
-def test_bitcode_on_which_llvm_ends_the_process_is_refused(saved: Path, tmp_path: Path) -> None:
+def test_bitcode_on_which_llvm_ends_the_process_is_rejected(saved: Path, tmp_path: Path) -> None:
     data = (saved / "f.bc").read_bytes()
     path = tmp_path / "f.bc"
     for size in (4, 20, 100, len(data) // 2, len(data) - 8):
         path.write_bytes(data[:size])
-        with pytest.raises(TVMError, match="LLVM refuses it"):
+        with pytest.raises(TVMError, match="LLVM rejects it"):
             tvm.runtime.load_module(path)
 
 
-def test_damaged_bitcode_to_be_linked_in_is_refused(saved: Path, tmp_path: Path) -> None:
+def test_damaged_bitcode_to_be_linked_in_is_rejected(saved: Path, tmp_path: Path) -> None:
     data = bytearray((saved / "f.bc").read_bytes())
     for i in range(40, len(data), 97):
         data[i] ^= 0x5A

@@ -77,7 +77,7 @@ def is_lacking() -> bool:
     return not tvm.target.codegen.llvm_cpu_has_features(["amx-tile", "avx512fp16"], Target("llvm"))
 
 
-def test_code_for_features_that_this_processor_lacks_is_refused_when_called() -> None:
+def test_code_for_features_that_this_processor_lacks_is_rejected_when_called() -> None:
     module = twice(RARE.removeprefix("llvm "))
     assert "zmm" in module.get_source("asm") or "ymm" in module.get_source("asm")
     if is_lacking():
@@ -87,7 +87,7 @@ def test_code_for_features_that_this_processor_lacks_is_refused_when_called() ->
         np.testing.assert_array_equal(result_of(module), np.arange(SIZE) * 4)
 
 
-def test_library_for_features_that_this_processor_lacks_is_refused_by_the_loader(
+def test_library_for_features_that_this_processor_lacks_is_rejected_by_the_loader(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "twice.so"

@@ -13,7 +13,7 @@ def test_llvm_tells_its_processors() -> None:
     assert "cortex-a72" in known_processors("aarch64-unknown-linux-gnu")
 
 
-def test_unknown_processor_is_refused() -> None:
+def test_unknown_processor_is_rejected() -> None:
     a = te.placeholder((4,), name="a")
     s = te.create_schedule(te.compute((4,), lambda i: a[i] + 1, name="b").op)
     target = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylakee"

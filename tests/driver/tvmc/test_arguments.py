@@ -34,7 +34,7 @@ def test_shapes_are_read_by_name() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "data", "data:1,2", "data:[1,2", "data:[a]", "a:[1] a:[2]"])
-def test_malformed_shapes_are_refused(text: str) -> None:
+def test_malformed_shapes_are_rejected(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="--input-shapes"):
         parse_shape_string(text)
 

@@ -130,7 +130,7 @@ def test_tasks_are_listed_and_filtered(
     (["--tuning-records", "none.log"], "no file of records none.log"),
     (["--tuner", "grid"], "invalid choice: 'grid'"),
 ])  # fmt: skip
-def test_tune_refuses(
+def test_tune_rejects(
     options: list[str], part: str, onnx_file: str, tmp_path: Path, tvmc_fails: Fails
 ) -> None:
     records = str(tmp_path / "records.log")

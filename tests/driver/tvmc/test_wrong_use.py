@@ -47,7 +47,7 @@ Fails = Callable[..., str]
     (["--tuning-records", "log.json"], "no file of records log.json"),
     (["--model-format", "tflite"], "convert them to ONNX"),
 ])  # fmt: skip
-def test_compile_refuses(
+def test_compile_rejects(
     options: list[str], part: str, onnx_file: str, tmp_path: Path, tvmc_fails: Fails
 ) -> None:
     assert part in tvmc_fails("compile", onnx_file, "-o", str(tmp_path / "m.tar"), *options)
@@ -58,13 +58,13 @@ def test_compile_refuses(
     ("model.tflite", "tflite cannot be imported yet"),
     ("model.xyz", "Please specify --model-format"),
 ])  # fmt: skip
-def test_compile_refuses_files(name: str, part: str, tmp_path: Path, tvmc_fails: Fails) -> None:
+def test_compile_rejects_files(name: str, part: str, tmp_path: Path, tvmc_fails: Fails) -> None:
     if not name.startswith("none"):
         (tmp_path / name).write_text("?")
     assert part in tvmc_fails("compile", str(tmp_path / name), "--target", "llvm")
 
 
-def test_files_that_are_no_models_are_refused(tmp_path: Path, tvmc_fails: Fails) -> None:
+def test_files_that_are_no_models_are_rejected(tmp_path: Path, tvmc_fails: Fails) -> None:
     for name in ("a.onnx", "a.pt", "a.relay"):
         path = tmp_path / name
         path.write_bytes(b"\x93\xfa no model")
@@ -73,19 +73,19 @@ def test_files_that_are_no_models_are_refused(tmp_path: Path, tvmc_fails: Fails)
     assert "there is no file" in tvmc_fails("run", str(tmp_path / "b.tar"))
 
 
-def test_run_refuses_wrong_inputs(onnx_file: str, tmp_path: Path, tvmc_fails: Fails) -> None:
+def test_run_rejects_wrong_inputs(onnx_file: str, tmp_path: Path, tvmc_fails: Fails) -> None:
     package = str(tmp_path / "m.tar")
     tvmc.compile(tvmc.load(onnx_file), "llvm", package_path=package)
     data, path = np.zeros((1, 3, 6, 6), "float32"), str(tmp_path / "in.npz")
 
-    def refused(**arrays: object) -> str:
+    def rejected(**arrays: object) -> str:
         np.savez(path, **arrays)  # type: ignore[arg-type]
         return tvmc_fails("run", package, "--inputs", path)
 
-    assert "did you mean 'data'" in refused(daata=data)
-    assert "has the shape (1, 3, 6, 6)" in refused(data=data[:, :2])
-    assert "has the type float32" in refused(data=data.astype("complex64"))
-    assert "requires plain arrays" in refused(data=np.array([{}], object))
+    assert "did you mean 'data'" in rejected(daata=data)
+    assert "has the shape (1, 3, 6, 6)" in rejected(data=data[:, :2])
+    assert "has the type float32" in rejected(data=data.astype("complex64"))
+    assert "requires plain arrays" in rejected(data=np.array([{}], object))
     assert "onnx is none: np.savez" in tvmc_fails("run", package, "--inputs", onnx_file)
     np.save(tmp_path / "in.npy", data)
     assert "holds one array" in tvmc_fails("run", package, "--inputs", str(tmp_path / "in.npy"))
@@ -116,14 +116,14 @@ def test_help_of_commands_that_there_are_not_says_why(capsys: pytest.CaptureFixt
     assert end.value.code == 0 and "Not available" in capsys.readouterr().out
 
 
-def test_packages_that_were_not_compiled_are_refused(onnx_file: str) -> None:
+def test_packages_that_were_not_compiled_are_rejected(onnx_file: str) -> None:
     with pytest.raises(tvmc.TVMCException, match="compiled yet"):
         tvmc.run(tvmc.load(onnx_file), device="cpu")  # type: ignore[arg-type]
     with pytest.raises(tvmc.TVMCException, match="mod and params"):
         tvmc.TVMCModel()
 
 
-def test_python_face_refuses_what_it_does_not_take(onnx_file: str, tmp_path: Path) -> None:
+def test_python_face_rejects_what_it_does_not_take(onnx_file: str, tmp_path: Path) -> None:
     model, package = tvmc.load(onnx_file), str(tmp_path / "m.tar")
     tvmc.compile(model, "llvm", package_path=package)
     for wrong, part in (
@@ -175,7 +175,7 @@ def test_other_executors_do_not_become_the_virtual_machine(
         assert "executors cannot run If" in found and "virtual machine" in found
 
 
-def test_libraries_that_are_no_models_are_refused(tmp_path: Path, tvmc_fails: Fails) -> None:
+def test_libraries_that_are_no_models_are_rejected(tmp_path: Path, tvmc_fails: Fails) -> None:
     x = te.placeholder((2,), name="x")
     kernels = tvm.build(te.create_schedule(te.compute((2,), lambda i: x[i]).op), [x], "llvm")
     kernels.export_library(str(tmp_path / "kernels.so"))
@@ -207,7 +207,7 @@ def test_tuning_takes_at_least_one_trial(onnx_file: str, tvmc_fails: Fails) -> N
         assert "at least 1 is required, got -1" in text
 
 
-def test_targets_without_code_generator_are_refused(onnx_file: str, tvmc_fails: Fails) -> None:
+def test_targets_without_code_generator_are_rejected(onnx_file: str, tvmc_fails: Fails) -> None:
     assert "no code generator for target cuda" in tvmc_fails(
         "compile", onnx_file, "--target", "cuda"
     )

@@ -16,7 +16,7 @@ def typed(func: relay.Function) -> tvm.IRModule:
     return InferType()(tvm.IRModule.from_expr(func))
 
 
-def test_well_formed_refuses_double_binding() -> None:
+def test_well_formed_rejects_double_binding() -> None:
     x, y = relay.var("x", shape=(1,)), relay.var("y")
     assert analysis.well_formed(relay.Let(y, x, y))
     assert not analysis.well_formed(relay.Let(y, x, relay.Let(y, x, y)))

@@ -78,7 +78,7 @@ def test_polymorphic_functions_have_their_common_instance(solver: Any) -> None:
     assert found == solver.Resolve(open_type) == FuncType([a], b, [a, b])
 
 
-def test_types_that_differ_are_refused(solver: Any) -> None:
+def test_types_that_differ_are_rejected(solver: Any) -> None:
     hole = IncompleteType()
     a, b = variables("a", "b")
     left, right = GlobalTypeVar("Left"), GlobalTypeVar("Right")

@@ -170,7 +170,7 @@ def test_measured_end_to_end() -> None:
     np.testing.assert_allclose(outputs(module)[0], expected(x, w)[0], rtol=1e-5, atol=1e-6)
 
 
-def test_library_of_another_kind_is_refused() -> None:
+def test_library_of_another_kind_is_rejected() -> None:
     lib = relay.build(small_model(), "llvm")
     with pytest.raises(ValueError, match="get_c_metadata"):
         tvm.get_global_func("tvm.aot_executor.create")(lib.lib, tvm.cpu())
@@ -188,7 +188,7 @@ def test_library_of_another_kind_is_refused() -> None:
         ({"workspace-byte-alignment": 12}, "crt", "powers of two"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(
+def test_options_that_do_not_go_together_are_rejected(
     options: dict[str, object], runtime: str, text: str
 ) -> None:
     executor = Executor("aot", options)

@@ -75,7 +75,7 @@ def test_facts_about_functions_and_the_model() -> None:
     )
 
 
-def test_what_cannot_be_lowered_is_refused() -> None:
+def test_what_cannot_be_lowered_is_rejected() -> None:
     config = tvm.target.make_compilation_config(None, tvm.target.Target("llvm"))
     x = relay.var("x", shape=(2,))
     lower = AOTLowerMain("m", config, CallType.CPacked)

@@ -56,8 +56,8 @@ def test_weights_do_not_grow_where_size_counts() -> None:
     assert bytes_of(small) <= 64 * 64 * 9 * 4
 
 
-def test_unknown_aims_are_refused() -> None:
+def test_unknown_aims_are_rejected() -> None:
     config = {"relay.backend.optimize_for": "sise"}
-    refused = pytest.raises(TVMError, match=r"speed or size, got 'sise'(.|\n)*'size'")
-    with refused, tvm.transform.PassContext(opt_level=3, config=config):
+    rejected = pytest.raises(TVMError, match=r"speed or size, got 'sise'(.|\n)*'size'")
+    with rejected, tvm.transform.PassContext(opt_level=3, config=config):
         relay.build(convolution(), "llvm")

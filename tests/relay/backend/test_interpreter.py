@@ -98,7 +98,7 @@ def test_long_programs() -> None:
     )
 
 
-def test_wrong_number_of_arguments_is_refused() -> None:
+def test_wrong_number_of_arguments_is_rejected() -> None:
     with pytest.raises(ValueError, match="takes 1 arguments, got 2|got 2"):
         x = relay.var("x", shape=())
         relay.create_executor("debug").evaluate(relay.Function([x], x))(1.0, 2.0)

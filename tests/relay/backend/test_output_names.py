@@ -57,7 +57,7 @@ def test_outputs_without_names_of_their_own_have_those_of_kernels(names: list[st
     np.testing.assert_array_equal(module.get_output("tvmgen_default_fused_add").numpy(), 2 * X)
 
 
-def test_names_that_do_not_fit_the_graph_are_refused() -> None:
+def test_names_that_do_not_fit_the_graph_are_rejected() -> None:
     lib = relay.build(model(), "llvm")
     graph = json.loads(lib.graph_json)
     graph["metadata"]["output_names"].pop()

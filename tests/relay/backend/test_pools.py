@@ -215,7 +215,7 @@ def test_packed_function_of_a_c_library_finds_its_pools(
     np.testing.assert_allclose(found, expected.reshape(-1), rtol=1e-4)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_what_does_not_fit_is_rejected() -> None:
     with pytest.raises(TVMError, match=r"no room for .* in the pools tiny \(100 bytes\)"):
         build(workspace_memory_pools=workspace("llvm", ("tiny", 100)))
     with pytest.raises(TVMError, match="no memory pool can be reached from target llvm"):

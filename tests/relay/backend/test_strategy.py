@@ -173,7 +173,7 @@ def test_operator_made_in_python_alone() -> None:
     np.testing.assert_allclose(slope.numpy(), np.where(value > 0, 3 * value**2, 0), rtol=1e-5)
 
 
-def test_type_relation_that_is_not_there_is_refused(scale: tvm.ir.Op) -> None:
+def test_type_relation_that_is_not_there_is_rejected(scale: tvm.ir.Op) -> None:
     with pytest.raises(tvm.TVMError, match="no type relation is called 'Nonsense'"):
         scale.add_type_rel("Nonsense")
 

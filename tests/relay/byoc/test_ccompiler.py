@@ -128,7 +128,7 @@ def test_broadcasts_are_not_taken() -> None:
     assert len(tvm.transform.Sequential(passes)(mod).functions) == 1
 
 
-def test_other_operators_are_refused() -> None:
+def test_other_operators_are_rejected() -> None:
     x0 = relay.var("x0", shape=(8,))
     func = set_external(relay.Function([x0], relay.exp(x0)), "ccompiler", "ccompiler_0")
     mod = tvm.IRModule.from_expr(relay.Call(func, [relay.var("x", shape=(8,))]))
@@ -136,7 +136,7 @@ def test_other_operators_are_refused() -> None:
         relay.build(mod, "llvm")
 
 
-def test_a_function_without_a_name_is_refused() -> None:
+def test_a_function_without_a_name_is_rejected() -> None:
     x0 = relay.var("x0", shape=(8,))
     func = relay.Function([x0], x0 + x0).with_attr("Compiler", "ccompiler")
     mod = tvm.IRModule.from_expr(relay.Call(func, [relay.var("x", shape=(8,))]))

@@ -102,7 +102,7 @@ def test_a_plain_function_cannot_be_called() -> None:
         graph_of(func)
 
 
-def test_conditions_are_refused() -> None:
+def test_conditions_are_rejected() -> None:
     x, c = relay.var("x", shape=(4,)), relay.var("c", shape=(), dtype="bool")
     with pytest.raises(tvm.TVMError, match="cannot contain .*If"):
         graph_of(relay.Function([x, c], relay.If(c, x, relay.exp(x))))

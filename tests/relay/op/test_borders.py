@@ -140,14 +140,14 @@ def test_means_of_small_integers_keep_their_range(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("build", [relay.exp, relay.sqrt, relay.nn.softmax, relay.nn.l2_normalize])
-def test_functions_of_real_numbers_refuse_integers(build: Callable[..., Any]) -> None:
+def test_functions_of_real_numbers_reject_integers(build: Callable[..., Any]) -> None:
     x = relay.var("x", shape=(2, 3), dtype="int32")
     body = build(x, 1e-5, [1]) if build is relay.nn.l2_normalize else build(x)
     with pytest.raises(tvm.error.TypeCheckError, match="requires floating-point numbers for data"):
         relay.build(relay.Function([x], body), "llvm")
 
 
-def test_kernels_of_bits_refuse_real_numbers() -> None:
+def test_kernels_of_bits_reject_real_numbers() -> None:
     x, one = relay.var("x", shape=(2, 3)), relay.const(1.0)
     calls = {"bitwise_not": relay.bitwise_not(x), "left_shift": relay.left_shift(x, one)}
     for name, body in {**calls, "bitwise_and": relay.bitwise_and(one, one)}.items():

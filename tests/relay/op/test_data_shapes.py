@@ -129,7 +129,7 @@ def test_empty_rows_get_an_element(arrays: list[Array]) -> None:
             np.testing.assert_array_equal(have, want)
 
 
-def test_the_graph_executor_refuses_shapes_that_depend_on_data() -> None:
+def test_the_graph_executor_rejects_shapes_that_depend_on_data() -> None:
     x = relay.var("x", shape=(4,), dtype="int32")
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.argwhere(x)))
     with pytest.raises(tvm.TVMError, match="argwhere|shape|dynamic"):

@@ -226,7 +226,7 @@ def test_build_resolves_shapes_that_are_known() -> None:
     np.testing.assert_array_equal(found.numpy(), DATA.reshape(3, 4))
 
 
-def test_vector_of_unknown_length_is_refused() -> None:
+def test_vector_of_unknown_length_is_rejected() -> None:
     shape = relay.var("shape", shape=(relay.Any(),), dtype="int64")
     body = relay.reshape(relay.var("x", shape=(2, 6)), shape)
     with pytest.raises(tvm.error.DiagnosticError, match="vector of known length for newshape"):
@@ -253,6 +253,6 @@ def test_numbers_up_to_a_computed_stop_have_a_known_count() -> None:
     assert relay.transform.DynamicToStatic()(static) is static
 
 
-def test_constant_counts_with_a_fraction_are_refused() -> None:
+def test_constant_counts_with_a_fraction_are_rejected() -> None:
     with pytest.raises(tvm.error.OpAttributeInvalid, match="an integer"):
         relay.tile(relay.var("x", shape=(2, 3)), relay.const(np.array([1.5, 2.0], "float32")))

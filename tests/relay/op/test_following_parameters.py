@@ -48,7 +48,7 @@ def test_errors_of_arguments_name_the_function() -> None:
         relay.nn.avg_pool2d(DATA, size=2)
 
 
-def test_parameters_that_are_not_the_same_are_refused() -> None:
+def test_parameters_that_are_not_the_same_are_rejected() -> None:
     def conv4d(reach: int = 1) -> None:
         """No operator."""
 

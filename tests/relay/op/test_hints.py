@@ -53,7 +53,7 @@ def test_on_device_records_the_device() -> None:
     assert (attrs.constrain_result, attrs.constrain_body) == (True, True)
 
 
-def test_a_device_that_the_target_lacks_is_refused() -> None:
+def test_a_device_that_the_target_lacks_is_rejected() -> None:
     with pytest.raises(tvm.error.OpNotImplemented, match="placed on cuda"):
         _kernels(lambda x: relay.annotation.on_device(x, "cuda"))
 
@@ -69,6 +69,6 @@ def test_function_on_device_wants_a_device_for_each_parameter() -> None:
         relay.annotation.function_on_device(function, ["cpu", "cpu"], "cpu")
 
 
-def test_what_is_no_device_is_refused() -> None:
+def test_what_is_no_device_is_rejected() -> None:
     with pytest.raises(ValueError, match="requires a Device or its name, got float"):
         relay.annotation.on_device(relay.var("x", shape=(2,)), 1.5)

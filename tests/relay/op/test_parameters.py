@@ -29,7 +29,7 @@ ARGUMENTS = {
     "dyn.nn.upsampling": {"scale_h", "scale_w"},
     "dyn.nn.upsampling3d": {"scale_d", "scale_h", "scale_w"},
 }  # fmt: skip
-# refused but for one value, with an error that names it
+# rejected but for one value, with an error that names it
 OF_ONE_VALUE = {
     "nn.correlation": {"layout"},
     "nn.contrib_conv2d_gemm_without_weight_transform": {"groups"},

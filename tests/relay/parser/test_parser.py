@@ -1,4 +1,4 @@
-"""Reading programs from text: what is read, and what is refused with which words."""
+"""Reading programs from text: what is read, and what is rejected with which words."""
 
 from __future__ import annotations
 

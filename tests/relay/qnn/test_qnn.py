@@ -1,4 +1,4 @@
-"""The quantised dialect: passes, configuration, parameters of the run, refusals."""
+"""The quantised dialect: passes, configuration, parameters of the run, rejections."""
 
 from __future__ import annotations
 
@@ -172,19 +172,19 @@ def test_users_may_register_their_own_canonicalization() -> None:
         op.set_facets(qnn_canonicalize=before)
 
 
-def test_vector_of_another_length_than_the_axis_is_refused() -> None:
+def test_vector_of_another_length_than_the_axis_is_rejected() -> None:
     x = relay.var("x", shape=(2, 3), dtype="float32")
     with pytest.raises(tvm.error.DiagnosticError, match="each of the 3 places along axis -1"):
         _typed(OPS.quantize(x, scale([1, 2]), zero(0)))
 
 
-def test_zero_point_of_another_dtype_is_refused() -> None:
+def test_zero_point_of_another_dtype_is_rejected() -> None:
     x = relay.var("x", shape=(2, 3), dtype="float32")
     with pytest.raises(tvm.error.DiagnosticError, match="output_zero_point of dtype int32"):
         _typed(OPS.quantize(x, scale(1), relay.const(0, "int8")))
 
 
-def test_unknown_rounding_is_refused() -> None:
+def test_unknown_rounding_is_rejected() -> None:
     x = relay.var("x", shape=(2,), dtype="int32")
     with pytest.raises(AttributeError, match="rounding of UPWARD, TONEAREST"):
         OPS.requantize(x, scale(1), zero(0), scale(2), zero(0), rounding="down")

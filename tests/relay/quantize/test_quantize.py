@@ -116,7 +116,7 @@ def test_conversions_are_functions_of_their_own(last: object) -> None:
     np.testing.assert_allclose(*results, rtol=1e-6)
 
 
-def test_floats_between_conversions_are_refused() -> None:
+def test_floats_between_conversions_are_rejected() -> None:
     with (
         quantize.qconfig(skip_conv_layers=None, partition_conversions="fully_integral"),
         pytest.raises(

@@ -117,7 +117,7 @@ def test_parameters_are_the_same_each_time() -> None:
         np.testing.assert_array_equal(value.numpy(), second[name].numpy())
 
 
-def test_unknown_depth_is_refused() -> None:
+def test_unknown_depth_is_rejected() -> None:
     with pytest.raises(ValueError, match="num_layers"):
         testing.resnet.get_workload(num_layers=19)
 

@@ -67,7 +67,7 @@ def test_data_types_and_global_functions() -> None:
     assert int(run_as_python(prelude.sum(numbers), mod).numpy()) == 3
 
 
-def test_free_variables_are_refused() -> None:
+def test_free_variables_are_rejected() -> None:
     with pytest.raises(tvm.TVMError, match="requires a value for the variable %x"):
         to_python(relay.var("x") + number(1))
 

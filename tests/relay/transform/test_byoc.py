@@ -178,8 +178,8 @@ def test_composites_are_taken_as_one() -> None:
     )(typed(func))
     (outer,) = external(mod)
     assert outer.body.op.attrs["Composite"] == "c.dense_relu"
-    refused = run(func, MergeComposite([("c.dense_relu", pattern, lambda _: False)]))
-    assert "Composite" not in str(refused)
+    rejected = run(func, MergeComposite([("c.dense_relu", pattern, lambda _: False)]))
+    assert "Composite" not in str(rejected)
 
 
 def test_deep_programs() -> None:

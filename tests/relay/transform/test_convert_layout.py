@@ -78,7 +78,7 @@ def test_kernel_layout_as_given() -> None:
     assert 'kernel_layout="OHWI"' in str(after)
 
 
-def test_bad_layouts_are_refused() -> None:
+def test_bad_layouts_are_rejected() -> None:
     with pytest.raises(tvm.TVMError, match="knows no operator 'nn.conv'"):
         ConvertLayout({"nn.conv": ["NHWC", "default"]})
     with pytest.raises(tvm.TVMError, match="requires a list of layouts"):

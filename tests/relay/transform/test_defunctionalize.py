@@ -83,7 +83,7 @@ def test_recursive_closures_and_global_functions_as_values() -> None:
     )
 
 
-def test_functions_from_functions_are_refused() -> None:
+def test_functions_from_functions_are_rejected() -> None:
     mod = relay.parse("def @main(%x: float32) -> fn () -> float32 { fn () -> float32 { %x } }")
     with pytest.raises(tvm.error.TVMError, match="takes or returns functions"):
         Defunctionalization(mod["main"], mod)

@@ -45,7 +45,7 @@ def test_results_without_the_axis_are_not_cut() -> None:
     np.testing.assert_allclose(run_vm(flexible, rows(3)), rows(3).max(0))
 
 
-def test_no_sizes_are_refused() -> None:
+def test_no_sizes_are_rejected() -> None:
     with pytest.raises(tvm.error.TVMError, match="at least one bucket"):
         flexible_dispatch(network(), [])
     assert override_shape(relay.TensorType((1, 2)), 1, 7) == relay.TensorType((1, 7))

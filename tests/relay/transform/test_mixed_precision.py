@@ -136,7 +136,7 @@ def test_operators_without_facet(unknown_precision: None) -> None:
     assert str(run(func, ToMixedPrecision(missing_op_mode=0)).ret_type.dtype) == "float16"
 
 
-def test_bad_parameters_are_refused() -> None:
+def test_bad_parameters_are_rejected() -> None:
     with pytest.raises(tvm.TVMError, match="float16 or bfloat16"):
         ToMixedPrecision("int8")
     with pytest.raises(tvm.TVMError, match="missing_op_mode"):

@@ -154,7 +154,7 @@ def test_layouts_spread_through_an_operator_as_its_function_says() -> None:
     assert after.body.args[0].op.name == "layout_transform"
 
 
-def test_other_results_of_such_a_function_are_refused() -> None:
+def test_other_results_of_such_a_function_are_rejected() -> None:
     x, w = image(), weight()
     func = relay.Function([x, w], relay.zeros_like(conv(x, w)))
     message = "FInferCorrectLayout of zeros_like requires an InferCorrectLayoutOutput, got list"

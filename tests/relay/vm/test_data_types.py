@@ -108,7 +108,7 @@ def test_a_match_without_a_fitting_clause_raises() -> None:
     except tvm.TVMError as error:
         assert "no clause of a match fits" in str(error)
     else:
-        raise AssertionError("the match must be refused")
+        raise AssertionError("the match must be rejected")
 
 
 def test_a_constant_of_unknown_type_parameter_is_matched() -> None:
@@ -124,7 +124,7 @@ def test_a_constant_of_unknown_type_parameter_is_matched() -> None:
     check(relay.parse(text), np.float32(2), np.float32(2))
 
 
-def test_a_declared_type_that_the_matched_value_has_not_is_refused() -> None:
+def test_a_declared_type_that_the_matched_value_has_not_is_rejected() -> None:
     text = """
         type Choice[A] { One(A), Neither, }
         def @main(%x: float32) -> int32 {

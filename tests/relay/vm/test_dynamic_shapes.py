@@ -59,7 +59,7 @@ def test_unknown_extents_broadcast() -> None:
         same(run(rand(*a), rand(*b)), rand(*a) + rand(*b))
 
 
-def test_extents_that_do_not_broadcast_are_refused() -> None:
+def test_extents_that_do_not_broadcast_are_rejected() -> None:
     x, y = tensor("x", ANY, 4), tensor("y", ANY, 4)
     run = Compiled(x, y, relay.add(x, y))
     with pytest.raises(Exception, match="add requires shapes that broadcast to each other"):
@@ -136,7 +136,7 @@ def test_reshapes() -> None:
     )
 
 
-def test_a_reshape_that_does_not_fit_is_refused() -> None:
+def test_a_reshape_that_does_not_fit_is_rejected() -> None:
     x = tensor("x", ANY)
     run = Compiled(x, relay.reshape(x, (-1, 4)))
     same(run(rand(12)), rand(12).reshape(-1, 4))

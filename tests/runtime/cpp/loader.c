@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
   printf("values");
   for (int64_t i = 0; i < size; ++i) printf(" %.6g", to[i]);
   printf("\nallocated %d launched %d called %d\n", allocated, launched, called);
-  y.bits = 64; /* a wrong argument is refused in words */
+  y.bits = 64; /* a wrong argument is rejected in words */
   printf("status %d\n", function(args, codes, 2, &result, &result_code, NULL));
   printf("error %s\n", last_error);
   return 0;

@@ -65,7 +65,7 @@ void SaveAndLoadArrays() {
   ICHECK(second->ndim == 0 && third.Shape() == ShapeTuple({0, 4}) && third.DataType().is_bool());
 }
 
-void RefuseWhatIsNoArray() {
+void RejectWhatIsNoArray() {
   NDArray array = NDArray::Empty({4}, DataType::Float(32), {kDLCPU, 0}), loaded;
   std::string whole;
   dmlc::MemoryStringStream writer(&whole);
@@ -172,7 +172,7 @@ void UseClosures() {
 
 int main() {
   SaveAndLoadArrays();
-  RefuseWhatIsNoArray();
+  RejectWhatIsNoArray();
   SaveAndLoadValues();
   UseVariants();
   UseClosures();

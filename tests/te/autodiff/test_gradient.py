@@ -277,7 +277,7 @@ def test_symbolic_sizes_and_compiled_code() -> None:
     np.testing.assert_allclose(out[1].numpy(), x.T @ h, rtol=1e-5)
 
 
-def test_misuse_is_refused() -> None:
+def test_misuse_is_rejected() -> None:
     a = placeholder(3)
     out = te.compute((3,), lambda i: a[i] * 2.0, name="out")
     with pytest.raises(TVMError, match="requires a head whose shape ends with that of the output"):

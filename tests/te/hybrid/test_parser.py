@@ -45,12 +45,12 @@ def test_usage_tells_scopes_and_uses() -> None:
     ("t += 1", "defined before they are changed"),
     ("t = nobody", "nobody"),
 ])  # fmt: skip
-def test_usage_refuses_variables_that_cannot_be(body: str, message: str) -> None:
+def test_usage_rejects_variables_that_cannot_be(body: str, message: str) -> None:
     with pytest.raises(te.hybrid.HybridError, match=message):
         usage_of(f"def f(a):\n {body}\n return a")
 
 
-def test_variables_that_were_not_determined_are_refused() -> None:
+def test_variables_that_were_not_determined_are_rejected() -> None:
     read = parser.HybridParser([te.placeholder((8,))], {}, {"factor": 2.0}, {})
     with pytest.raises(te.hybrid.HybridError, match="variables that were determined"):
         read.visit(ast.parse(TEXT))
@@ -94,7 +94,7 @@ def test_lists_of_statements_become_one() -> None:
     assert [part.value.value for part in made.seq] == [1, 2]
 
 
-def test_functions_inside_of_scripts_are_refused() -> None:
+def test_functions_inside_of_scripts_are_rejected() -> None:
     @te.hybrid.script
     def outer(a: Any) -> Any:
         def inner() -> None:

@@ -277,7 +277,7 @@ def calls_unknown(a):
         (calls_unknown, 4, "requires calls of known functions, got sqroot"),
     ],
 )
-def test_what_is_outside_the_subset_is_refused(function: Any, line: int, message: str) -> None:
+def test_what_is_outside_the_subset_is_rejected(function: Any, line: int, message: str) -> None:
     first = function.__wrapped__.__code__.co_firstlineno
     with pytest.raises(te.hybrid.HybridError, match=message) as error:
         function(te.placeholder((8,), name="a"))
@@ -339,7 +339,7 @@ def test_scripts_may_call_scripts() -> None:
     np.testing.assert_array_equal(_folded(data), result.numpy())
 
 
-def test_scripts_that_call_themselves_are_refused() -> None:
+def test_scripts_that_call_themselves_are_rejected() -> None:
     with pytest.raises(te.hybrid.HybridError, match="scripts that do not call themselves"):
         _endless(te.placeholder((6,), name="x"))
 

@@ -109,20 +109,20 @@ def _errors() -> list:
 
 
 @pytest.mark.parametrize(("misuse", "message"), _errors())
-def test_misuse_is_refused(misuse, message) -> None:
+def test_misuse_is_rejected(misuse, message) -> None:
     a, b, c = chain()
     with pytest.raises(ScheduleError) as error:
         misuse(te.create_schedule(c.op), a, b, c)
     assert message in str(error.value)
 
 
-def test_cache_write_of_some_outputs_is_refused() -> None:
+def test_cache_write_of_some_outputs_is_rejected() -> None:
     b, c = te.compute((5,), lambda i: (i, i * 2), name="T")
     with pytest.raises(ScheduleError, match="cache_write requires all 2 outputs of T, got 1"):
         te.create_schedule(b.op).cache_write(c, "local")
 
 
-def test_cache_write_after_the_reduction_was_split_is_refused() -> None:
+def test_cache_write_after_the_reduction_was_split_is_rejected() -> None:
     _, _, c = matmul()
     s = te.create_schedule(c.op)
     s[c].split(c.op.reduce_axis[0], 2)

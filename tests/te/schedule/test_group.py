@@ -54,7 +54,7 @@ def test_groups_nest() -> None:
     check_chain(s, a, e)
 
 
-def test_misuse_is_refused() -> None:
+def test_misuse_is_rejected() -> None:
     a, b, c, d, e = long_chain()
     s = te.create_schedule(e.op)
     s.create_group(outputs=c, inputs=a)
@@ -70,7 +70,7 @@ def test_misuse_is_refused() -> None:
         s.create_group(outputs=d, inputs=a)
 
 
-def test_a_group_that_is_refused_leaves_the_schedule_as_it_was() -> None:
+def test_a_group_that_is_rejected_leaves_the_schedule_as_it_was() -> None:
     a, _, c, d, e = long_chain()
     s = te.create_schedule(e.op)
     s[c].compute_at(s[e], e.op.axis[0])

@@ -116,7 +116,7 @@ def test_a_schedule_alone_keeps_its_tensors() -> None:
     assert "blockIdx.x" in str(tvm.lower(loaded, [a, b, c]))
 
 
-def test_json_of_a_schedule_with_other_attributes_is_refused() -> None:
+def test_json_of_a_schedule_with_other_attributes_is_rejected() -> None:
     s, _ = row_sums()
     text = tvm.ir.save_json(s).replace('"attach_ivar"', '"attach_iver"')
     with pytest.raises(tvm.TVMError, match="Stage needs .*attach_ivar"):

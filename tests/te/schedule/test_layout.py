@@ -120,7 +120,7 @@ def test_symbolic_sizes_keep_their_loops() -> None:
     np.testing.assert_array_equal(out.numpy(), x * 2 + 1)
 
 
-def test_misuse_is_refused() -> None:
+def test_misuse_is_rejected() -> None:
     a, b, c = plane()
     s = te.create_schedule(c.op)
 

@@ -212,7 +212,7 @@ def _errors() -> list:
 
 
 @pytest.mark.parametrize(("misuse", "message"), _errors())
-def test_misuse_is_refused(misuse, message) -> None:
+def test_misuse_is_rejected(misuse, message) -> None:
     _, _, c = matmul()
     s = te.create_schedule(c.op)
     with pytest.raises(ScheduleError) as error:

@@ -221,7 +221,7 @@ def _errors() -> list:
 
 
 @pytest.mark.parametrize(("misuse", "message"), _errors())
-def test_misuse_is_refused(misuse, message) -> None:
+def test_misuse_is_rejected(misuse, message) -> None:
     a, b, c = chain()
     s = te.create_schedule(c.op)
     with pytest.raises(ScheduleError) as error:
@@ -246,7 +246,7 @@ def test_what_an_extern_reads_cannot_be_inlined() -> None:
         te.schedule.lower_schedule(s, [a, d])
 
 
-def test_a_reader_outside_the_attach_point_is_refused() -> None:
+def test_a_reader_outside_the_attach_point_is_rejected() -> None:
     a, b, c = chain()
     d = te.compute((10,), lambda i: b[i] - 1, name="D")
     s = te.create_schedule([c.op, d.op])
@@ -255,7 +255,7 @@ def test_a_reader_outside_the_attach_point_is_refused() -> None:
         te.schedule.lower_schedule(s, [a, c, d])
 
 
-def test_attaching_to_an_inlined_stage_is_refused() -> None:
+def test_attaching_to_an_inlined_stage_is_rejected() -> None:
     a, b, c = chain()
     d = te.compute((10,), lambda i: c[i] * 1, name="D")
     s = te.create_schedule(d.op)
@@ -265,7 +265,7 @@ def test_attaching_to_an_inlined_stage_is_refused() -> None:
         te.schedule.lower_schedule(s, [a, d])
 
 
-def test_attaching_in_a_circle_is_refused() -> None:
+def test_attaching_in_a_circle_is_rejected() -> None:
     a, b, c = chain()
     d = te.compute((10,), lambda i: c[i] * 1, name="D")
     s = te.create_schedule(d.op)

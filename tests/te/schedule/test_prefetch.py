@@ -40,7 +40,7 @@ def test_prefetch_outside_of_virtual_threads() -> None:
     check_chain(s, a, c)
 
 
-def test_misuse_is_refused() -> None:
+def test_misuse_is_rejected() -> None:
     a, b, c = chain()
     s = te.create_schedule(c.op)
     with pytest.raises(ScheduleError, match="prefetch requires a tensor, got a value of int"):

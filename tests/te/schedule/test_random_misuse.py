@@ -1,4 +1,4 @@
-"""Whatever is written, a schedule is refused with an error of ours or computes the right numbers."""
+"""Whatever is written, a schedule is rejected with an error of ours or computes the right numbers."""
 
 import pytest
 
@@ -6,5 +6,5 @@ from ..random_misuse import outcome
 
 
 @pytest.mark.parametrize("first", range(0, 300, 30))
-def test_wild_schedules_are_refused_or_right(first: int) -> None:
+def test_wild_schedules_are_rejected_or_right(first: int) -> None:
     assert [text for seed in range(first, first + 30) if (text := outcome(seed))] == []

@@ -1,4 +1,4 @@
-"""Reads beyond a tensor are refused when a program is built; those that a condition prevents are not."""
+"""Reads beyond a tensor are rejected when a program is built; those that a condition prevents are not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N = te.size_var("n")
 K = te.reduce_axis((0, 4), "k")
 Body = Callable[..., Any]
 
-REFUSED = [
+Rejected = [
     (lambda i: A[i + 5], "index i + 5 of axis 0 takes values from 5 to 14, and the extent is 10"),
     (lambda i: A[i - 1], "from -1 to 8"),
     (lambda i: M[i, i], "index i of axis 0 takes values from 0 to 9, and the extent is 4"),
@@ -29,8 +29,8 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("body", "told"), REFUSED)
-def test_reads_beyond_a_tensor_are_refused(body: Body, told: str) -> None:
+@pytest.mark.parametrize(("body", "told"), Rejected)
+def test_reads_beyond_a_tensor_are_rejected(body: Body, told: str) -> None:
     out = te.compute((10,), body, "out")
     s = te.create_schedule(out.op)
     with pytest.raises(TVMError, match="compute out reads [AM] outside of its extents") as error:
@@ -87,7 +87,7 @@ def test_padded_and_cached_schedules_are_taken() -> None:
 
 
 @pytest.mark.parametrize("choose", [lambda i: i, lambda i: [i], lambda i: K.var])
-def test_sums_over_what_is_no_reduction_axis_are_refused(choose: Body) -> None:
+def test_sums_over_what_is_no_reduction_axis_are_rejected(choose: Body) -> None:
     with pytest.raises(TypeError, match="requires axes that te.reduce_axis made, got"):
         te.compute((10,), lambda i: te.sum(A[i], axis=choose(i)))
 

@@ -45,7 +45,7 @@ def test_tiles_are_two_splits_and_a_reorder() -> None:
     assert s.primitive_record == ["vanilla", "split", "split", "reorder"]
 
 
-def test_what_is_refused_leaves_none() -> None:
+def test_what_is_rejected_leaves_none() -> None:
     _, b = plus_one()
     with tvm.transform.PassContext(config=KEEP):
         s = te.create_schedule(b.op)

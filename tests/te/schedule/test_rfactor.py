@@ -57,7 +57,7 @@ def test_rfactor_after_a_split_of_the_rows() -> None:
     check_matmul(s, a, b, c)
 
 
-def test_misuse_is_refused() -> None:
+def test_misuse_is_rejected() -> None:
     a, b, c = matmul()
     s = te.create_schedule(c.op)
     with pytest.raises(ScheduleError, match="rfactor requires a loop that comes from a reduction"):

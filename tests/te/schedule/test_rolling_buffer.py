@@ -101,7 +101,7 @@ def test_two_stages_roll_one_behind_the_other() -> None:
     np.testing.assert_array_equal(out.numpy(), 2 * (x[:8] + 2 * x[2:10] + x[4:]))
 
 
-def refused(change: Any) -> str:
+def rejected(change: Any) -> str:
     a, b, c = pooled()
     s = te.create_schedule(c.op)
     with pytest.raises((ScheduleError, LoweringError)) as info:
@@ -110,11 +110,11 @@ def refused(change: Any) -> str:
     return str(info.value).splitlines()[0]
 
 
-def test_misuse_is_refused() -> None:
-    assert refused(lambda s, b, c: s[c].rolling_buffer()) == (
+def test_misuse_is_rejected() -> None:
+    assert rejected(lambda s, b, c: s[c].rolling_buffer()) == (
         "rolling_buffer requires a stage that is kept inside, got output C"
     )
-    assert refused(lambda s, b, c: s[b].rolling_buffer()) == (
+    assert rejected(lambda s, b, c: s[b].rolling_buffer()) == (
         "rolling_buffer requires a stage inside a loop, got B outside"
     )
 
@@ -123,7 +123,7 @@ def test_misuse_is_refused() -> None:
         s[b].rolling_buffer()
         s[c].parallel(c.op.axis[0])
 
-    assert refused(in_parallel) == (
+    assert rejected(in_parallel) == (
         "rolling_buffer of B requires a loop that runs in order, got y, PARALLEL"
     )
 
@@ -133,6 +133,6 @@ def test_misuse_is_refused() -> None:
         s[b].rolling_buffer()
         s[c].bind(outer, te.thread_axis("vthread"))
 
-    assert refused(in_threads) == (
+    assert rejected(in_threads) == (
         "rolling_buffer of B requires one region for all threads, got vthread"
     )

@@ -170,7 +170,7 @@ def test_threads_around_a_scan() -> None:
     np.testing.assert_allclose(run(s, [x, total], X)[0], np.cumsum(X, 0), rtol=1e-6)
 
 
-def test_misuse_is_refused() -> None:
+def test_misuse_is_rejected() -> None:
     x, update, total = cumulative()
     s = te.create_schedule(total.op)
     with pytest.raises(ScheduleError, match="env_threads requires a scan, got update"):

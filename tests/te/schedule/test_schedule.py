@@ -47,7 +47,7 @@ def test_a_stage_tells_its_state() -> None:
     assert stage.iter_var_attrs[fused].iter_type == tir.IterVar.Vectorized
 
 
-def test_unknown_operations_are_refused() -> None:
+def test_unknown_operations_are_rejected() -> None:
     _, _, c = chain()
     other = te.placeholder((3,), name="other")
     s = te.create_schedule(c.op)
@@ -170,7 +170,7 @@ def test_building_twice_gives_the_same_text() -> None:
     assert texts[0] == texts[1]
 
 
-def test_marks_for_tensor_cores_are_refused_and_other_programs_stay() -> None:
+def test_marks_for_tensor_cores_are_rejected_and_other_programs_stay() -> None:
     a, b, c = chain()
     s = te.create_schedule(c.op)
 

@@ -180,7 +180,7 @@ def test_padded_strides_reach_the_intrinsic() -> None:
     np.testing.assert_allclose(out.numpy(), q @ p.T, rtol=1e-5)
 
 
-def test_another_body_is_refused_with_both() -> None:
+def test_another_body_is_rejected_with_both() -> None:
     a, b = te.placeholder((16,), name="A"), te.placeholder((16,), name="B")
     c = te.compute((16,), lambda i: a[i] - b[i], name="C")
     s = te.create_schedule(c.op)
@@ -193,7 +193,7 @@ def test_another_body_is_refused_with_both() -> None:
     assert "expected: x[i] + y[i]" in text and "found:    x[i] - y[i]" in text
 
 
-def test_misuse_is_refused() -> None:
+def test_misuse_is_rejected() -> None:
     a, b, c = vector_sum()
 
     def schedule(factor: int, intrin: Any) -> te.Schedule:
@@ -230,7 +230,7 @@ def test_loops_that_the_intrinsic_replaces_hold_nothing_else() -> None:
         lowered(s, [a, b, c])
 
 
-def test_a_reduction_without_update_is_refused() -> None:
+def test_a_reduction_without_update_is_rejected() -> None:
     w, x, c = transposed(8, 3, 12)
     s = te.create_schedule(c.op)
     (j, i), (k,) = c.op.axis, c.op.reduce_axis

@@ -53,7 +53,7 @@ def test_virtual_threads_are_limited_too() -> None:
         analysis.verify_gpu_code(kernel(64), {"max_thread": 2})
 
 
-def test_accesses_out_of_bounds_are_refused() -> None:
+def test_accesses_out_of_bounds_are_rejected() -> None:
     good = function([A, B], loop(2, lambda i: store(B, i, A[i, 2])))
     assert analysis.OOBChecker()(IRModule({"f": good})) is not None
     for bad in (

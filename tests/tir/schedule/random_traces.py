@@ -32,7 +32,7 @@ def run(func: PrimFunc) -> list[Any]:
 
 
 class RandomScheduler:
-    """Applies primitives drawn at random to a program; those that are refused leave it as it is."""
+    """Applies primitives drawn at random to a program; those that are rejected leave it as it is."""
 
     def __init__(self, func: PrimFunc, seed: int) -> None:
         self.random = random.Random(seed)
@@ -54,9 +54,9 @@ class RandomScheduler:
         move = self.random.choice(self.moves)
         try:
             move()
-        except (ScheduleError, IndexError, AssertionError) as refused:
+        except (ScheduleError, IndexError, AssertionError) as rejected:
             # a region or a loop that was drawn does not exist
-            if isinstance(refused, AssertionError) and "regions, got index" not in str(refused):
+            if isinstance(rejected, AssertionError) and "regions, got index" not in str(rejected):
                 raise
             return
         self.applied.append(move.__name__)

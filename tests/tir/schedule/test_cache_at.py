@@ -85,7 +85,7 @@ def test_overlapping_regions_are_copied(factor: int) -> None:
     check_same(sch, two_stencils)
 
 
-def test_copies_that_would_miss_accesses_are_refused() -> None:
+def test_copies_that_would_miss_accesses_are_rejected() -> None:
     sch = tir.Schedule(elementwise_chain)
     row = sch.get_loops("D")[0]
     with pytest.raises(tir.ScheduleError, match="the loop is not around the block"):

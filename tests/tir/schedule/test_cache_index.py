@@ -114,7 +114,7 @@ def test_values_that_are_loaded_are_no_indices() -> None:
     check_same(sch, padded_conv1d)
 
 
-def test_caching_indices_of_no_block_or_nowhere_is_refused() -> None:
+def test_caching_indices_of_no_block_or_nowhere_is_rejected() -> None:
     sch = tir.Schedule(gathered)
     with pytest.raises(tir.ScheduleError, match="does not operate on the root block"):
         sch.cache_index("root", "global")

@@ -94,7 +94,7 @@ def test_a_sum_of_squares_pads_several_reductions() -> None:
     check_same(sch, square_sum)
 
 
-def test_reductions_that_zeros_change_are_refused() -> None:
+def test_reductions_that_zeros_change_are_rejected() -> None:
     sch = tir.Schedule(softmax)
     with pytest.raises(tir.ScheduleError, match="zeros along vk change what it reduces to"):
         sch.pad_einsum("M", [1, 3])
@@ -102,7 +102,7 @@ def test_reductions_that_zeros_change_are_refused() -> None:
     check_same(sch, softmax)
 
 
-def test_what_is_no_einsum_is_refused() -> None:
+def test_what_is_no_einsum_is_rejected() -> None:
     sch = tir.Schedule(padded_conv1d)
     with pytest.raises(tir.ScheduleError, match=r"the index .* of P is no variable"):
         sch.pad_einsum("Y", [4, 4])

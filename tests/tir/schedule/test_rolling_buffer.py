@@ -74,8 +74,8 @@ def test_rolled_stencils_compute_the_same(rows: int, columns: int, order: str) -
         before = shape_of(sch, name)
         try:
             sch.rolling_buffer(name, 0)
-        except tir.ScheduleError as refused:
-            assert "moves what it writes" in str(refused)
+        except tir.ScheduleError as rejected:
+            assert "moves what it writes" in str(rejected)
             continue
         rolled.append(name)
         assert np.prod(shape_of(sch, name)) <= np.prod(before)
@@ -104,7 +104,7 @@ def test_loops_that_share_the_buffer_run_in_order(kind: str) -> None:
         sch.rolling_buffer("B", 0)
 
 
-def test_buffers_that_do_not_overlap_are_refused() -> None:
+def test_buffers_that_do_not_overlap_are_rejected() -> None:
     sch = tir.Schedule(elementwise_chain)
     sch.compute_at("C", sch.get_loops("D")[0])
     with pytest.raises(tir.ScheduleError, match=r"rolling-buffer.*(?s:.*)no loop around it"):

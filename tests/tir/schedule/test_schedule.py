@@ -53,7 +53,7 @@ def test_a_simplified_trace_leaves_out_what_is_not_used() -> None:
     ]  # fmt: skip
 
 
-def test_a_refused_primitive_leaves_the_program_as_it_was() -> None:
+def test_a_rejected_primitive_leaves_the_program_as_it_was() -> None:
     sch = tir.Schedule(matmul, debug_mask="all")
     before = sch.mod
     _, _, k = sch.get_loops("C")

@@ -66,7 +66,7 @@ def test_the_vnni_instruction_computes_the_product() -> None:
     np.testing.assert_array_equal(c.numpy(), a.astype("int32") @ plain)
 
 
-def test_an_intrinsic_that_does_something_else_is_refused() -> None:
+def test_an_intrinsic_that_does_something_else_is_rejected() -> None:
     sch = tir.Schedule(dense)
     block = sch.get_block("C")
     i, j, k = sch.get_loops(block)

@@ -136,11 +136,11 @@ def test_a_mark_of_zero_permutes_nothing() -> None:
     assert_unchanged(InjectPermutedLayout(), after)
 
 
-def test_accesses_outside_of_marked_blocks_are_refused() -> None:
+def test_accesses_outside_of_marked_blocks_are_rejected() -> None:
     with pytest.raises(LoweringError, match="requires all accesses to S in blocks marked"):
         apply(InjectPermutedLayout(), copies(4, 64, (1, 0)))
 
 
-def test_rows_that_groups_do_not_fill_are_refused() -> None:
+def test_rows_that_groups_do_not_fill_are_rejected() -> None:
     with pytest.raises(LoweringError, match="rows of 32 or a multiple of 64 elements"):
         apply(InjectPermutedLayout(), copies(4, 48))

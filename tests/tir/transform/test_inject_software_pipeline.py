@@ -103,7 +103,7 @@ def test_other_loops_are_left_alone() -> None:
         ),
     ],
 )
-def test_pipelines_that_cannot_be_are_refused(func: tir.PrimFunc, text: str) -> None:
+def test_pipelines_that_cannot_be_are_rejected(func: tir.PrimFunc, text: str) -> None:
     with pytest.raises(LoweringError, match=text):
         apply(InjectSoftwarePipeline(), func)
 

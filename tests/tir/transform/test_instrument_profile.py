@@ -55,7 +55,7 @@ def test_options_choose_what_is_marked() -> None:
         (LowerAutoCopy, AttrStmt(tir.Var("x"), "auto_copy", 1, Evaluate(0)), "CUDA"),
     ],
 )
-def test_what_needs_an_absent_back_end_is_refused_by_name(
+def test_what_needs_an_absent_back_end_is_rejected_by_name(
     make: Any, stmt: Any, backend: str
 ) -> None:
     with pytest.raises(LoweringError, match=f"needs the {backend} back end"):

@@ -68,7 +68,7 @@ def test_bound_variables_are_wide_and_calls_get_what_they_got() -> None:
     )
 
 
-def test_arithmetic_on_stored_types_is_refused() -> None:
+def test_arithmetic_on_stored_types_is_rejected() -> None:
     a, b, c = buffers("bfloat16")
     with pytest.raises(LoweringError, match="computed with in a wider type"):
         apply(BF16StorageLegalize(), function([a, b, c], store(c, 0, a[0] + b[0])))

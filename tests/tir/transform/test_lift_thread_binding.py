@@ -49,11 +49,11 @@ def test_kernels_keep_threads_of_their_own() -> None:
     assert_unchanged(LiftThreadBinding(), kernel(row()))
 
 
-def test_threads_of_two_extents_are_refused() -> None:
+def test_threads_of_two_extents_are_rejected() -> None:
     with pytest.raises(LoweringError, match="needs one extent in a kernel, got 8 and 4"):
         apply(LiftThreadBinding(), kernel(row(), last_row(4)))
 
 
-def test_statements_of_no_thread_are_refused() -> None:
+def test_statements_of_no_thread_are_rejected() -> None:
     with pytest.raises(LoweringError, match="a loop around every statement of its kernel"):
         apply(LiftThreadBinding(), kernel(row(), store(B, [0, 0], 1.0), last_row()))

@@ -105,7 +105,7 @@ def test_serial_reductions_are_left_alone() -> None:
     assert_unchanged(LowerCrossThreadReduction(), serial_sums)
 
 
-def test_other_combinations_are_refused() -> None:
+def test_other_combinations_are_rejected() -> None:
     with pytest.raises(LoweringError, match="sum, product, minimum or maximum with a value"):
         apply(LowerCrossThreadReduction(), differences)
     with pytest.raises(LoweringError, match="inside those of its results, got i inside t"):

@@ -45,7 +45,7 @@ def test_memory_with_an_address_is_pointed_into() -> None:
     ({"unit_bits": 12}, 64, "an address counts 12 bits"),
     ({"max_num_bits": 64}, 64, "has 64 bits"),
 ])  # fmt: skip
-def test_what_does_not_fit_the_unit_is_refused(
+def test_what_does_not_fit_the_unit_is_rejected(
     changes: dict[str, int], size: int, message: str
 ) -> None:
     describe("local.te_wrong", **changes)

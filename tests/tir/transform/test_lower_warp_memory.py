@@ -83,7 +83,7 @@ def test_the_width_may_be_a_part_of_a_warp() -> None:
     (32, 32, lambda w, tx: store(w, tx * tx, 1.0), "multiples of tx"),
     (32, 32, lambda w, tx: store(w, (tx + 1) , 1.0), "its own part"),
 ])  # fmt: skip
-def test_what_cannot_be_divided_is_refused(size: int, width: int, body: Any, message: str) -> None:
+def test_what_cannot_be_divided_is_rejected(size: int, width: int, body: Any, message: str) -> None:
     with pytest.raises(LoweringError, match=message):
         apply(LowerWarpMemory(), warp_function(size, body, width))
 

@@ -122,7 +122,7 @@ def test_extents_may_be_expressions() -> None:
         f(array(7), result)
 
 
-def test_an_extent_that_nothing_determines_is_refused() -> None:
+def test_an_extent_that_nothing_determines_is_rejected() -> None:
     n = tir.Var("n")
     A = tir.decl_buffer((n * 2,), name="A")
     with pytest.raises(LoweringError, match="uses n, which no argument determines"):
@@ -148,7 +148,7 @@ def test_scalars_are_converted(dtype: str, value: Any, expected: Any) -> None:
     assert result.numpy()[0] == expected
 
 
-def test_a_scalar_of_another_kind_is_refused() -> None:
+def test_a_scalar_of_another_kind_is_rejected() -> None:
     x = tir.Var("x", "int32")
     A = tir.decl_buffer((1,), "int32", "A")
     f = compiled(function([A, x], store(A, 0, x)))
@@ -257,7 +257,7 @@ def test_tensors_without_elements_need_no_data() -> None:
     call(compiled(add_one(0, 8)), *headers)
 
 
-def test_an_extent_beyond_its_variable_is_refused(symbolic: Any) -> None:
+def test_an_extent_beyond_its_variable_is_rejected(symbolic: Any) -> None:
     memory = aligned(4, 8)
     wide = view(memory, (4, 2**32 + 1))
     with pytest.raises(ValueError) as raised:

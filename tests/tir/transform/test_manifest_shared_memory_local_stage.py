@@ -63,6 +63,6 @@ def test_staged_values_are_the_same() -> None:
     np.testing.assert_array_equal(results[1], a[::-1] * 2)
 
 
-def test_other_memory_is_refused() -> None:
+def test_other_memory_is_rejected() -> None:
     with pytest.raises(LoweringError, match="stores an element to shared memory, got A"):
         apply(ManifestSharedMemoryLocalStage(), to_global)

@@ -121,7 +121,7 @@ def vtcm_user(size: int) -> tir.PrimFunc:
     return function([B], tir.Allocate(pointer, "int8", [size], True, store(buffer, 0, 1)))
 
 
-def test_vtcm_beyond_the_limit_is_refused() -> None:
+def test_vtcm_beyond_the_limit_is_rejected() -> None:
     with pytest.raises(LoweringError, match="need 64 bytes, there are 32"):
         apply(VerifyVTCMLimit(32), vtcm_user(64))
     assert_unchanged(VerifyVTCMLimit(64), vtcm_user(64))
@@ -187,7 +187,7 @@ def test_padding_of_a_copy_is_told() -> None:
     assert float(value) == 1.0
 
 
-def test_a_marked_statement_that_is_no_copy_is_refused() -> None:
+def test_a_marked_statement_that_is_no_copy_is_rejected() -> None:
     marked = AttrStmt(tir.const(0), "pragma_c", ONE, loop(8, lambda i: store(B, i, A[i] + 1.0)))
     with pytest.raises(LoweringError, match="pragma_c needs loops around one store of a load"):
         apply(InjectCopyIntrin("c", lambda *_: Evaluate(0)), function([A, B], marked))
@@ -246,7 +246,7 @@ def test_pointers_of_inlined_functions_get_names() -> None:
     assert tir.analysis.verify_well_formed(after)
 
 
-def test_views_that_contradict_their_source_are_refused() -> None:
+def test_views_that_contradict_their_source_are_rejected() -> None:
     @T.prim_func
     def before(A: T.Buffer((8, 8), "float32")):
         for i, j in T.grid(8, 8):

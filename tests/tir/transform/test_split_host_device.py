@@ -57,7 +57,7 @@ def test_kernels_are_launched_with_their_extents() -> None:
     assert 'T.call_packed("plus_kernel", ' in str(host) and "(n + 63) // 64, 64)" in str(host)
 
 
-def test_threads_on_a_cpu_are_refused() -> None:
+def test_threads_on_a_cpu_are_rejected() -> None:
     with pytest.raises(LoweringError, match="thread binding needs a device target, got llvm"):
         split(bound(), Target("llvm"))
 

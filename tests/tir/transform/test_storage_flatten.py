@@ -156,6 +156,6 @@ def test_flatten_keeps_a_dimension_for_each_part_between_axis_separators() -> No
 
 
 @pytest.mark.parametrize("target", ["llvm", "c"])
-def test_memory_in_two_dimensions_is_refused_by_processors_without_it(target: str) -> None:
+def test_memory_in_two_dimensions_is_rejected_by_processors_without_it(target: str) -> None:
     with pytest.raises(LoweringError, match="one dimension before code generation, got 2 indices"):
         tvm.build(divided(separator=True), target=target)

@@ -65,7 +65,7 @@ def test_arguments_are_textures_too() -> None:
     ("global.texture", (8, 8, 3), "rows, columns, and 1 or 4 channels"),
     ("global.texture-odd", (8, 8, 4), "a texture is of scope"),
 ])  # fmt: skip
-def test_other_shapes_and_scopes_are_refused(
+def test_other_shapes_and_scopes_are_rejected(
     scope: str, shape: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(LoweringError, match=message):

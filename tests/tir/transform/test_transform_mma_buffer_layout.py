@@ -108,7 +108,7 @@ def test_pointers_lead_to_local_memory(
     assert all(pointer is buffer.data for pointer in pointers) and pointers
 
 
-def test_what_has_no_layout_is_refused() -> None:
+def test_what_has_no_layout_is_rejected() -> None:
     with pytest.raises(LoweringError, match="whole tiles of 16 by 8, got C of shape"):
         apply(TransformMmaBufferLayout(), allocating(24, 8, "m16n8k8.matrixC"))
     with pytest.raises(LoweringError, match="operands to be accessed by ptx_ldmatrix"):

@@ -65,7 +65,7 @@ def test_unroll_marks_the_loop_if_not_explicit() -> None:
     assert isinstance(result.body, For) and result.body.kind is ForKind.UNROLLED
 
 
-def test_unroll_refuses_variable_extent() -> None:
+def test_unroll_rejects_variable_extent() -> None:
     n = tir.Var("n")
     before = function([A, B, n], loop(n, lambda i: store(B, i, A[i]), UNROLLED))
     with pytest.raises(ScheduleError, match="unroll needs a constant extent"):

@@ -66,7 +66,7 @@ def test_vectorize_can_be_switched_off() -> None:
     assert isinstance(result.body, For) and result.body.kind is ForKind.SERIAL
 
 
-def test_vectorize_refuses_variable_extent() -> None:
+def test_vectorize_rejects_variable_extent() -> None:
     n = tir.Var("n")
     with pytest.raises(InternalError, match="Failed to vectorize loop with extent n"):
         apply(

@@ -24,7 +24,7 @@ def test_halves_are_summed_in_float32() -> None:
     ("dtype", "transposed", "text"),
     [("float32", (True, False), "Transposed lhs"), ("float16", (False, False), "Rhs must be")],
 )
-def test_other_forms_are_refused(dtype: str, transposed: tuple[bool, bool], text: str) -> None:
+def test_other_forms_are_rejected(dtype: str, transposed: tuple[bool, bool], text: str) -> None:
     a, b = te.placeholder((8, 8), dtype), te.placeholder((8, 8), dtype)
     with pytest.raises(AssertionError, match=text) as found:
         compute_matmul_sme(a, b, None, None, *transposed)

@@ -192,7 +192,7 @@ def test_build_transforms_constant_weights_and_no_others() -> None:
     assert "weight_transform(" not in texts[1].replace("without_weight_transform(", "")
 
 
-def test_windows_of_other_sizes_are_refused() -> None:
+def test_windows_of_other_sizes_are_rejected() -> None:
     with pytest.raises(ValueError, match="requires tiles of 2 or 4 and 3x3 windows, got .* 5x5"):
         topi.nn.conv2d_winograd_weight_transform(te.placeholder((8, 8, 5, 5)), 2)
 

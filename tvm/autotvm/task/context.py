@@ -36,7 +36,9 @@ class DispatchContext:
 
     def __init__(self) -> None:
         self._old_ctx: DispatchContext = DispatchContext.current
-        self.refused: set[tuple[str, Workload]] = set()  # targets and workloads that were warned of
+        self.rejected: set[tuple[str, Workload]] = (
+            set()
+        )  # targets and workloads that were warned of
 
     def around(self) -> Iterator[DispatchContext]:
         """This context and those of the blocks around it, the outermost fallback apart."""
@@ -129,7 +131,7 @@ class FallbackContext(DispatchContext):
     def __init__(self) -> None:
         # the outermost context is made before there is a current one
         self._old_ctx = self
-        self.refused = set()
+        self.rejected = set()
         self.memory: dict[tuple[str, Workload | None], ConfigSpace] = {}
 
     def _query_inside(self, target: Any, workload: Workload | None) -> ConfigSpace:

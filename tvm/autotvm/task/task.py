@@ -339,7 +339,7 @@ def template(task_name: Any, func: Any = None) -> Any:
 
 
 def require_positional(task_name: str, kwargs: dict[str, Any]) -> None:
-    """Refuse arguments by keyword: workloads know arguments by their places."""
+    """Reject arguments by keyword: workloads know arguments by their places."""
     if kwargs:
         raise TypeError(f"the template {task_name} takes arguments by place only, got {[*kwargs]}")
 

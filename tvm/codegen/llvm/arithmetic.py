@@ -131,9 +131,9 @@ class ArithmeticWriter(Visitor):
         if type_.kind == "narrow":
             return self.narrow_operation(f"{floating}{self.fast}", node.dtype, a, b)
         name = signed if type_.kind == "signed" else unsigned
-        divisor, refused = self._divisor(node, b)
+        divisor, rejected = self._divisor(node, b)
         found = self.code.pure(f"{name} {type_.text} {a}, {divisor}")
-        return self._mended(node, name, found, refused, a, b)
+        return self._mended(node, name, found, rejected, a, b)
 
     def _divisor(self, node: BinaryOpExpr, b: str) -> tuple[str, str | None]:
         """The divisor with 1 in place of those that trap, and which lanes these are.
@@ -147,23 +147,23 @@ class ArithmeticWriter(Visitor):
         mask, text = mask_type(type_.lanes), type_.text
         if type_.kind == "signed":
             above = self.code.pure(f"add {text} {b}, {splat(type_, '1')}")
-            refused = self.code.pure(f"icmp ult {text} {above}, {splat(type_, '2')}")
+            rejected = self.code.pure(f"icmp ult {text} {above}, {splat(type_, '2')}")
         else:
-            refused = self.code.pure(f"icmp eq {text} {b}, {splat(type_, '0')}")
+            rejected = self.code.pure(f"icmp eq {text} {b}, {splat(type_, '0')}")
         one = splat(type_, "1")
-        safe = self.code.pure(f"select {mask} {refused}, {text} {one}, {text} {b}")
-        return safe, refused
+        safe = self.code.pure(f"select {mask} {rejected}, {text} {one}, {text} {b}")
+        return safe, rejected
 
     def _mended(
-        self, node: BinaryOpExpr, name: str, found: str, refused: str | None, a: str, b: str
+        self, node: BinaryOpExpr, name: str, found: str, rejected: str | None, a: str, b: str
     ) -> str:
         """A quotient by the true divisor; a remainder of division by 1 is right as it is."""
-        if refused is None or name.endswith("rem"):
+        if rejected is None or name.endswith("rem"):
             return found
         type_ = TYPES[node.dtype]
         mask, text = mask_type(type_.lanes), type_.text
         other = self.code.pure(f"mul {text} {a}, {b}")  # 0, or -a
-        return self.code.pure(f"select {mask} {refused}, {text} {other}, {text} {found}")
+        return self.code.pure(f"select {mask} {rejected}, {text} {other}, {text} {found}")
 
     def visit_floor_div(self, node: FloorDiv) -> str:
         type_ = TYPES[node.dtype]
@@ -175,12 +175,12 @@ class ArithmeticWriter(Visitor):
         a, b, text = self.visit(node.a), self.visit(node.b), type_.text
         if (shift := _power_of_two(node.b)) is not None:
             return self.code.pure(f"ashr {text} {a}, {splat(type_, str(shift))}")
-        c, refused = self._divisor(node, b)
+        c, rejected = self._divisor(node, b)
         quotient = self.code.pure(f"sdiv {text} {a}, {c}")
         wrong = self._rounded_up(text, type_.lanes, self.code.pure(f"srem {text} {a}, {c}"), c)
         down = self.code.pure(f"sext {mask_type(type_.lanes)} {wrong} to {text}")
         found = self.code.pure(f"add {text} {quotient}, {down}")
-        return self._mended(node, "sdiv", found, refused, a, b)
+        return self._mended(node, "sdiv", found, rejected, a, b)
 
     def visit_floor_mod(self, node: FloorMod) -> str:
         type_ = TYPES[node.dtype]

@@ -1,7 +1,7 @@
 """Code for other machines than this one, and what a library asks of the machine that loads it.
 
 A library names the processor's features that its code uses in ``__tvm_required_features``; a loader that
-knows the symbol refuses the library where one is missing, rather than die of an unknown instruction.
+knows the symbol rejects the library where one is missing, rather than die of an unknown instruction.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _compile(path: str, fmt: str, target: str) -> FileResults:
     try:
         return compile_file_in_worker(Path(path).read_bytes(), fmt == "bc", target, _OPT_LEVEL)
     except ValueError as error:
-        raise TVMError(f"cannot load module {path}: LLVM refuses it: {error}") from None
+        raise TVMError(f"cannot load module {path}: LLVM rejects it: {error}") from None
 
 
 def _source(found: FileResults, code: Results, fmt: str) -> str | bytes:

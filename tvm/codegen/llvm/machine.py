@@ -144,7 +144,7 @@ def _parse_error(error: str, text: str) -> TVMError:
             f"{found[2]}",
             hint=line,
         )
-    return InternalError(f"LLVM refuses generated code: {error}", hint=line)
+    return InternalError(f"LLVM rejects generated code: {error}", hint=line)
 
 
 def _import(llvm: Any, item: str, context: Any) -> Any:

@@ -424,7 +424,7 @@ class MemoryWriter(ArithmeticWriter):
 
 
 def require_vectors(module: ModuleWriter, node: PrimExpr) -> None:
-    """Refuse scalable vectors of a processor that has none."""
+    """Reject scalable vectors of a processor that has none."""
     is_scalable = node.dtype.is_scalable or is_vscale(node)
     if is_scalable and module.options.cpu.features.isdisjoint(("sve", "v")):
         raise LoweringError(

@@ -16,7 +16,7 @@ except RuntimeError as error:
 
 
 def check_bitcode(data: bytes) -> None:
-    """Raise ValueError, with LLVM's reason, if it refuses the bitcode or ends the process."""
+    """Raise ValueError, with LLVM's reason, if it rejects the bitcode or ends the process."""
     child = subprocess.run(
         [sys.executable, "-c", _CHILD], input=data, capture_output=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Calls of LLVM intrinsics by name or number, refused before LLVM would end the process.
+"""Calls of LLVM intrinsics by name or number, rejected before LLVM would end the process.
 
 call_llvm_pure_intrin("float32x8", "llvm.x86.avx.rsqrt.ps.256", 1, x)
     ->    call <8 x float> @llvm.x86.avx.rsqrt.ps.256(<8 x float> %v1)
@@ -100,7 +100,7 @@ def _name_of_number(number: object, call: Call) -> str:
 
 
 def check_intrinsic(name: str, cpu: CpuInfo, call: Call) -> None:
-    """Refuse what is not an intrinsic, or one of another processor."""
+    """Reject what is not an intrinsic, or one of another processor."""
     if not name.startswith("llvm."):
         raise LoweringError(
             f"call_llvm_intrin requires a name that starts with 'llvm.', got {name!r}",

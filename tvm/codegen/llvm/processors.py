@@ -22,7 +22,7 @@ _ABIS = {
 
 
 def check_processor(name: str, triple: str) -> None:
-    """Refuse a processor that LLVM does not know."""
+    """Reject a processor that LLVM does not know."""
     if not name or name == host_name() or name in named_processors():
         return
     known = known_processors(triple)
@@ -33,7 +33,7 @@ def check_processor(name: str, triple: str) -> None:
 
 
 def check_attributes(mattr: list[str], triple: str) -> None:
-    """Refuse features that LLVM does not know; it would leave them out."""
+    """Reject features that LLVM does not know; it would leave them out."""
     for item in mattr:
         if item[:1] not in ("+", "-"):
             raise TargetError(
@@ -53,7 +53,7 @@ def check_attributes(mattr: list[str], triple: str) -> None:
 
 
 def check_abi(abi: str, triple: str) -> None:
-    """Refuse an ABI that the architecture has not."""
+    """Reject an ABI that the architecture has not."""
     arch = triple.split("-")[0]
     known = next((names for prefix, names in _ABIS.items() if arch.startswith(prefix)), ())
     if abi and abi not in known:

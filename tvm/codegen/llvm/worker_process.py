@@ -76,7 +76,7 @@ def compile_in_worker(
     if child.returncode != 0:
         reason = child.stderr.decode(errors="replace").strip()
         raise LoweringError(
-            f"LLVM refuses {', '.join(options)}: {reason.splitlines()[0] if reason else child.returncode}"
+            f"LLVM rejects {', '.join(options)}: {reason.splitlines()[0] if reason else child.returncode}"
         )
     found = pickle.loads(child.stdout)
     assert isinstance(found, Results)
@@ -91,7 +91,7 @@ def compile_file_in_worker(
     Raises
     ------
     ValueError
-        With LLVM's reason, if it refuses the data or ends the process.
+        With LLVM's reason, if it rejects the data or ends the process.
     """
     request = pickle.dumps((data, is_bitcode, target, opt_level))
     child = subprocess.run(

@@ -48,7 +48,7 @@ class CommandParser(argparse.ArgumentParser):
         """All options."""
         return super().format_help()
 
-    def refuse_unknown(self, rest: Sequence[str]) -> None:
+    def reject_unknown(self, rest: Sequence[str]) -> None:
         """End the program if there are arguments that nobody knows."""
         if not rest:
             return

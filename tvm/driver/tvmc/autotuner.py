@@ -449,7 +449,7 @@ def _earlier_records(path: str) -> list[Any]:
 
 
 def check_records(path: str) -> None:
-    """Refuse what is no file of records."""
+    """Reject what is no file of records."""
     if not Path(path).is_file():
         raise TVMCException(f"there is no file of records {path}")
     try:

@@ -22,7 +22,7 @@ _NOT_NAMED = ("coreml", "cublas", "cudnn", "cutlass", "tensorrt")
 
 
 def get_codegen_names() -> list[str]:
-    """The names of code generators; those of libraries that are not there refuse to partition."""
+    """The names of code generators; those of libraries that are not there raise when asked to partition."""
     return sorted(_codegens())
 
 

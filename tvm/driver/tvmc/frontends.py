@@ -51,7 +51,7 @@ class Frontend(ABC):
         """The suffixes of its files."""
 
     def check_packages(self) -> None:
-        """Refuse a format without the packages that its importer needs."""
+        """Reject a format without the packages that its importer needs."""
         for package in self.needs:
             lazy_import(package)
 
@@ -323,7 +323,7 @@ def load_from_arguments(args: argparse.Namespace) -> TVMCModel:
 
 
 def check_file(path: str) -> None:
-    """Refuse what is no file."""
+    """Reject what is no file."""
     if not Path(path).is_file():
         raise InputFileNotFoundError(
             f"Input file '{path}' doesn't exist, is a broken symbolic link, or a directory."

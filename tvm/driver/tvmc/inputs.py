@@ -125,7 +125,7 @@ def checked_input(name: str, value: Any, shape: Sequence[int], dtype: str) -> np
 
 
 def check_shapes(asked: Shapes, known: Mapping[str, Sequence[int]]) -> None:
-    """Refuse shapes that are not those of the model."""
+    """Reject shapes that are not those of the model."""
     for name, shape in asked.items():
         if name not in known:
             raise TVMCException(f"the model has no input {name!r}: {near_or_all(name, known)}")

@@ -59,7 +59,7 @@ def _main(argv: Sequence[str]) -> int:
     except TVMCException as error:
         return _complain(error)
     args, rest = parser.parse_known_args(argv)
-    commands.get(args.command, parser).refuse_unknown(rest)
+    commands.get(args.command, parser).reject_unknown(rest)
     if args.verbose:
         logging.basicConfig(format="%(name)s: %(message)s")
     logging.getLogger("TVMC").setLevel(max(logging.DEBUG, 40 - args.verbose * 10))

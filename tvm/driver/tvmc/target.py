@@ -114,7 +114,7 @@ def validate_targets(
     parse_targets: Sequence[Mapping[str, Any]],
     additional_target_options: TargetOptions | None = None,
 ) -> None:
-    """Refuse targets in an order, and options of targets, that make no sense."""
+    """Reject targets in an order, and options of targets, that make no sense."""
     ours = [part for part in parse_targets if part["is_tvm_target"]]
     names = [part["name"] for part in parse_targets]
     if len(set(names)) != len(names):
@@ -138,7 +138,7 @@ def validate_targets(
 
 
 def _check_is_known(name: str) -> None:
-    """Refuse a name that is none of a target or a code generator."""
+    """Reject a name that is none of a target or a code generator."""
     codegens = composite_target.get_codegen_names()
     if name not in codegens:
         raise TVMCException(

@@ -25,9 +25,9 @@ def _add_parser(subparsers: Any, name: str) -> None:
     )  # fmt: skip
     # whatever follows, the answer is the same
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(func=lambda _: refuse(name))
+    parser.set_defaults(func=lambda _: reject(name))
 
 
-def refuse(command: str) -> NoReturn:
+def reject(command: str) -> NoReturn:
     """The answer to a command that there is not."""
     raise TVMCException(f"tvmc {command} is not available in this release: {_REASONS[command]}")

@@ -9,7 +9,7 @@ from tvm.testing.aot import AOTTestRunner
 from tvm.testing.parametrize import pytest_mark
 
 AOT_DEFAULT_RUNNER = AOTTestRunner()
-# for boards in simulators: what is compiled for them runs there alone, so `run_and_check` refuses them
+# for boards in simulators: what is compiled for them runs there alone, so `run_and_check` rejects them
 AOT_CORSTONE300_RUNNER = AOTTestRunner(makefile="corstone300")
 AOT_USMP_CORSTONE300_RUNNER = AOTTestRunner(
     makefile="corstone300", pass_config={"tir.usmp.enable": True}

@@ -93,14 +93,14 @@ class TypeSolver:
             return self._filled(right, left)
         if isinstance(left, TensorType) and isinstance(right, TensorType):
             common = join(left, right) if unify(left, right, {}) else None
-            return _refuse(left, right) if common is None else common
+            return _reject(left, right) if common is None else common
         if isinstance(left, FuncType) and isinstance(right, FuncType):
             return self._unified_functions(left, right)
         is_one_kind = type(left) is type(right) and isinstance(
             left, (TupleType, RelayRefType, TypeCall)
         )
         if not is_one_kind or getattr(left, "func", None) is not getattr(right, "func", None):
-            return left if left == right else _refuse(left, right)
+            return left if left == right else _reject(left, right)
         parts = self._all_unified(_parts(left), _parts(right))
         return _with_parts(left, _one_by_one(parts))
 
@@ -146,7 +146,7 @@ class TypeSolver:
         return True
 
 
-def _refuse(left: Type, right: Type) -> Type:
+def _reject(left: Type, right: Type) -> Type:
     raise TypeCheckError(f"the types {left} and {right} cannot be unified")
 
 

@@ -69,7 +69,7 @@ class AotOptions:
         )
 
     def check(self, runtime: Runtime) -> None:
-        """Refuse what does not go together."""
+        """Reject what does not go together."""
         found = (
             f"(got unpacked-api {self.unpacked_api}, interface-api {self.interface_api!r}, "
             f"runtime {runtime.name!r})"
@@ -166,7 +166,7 @@ def _pooled_model(
 
 
 def _check_devices(model: LoweredModel, options: AotOptions, pools: MemoryPools) -> None:
-    """Refuse what models on several devices cannot have."""
+    """Reject what models on several devices cannot have."""
     if not any([node.device for node in model.graph.graph.nodes]):
         return
     if options.unpacked_api or pools.are_used:

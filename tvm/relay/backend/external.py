@@ -94,7 +94,7 @@ class ExternalCode:
         return {n: self._constant(n) for m in self.modules for n in _wanted(m) or ()}
 
     def check_for_c(self) -> None:
-        """Refuse what programs in C, which load no modules, cannot have."""
+        """Reject what programs in C, which load no modules, cannot have."""
         for module in self.modules:
             if not module.is_dso_exportable or _wanted(module):
                 reason = "asks for constants" if module.is_dso_exportable else "is no code"

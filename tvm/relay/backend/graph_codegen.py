@@ -133,7 +133,7 @@ class GraphCodegen:
         return None
 
     def _check(self, node: RelayExpr) -> None:
-        """Refuse what needs the virtual machine."""
+        """Reject what needs the virtual machine."""
         visitor = self._visitor_of(node)
         if visitor is None and not isinstance(node, (Constant, Tuple, TupleGetItem, Var)):
             raise NeedsVirtualMachine(

@@ -112,7 +112,7 @@ class Machines:
         return mod.with_functions({**mod.functions, mod.get_global_var("main"): func})
 
     def _check(self, mod: IRModule) -> None:
-        """Refuse places for which there is no target."""
+        """Reject places for which there is no target."""
         domains = DeviceDomains(mod, self.config)
         for func in relay_functions(mod).values():
             for node in post_order(func):

@@ -35,9 +35,9 @@ def as_int(value: object) -> int:
     try:
         number = int(plain)
     except (TypeError, ValueError, OverflowError):
-        refuse(value, "an integer")
+        reject(value, "an integer")
     if isinstance(plain, (float, np.floating, np.ndarray)) and plain != number:
-        refuse(value, "an integer")
+        reject(value, "an integer")
     return number
 
 
@@ -49,7 +49,7 @@ def as_float(value: object) -> float:
     try:
         return float(plain)
     except (TypeError, ValueError, OverflowError):
-        refuse(value, "a number")
+        reject(value, "a number")
 
 
 def as_ints(values: object) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ def as_ints(values: object) -> tuple[int, ...]:
     if isinstance(values, Constant):
         return tuple([as_int(v) for v in values.data.numpy().reshape(-1)])
     if isinstance(values, (str, bytes, Mapping)):
-        refuse(values, "integers")
+        reject(values, "integers")
     if isinstance(values, Iterable):
         return tuple([as_int(v) for v in values])
     return (as_int(values),)
@@ -88,11 +88,11 @@ def as_expr(value: Any, dtype: str | None = None) -> RelayExpr:
 def as_list(values: object, wanted: str) -> list[Any]:
     """The elements of a sequence of what is wanted."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        refuse(values, f"a sequence of {wanted}")
+        reject(values, f"a sequence of {wanted}")
     return list(values)
 
 
-def refuse(value: object, wanted: str) -> NoReturn:
+def reject(value: object, wanted: str) -> NoReturn:
     """Raise the error of a value that is not what is wanted."""
     raise UnsuitableValue(wanted, value)
 
@@ -148,7 +148,7 @@ def spread(values: object, rank: int) -> tuple[int, ...]:
     if len(numbers) == 1:
         return numbers * rank
     if len(numbers) != rank:
-        refuse(values, f"1 or {rank} numbers")
+        reject(values, f"1 or {rank} numbers")
     return numbers
 
 
@@ -165,5 +165,5 @@ def padding_pairs(padding: object, rank: int) -> tuple[int, ...]:
     if len(numbers) == rank:
         return numbers * 2
     if len(numbers) != 2 * rank:
-        refuse(padding, f"1, {rank} or {2 * rank} numbers")
+        reject(padding, f"1, {rank} or {2 * rank} numbers")
     return numbers

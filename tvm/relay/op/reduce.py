@@ -118,7 +118,7 @@ def reduction(
 ) -> OperatorFunction[..., RelayExpr]:
     """One row: `function(x, axes, keepdims)` for kernels, `fold(x, axis=, keepdims=)` in numpy.
 
-    What numpy refuses, the extremum of nothing, is left to kernels. `accumulate` tells the dtype that partial results have.
+    What numpy rejects, the extremum of nothing, is left to kernels. `accumulate` tells the dtype that partial results have.
     """
 
     def compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
@@ -229,7 +229,7 @@ def _numpy_mean(x: np.ndarray, axis: tuple[int, ...], keepdims: bool) -> np.ndar
     return np.asarray(np.mean(x, axis=axis, keepdims=keepdims))
 
 
-# what numpy refuses, or warns of, where there are no elements
+# what numpy rejects, or warns of, where there are no elements
 _WITHOUT_IDENTITY = (np.max, np.min, _numpy_mean)
 
 sum = reduction(

@@ -208,7 +208,7 @@ def expect_tuple(ty: Type, who: str, argument: str = "data") -> tuple[TensorType
 
 
 def expect(condition: bool, message: str, hint: str = "") -> None:
-    """Refuse a call whose types do not fit."""
+    """Reject a call whose types do not fit."""
     if not condition:
         raise TypeCheckError(message, hint=hint)
 
@@ -231,7 +231,7 @@ def expect_same_dtype(types: Sequence[TensorType], who: str) -> str:
 
 
 def positive_axis(axis: int, rank: int, who: str) -> int:
-    """An axis counted from the front; refuses one that does not exist."""
+    """An axis counted from the front; rejects one that does not exist."""
     if not -rank <= axis < rank:
         raise TypeCheckError(f"{who} requires an axis in [{-rank}, {rank}), got {axis}")
     return axis % rank

@@ -200,5 +200,5 @@ def _check_spans(mod: IRModule, _: PassContext) -> IRModule:
 
 
 def SpanCheck() -> Pass:
-    """A pass that refuses calls without a place in a source text."""
+    """A pass that rejects calls without a place in a source text."""
     return ModulePass(_check_spans, PassInfo(0, "SpanCheck"))

@@ -54,7 +54,7 @@ class QConfig:
     rounding : halves go "UPWARD", or away from zero: "TONEAREST".
     calibrate_chunk_by : how many inputs of layers to look at in one run, -1: all.
     partition_conversions : "enabled" leaves functions of their own, for conversions of inputs and
-        of results and for what is between; "fully_integral" refuses floats between.
+        of results and for what is between; "fully_integral" rejects floats between.
     """
 
     nbit_input: int = 8

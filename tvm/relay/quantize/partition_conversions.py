@@ -39,7 +39,7 @@ def partition_conversions(
     ----------
     mod : a quantised network.
     quantized_dtypes : the dtypes that values have between the conversions.
-    ensure_fully_integral : refuse a network that computes with others between them.
+    ensure_fully_integral : reject a network that computes with others between them.
     """
     main = InferType()(mod)["main"]
     entering = _entering(main)

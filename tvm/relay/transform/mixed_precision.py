@@ -213,7 +213,7 @@ def ToMixedPrecision(mixed_precision_type: str = "float16", missing_op_mode: int
     Parameters
     ----------
     mixed_precision_type : the narrow type, float16 or bfloat16.
-    missing_op_mode : what to do about operators without a `precision` facet: 0 refuse, 1 keep
+    missing_op_mode : what to do about operators without a `precision` facet: 0 reject, 1 keep
         them in float32 and warn, 2 keep them and be silent.
     """
     if mixed_precision_type not in ("float16", "bfloat16"):

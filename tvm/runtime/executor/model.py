@@ -108,10 +108,10 @@ class ModelExecutor:
 
     def _check_key(self, key: str | int) -> str | int:
         if isinstance(key, str) and key not in self._shapes:
-            self._refuse(key)
+            self._reject(key)
         return key
 
-    def _refuse(self, key: str | int) -> NoReturn:
+    def _reject(self, key: str | int) -> NoReturn:
         """Raise what the native executor says of an input that it does not have."""
         try:
             self._set_input(key, None)
@@ -133,7 +133,7 @@ class ModelExecutor:
             raise TypeError(f"an input has a name or a number, got {key!r}")
         dtypes = list(self._dtypes.values())
         if not 0 <= key < len(dtypes):
-            self._refuse(int(key))
+            self._reject(int(key))
         return self._numpy_dtype(dtypes[key])
 
     @staticmethod
@@ -163,10 +163,10 @@ class ModelExecutor:
         )
 
     def _check_unused(self, unknown: list[str], given: Mapping[str, Any]) -> None:
-        """Refuse names of no inputs if they leave inputs unset; warn of those that look mistaken."""
+        """Reject names of no inputs if they leave inputs unset; warn of those that look mistaken."""
         unset = json.loads(self.module["get_unset_inputs_json"]())
         if any(name not in given for name in unset):
-            self._refuse(unknown[0])
+            self._reject(unknown[0])
         self._warn_of_mistakes(unknown)
 
     def _warn_of_mistakes(self, unknown: Sequence[str]) -> None:

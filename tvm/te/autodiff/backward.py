@@ -143,13 +143,13 @@ class _Sweep(Visitor):
         elif (rule := DERIVATIVES.get(name)) is not None:
             self.push(args[0], _times(adjoint, rule(args[0], call)))
         elif name not in CONSTANT and _reads(call, self.wanted):
-            self._refuse(f"call of {name}")
+            self._reject(f"call of {name}")
 
     def visit_prim_expr(self, expr: PrimExpr) -> None:
         if _reads(expr, self.wanted):
-            self._refuse(f"{type(expr).__name__} {expr}")
+            self._reject(f"{type(expr).__name__} {expr}")
 
-    def _refuse(self, what: str) -> None:
+    def _reject(self, what: str) -> None:
         raise OpNotImplemented(
             f"gradient requires expressions with a known derivative, got {what}",
             hint="write it with arithmetic, select, exp, log, tanh and the like",

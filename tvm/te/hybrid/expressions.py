@@ -43,7 +43,7 @@ class ExpressionParser(ast.NodeVisitor):
 
     names: dict[str, Any]
 
-    def refuse(self, node: ast.AST | None, required: str, found: str, hint: str = "") -> NoReturn:
+    def reject(self, node: ast.AST | None, required: str, found: str, hint: str = "") -> NoReturn:
         """Raise the error of a piece of the script."""
         raise NotImplementedError
 
@@ -54,7 +54,7 @@ class ExpressionParser(ast.NodeVisitor):
         except HybridError:
             raise
         except (TVMError, TypeError, ValueError) as error:
-            return self.refuse(node, "operands that fit", f"{ast.unparse(node)}: {error}")
+            return self.reject(node, "operands that fit", f"{ast.unparse(node)}: {error}")
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         return node.value
@@ -67,7 +67,7 @@ class ExpressionParser(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> Any:
         if node.id not in self.names:
-            self.refuse(node, "names that are defined", node.id, suggest(node.id, self.names))
+            self.reject(node, "names that are defined", node.id, suggest(node.id, self.names))
         value = self.names[node.id]
         if isinstance(value, Scalar):
             return value.load()
@@ -85,7 +85,7 @@ class ExpressionParser(ast.NodeVisitor):
         value = self.expression(node.value)
         if isinstance(value, Buffer) and node.attr in ("shape", "dtype"):
             return tuple(value.shape) if node.attr == "shape" else str(value.dtype)
-        return self.refuse(node, "shape or dtype of a tensor", ast.unparse(node))
+        return self.reject(node, "shape or dtype of a tensor", ast.unparse(node))
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         value = self.expression(node.value)
@@ -98,15 +98,15 @@ class ExpressionParser(ast.NodeVisitor):
 
     def _item(self, node: ast.Subscript, value: Any, index: Any) -> Any:
         if not isinstance(value, (tuple, list)) or not isinstance(index, int):
-            self.refuse(node, "a tensor, or a tuple and a constant", ast.unparse(node))
+            self.reject(node, "a tensor, or a tuple and a constant", ast.unparse(node))
         if not -len(value) <= index < len(value):
-            self.refuse(node, f"an index below {len(value)}", str(index))
+            self.reject(node, f"an index below {len(value)}", str(index))
         return value[index]
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         combine = BINARY.get(type(node.op))
         if combine is None:
-            self.refuse(node, SUBSET, f"the operator {type(node.op).__name__}")
+            self.reject(node, SUBSET, f"the operator {type(node.op).__name__}")
         assert combine is not None
         a, b = self.expression(node.left), self.expression(node.right)
         return combine(as_expr(a) if not isinstance(b, PrimExpr) else a, b)
@@ -127,7 +127,7 @@ class ExpressionParser(ast.NodeVisitor):
         for kind, a, b in zip(node.ops, values, values[1:], strict=False):
             compare = COMPARE.get(type(kind))
             if compare is None:
-                self.refuse(node, "comparisons of numbers", ast.unparse(node))
+                self.reject(node, "comparisons of numbers", ast.unparse(node))
             assert compare is not None
             parts.append(compare(as_expr(a) if not isinstance(b, PrimExpr) else a, b))
         return op.all(*parts)
@@ -149,7 +149,7 @@ class ExpressionParser(ast.NodeVisitor):
         function = CALLS.get(name or "")
         if function is None:
             hint = suggest(str(name), [*CALLS, "allocate", "output_tensor"])
-            self.refuse(node, "calls of known functions", str(name or ast.unparse(node)), hint)
+            self.reject(node, "calls of known functions", str(name or ast.unparse(node)), hint)
         assert function is not None
         return function(str(name), args)
 
@@ -157,7 +157,7 @@ class ExpressionParser(ast.NodeVisitor):
         index = self.expression(node.slice)
         indices = index if isinstance(index, tuple) else (index,)
         if len(indices) != len(buffer.shape):
-            self.refuse(node, f"{len(buffer.shape)} indices of {buffer.name}", f"{len(indices)}")
+            self.reject(node, f"{len(buffer.shape)} indices of {buffer.name}", f"{len(indices)}")
         return tuple([as_expr(item) for item in indices])
 
 

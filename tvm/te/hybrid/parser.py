@@ -158,7 +158,7 @@ class HybridParser(ExpressionParser):
     args : list of Tensor or PrimExpr
         What the script is called with.
     usage : dict, optional
-        Its variables, as ``determine_variable_usage`` finds them: others are refused.
+        Its variables, as ``determine_variable_usage`` finds them: others are rejected.
     symbols, closure_vars : dict
         What other names in it mean.
     func_name : str, optional
@@ -200,12 +200,12 @@ class HybridParser(ExpressionParser):
         self.func_name = self.func_name or node.name
         params = [param.arg for param in node.args.args]
         if len(params) != len(self.args):
-            self.refuse(node, f"{len(params)} arguments", str(len(self.args)))
+            self.reject(node, f"{len(params)} arguments", str(len(self.args)))
         for name, arg in zip(params, self.args, strict=True):
             self.names[name] = self._argument(name, arg)
         body = self.parsed_body = self.block(node.body)
         if self.returned is None:
-            self.refuse(node, "a return of its output tensors at the end", "none")
+            self.reject(node, "a return of its output tensors at the end", "none")
         return body
 
     def add_symbol(self, key: str, ty: Symbol, val: Any) -> None:
@@ -235,9 +235,9 @@ class HybridParser(ExpressionParser):
             if isinstance(node, ast.stmt)
             else f"a {kind}: {ast.unparse(node)}"
         )
-        return self.refuse(node, SUBSET, found)
+        return self.reject(node, SUBSET, found)
 
-    def refuse(self, node: ast.AST | None, required: str, found: str, hint: str = "") -> NoReturn:
+    def reject(self, node: ast.AST | None, required: str, found: str, hint: str = "") -> NoReturn:
         line = getattr(node, "lineno", 1) + self.offset
         raise HybridError(str(self.func_name or "script"), line, required, found, hint)
 
@@ -256,7 +256,7 @@ class HybridParser(ExpressionParser):
             return arg
         if isinstance(arg, Scalar):
             return arg.load()
-        return self.refuse(
+        return self.reject(
             self.function, f"{name} to be a tensor, a scalar or a list", type(arg).__name__
         )
 
@@ -317,7 +317,7 @@ class HybridParser(ExpressionParser):
         if not isinstance(target, ast.Name):
             return None
         if self.usage is not None and target.id not in self.usage:
-            self.refuse(node, "the variables that were determined", target.id)
+            self.reject(node, "the variables that were determined", target.id)
         called = called_name(value)
         if called in ("allocate", "output_tensor"):
             buffer = self._allocated(value, target.id, called)  # type: ignore[arg-type]
@@ -363,14 +363,14 @@ class HybridParser(ExpressionParser):
         name = source.function.name
         callers = (*self.callers, str(self.func_name))
         if name in callers:
-            self.refuse(node, "scripts that do not call themselves", f"{name} in {callers[-1]}")
+            self.reject(node, "scripts that do not call themselves", f"{name} in {callers[-1]}")
         inner = _parser_of(source, [self.expression(arg) for arg in call.args], callers)
         body = inner.visit(source.function)
         outputs = [inner.outputs[output] for output in inner.returned or ()]
         parts = target.elts if isinstance(target, ast.Tuple) else [target]
         names = [part.id for part in parts if isinstance(part, ast.Name)]
         if len(names) != len(outputs) or len(names) != len(parts):
-            self.refuse(node, f"{len(outputs)} names for what {name} returns", ast.unparse(target))
+            self.reject(node, f"{len(outputs)} names for what {name} returns", ast.unparse(target))
         self.names.update(zip(names, outputs, strict=True))
         self.axes += inner.axes
         return outputs, [body]
@@ -381,7 +381,7 @@ class HybridParser(ExpressionParser):
         )
         given.update({str(k.arg): self.expression(k.value) for k in node.keywords})
         if "shape" not in given:
-            self.refuse(node, f"a shape for {function}", "none")
+            self.reject(node, f"a shape for {function}", "none")
         shape, dtype = given["shape"], str(given.get("dtype", "float32"))
         shape = shape if isinstance(shape, tuple) else (shape,)
         if function == "output_tensor" and not self.callers:
@@ -391,13 +391,13 @@ class HybridParser(ExpressionParser):
 
     def statement(self, node: ast.stmt) -> Stmt:
         if self.returned is not None:
-            self.refuse(node, "the return as its last statement", "another one behind it")
+            self.reject(node, "the return as its last statement", "another one behind it")
         result: Stmt = self.visit(node)
         return result
 
     def visit_Expr(self, node: ast.Expr) -> Stmt:
         if not is_docstring(node):
-            self.refuse(node, SUBSET, f"the expression {ast.unparse(node)} as a statement")
+            self.reject(node, SUBSET, f"the expression {ast.unparse(node)} as a statement")
         return make_nop()
 
     def visit_Pass(self, node: ast.Pass) -> Stmt:
@@ -405,15 +405,15 @@ class HybridParser(ExpressionParser):
 
     def visit_Assign(self, node: ast.Assign) -> Stmt:
         if len(node.targets) != 1:
-            self.refuse(node, "assignments to one target", ast.unparse(node))
+            self.reject(node, "assignments to one target", ast.unparse(node))
         target = node.targets[0]
         if isinstance(target, ast.Tuple):
             values = self.expression(node.value)
             if not isinstance(values, tuple) or len(values) != len(target.elts):
-                self.refuse(node, f"{len(target.elts)} values", ast.unparse(node.value))
+                self.reject(node, f"{len(target.elts)} values", ast.unparse(node.value))
             for name, value in zip(target.elts, values, strict=True):
                 if not isinstance(name, ast.Name):
-                    self.refuse(node, "names on the left of a tuple", ast.unparse(name))
+                    self.reject(node, "names on the left of a tuple", ast.unparse(name))
                 self.names[name.id] = value
             return seq([])
         return self._store(target, self.expression(node.value))
@@ -421,7 +421,7 @@ class HybridParser(ExpressionParser):
     def visit_AugAssign(self, node: ast.AugAssign) -> Stmt:
         combine = BINARY.get(type(node.op))
         if combine is None:
-            self.refuse(node, SUBSET, f"the operator {type(node.op).__name__}")
+            self.reject(node, SUBSET, f"the operator {type(node.op).__name__}")
         assert combine is not None
         before = self.expression(node.target)
         return self._store(node.target, combine(before, self.expression(node.value)))
@@ -430,15 +430,15 @@ class HybridParser(ExpressionParser):
         if isinstance(target, ast.Name):
             scalar = self.names.get(target.id)
             if not isinstance(scalar, Scalar):
-                self.refuse(target, "a variable that can be assigned", target.id)
+                self.reject(target, "a variable that can be assigned", target.id)
             buffer, indices = scalar.buffer, (const(0, INT32),)
         elif isinstance(target, ast.Subscript):
             found = self.expression(target.value)
             if not isinstance(found, Buffer):
-                self.refuse(target, "a tensor in front of [...]", ast.unparse(target.value))
+                self.reject(target, "a tensor in front of [...]", ast.unparse(target.value))
             buffer, indices = found, self._indices(target, found)  # type: ignore[assignment]
         else:
-            self.refuse(target, "elements and variables as targets", ast.unparse(target))
+            self.reject(target, "elements and variables as targets", ast.unparse(target))
         expr = as_expr(value)
         return BufferStore(buffer, op.cast(expr, buffer.dtype), indices)
 
@@ -465,7 +465,7 @@ class HybridParser(ExpressionParser):
     def visit_For(self, node: ast.For) -> Stmt:
         kind = called_name(node.iter)
         if not isinstance(node.target, ast.Name) or kind is None or node.orelse:
-            self.refuse(
+            self.reject(
                 node, "loops such as `for i in range(n)`", ast.unparse(node).splitlines()[0]
             )
         assert isinstance(node.iter, ast.Call) and isinstance(node.target, ast.Name)
@@ -479,7 +479,7 @@ class HybridParser(ExpressionParser):
             result = self._loop(node, name, args, LOOPS[kind])
         else:
             known = suggest(str(kind), [*LOOPS, "bind", "const_range"])
-            self.refuse(node, "a loop over range, serial, parallel, vectorize, unroll, bind or "
+            self.reject(node, "a loop over range, serial, parallel, vectorize, unroll, bind or "
                         "const_range", str(kind), known)  # fmt: skip
         self.names = before
         return result
@@ -488,7 +488,7 @@ class HybridParser(ExpressionParser):
         """The body for each of constant values."""
         ends = [as_number(arg) for arg in args]
         if not 1 <= len(ends) <= 3 or any(not isinstance(end, int) for end in ends):
-            self.refuse(node, "constants for const_range", ", ".join(map(str, args)))
+            self.reject(node, "constants for const_range", ", ".join(map(str, args)))
         parts = []
         for value in range(*ends):
             before = dict(self.names)
@@ -499,7 +499,7 @@ class HybridParser(ExpressionParser):
 
     def _loop(self, node: ast.For, name: str, args: list[Any], kind: ForKind) -> Stmt:
         if not 1 <= len(args) <= 2:
-            self.refuse(node, "one or two ends of a loop", str(len(args)))
+            self.reject(node, "one or two ends of a loop", str(len(args)))
         low = as_expr(args[0]) if len(args) == 2 else const(0, as_expr(args[0]).dtype)
         extent = op.subtract(args[-1], low) if len(args) == 2 else as_expr(args[0])
         var = Var(name, extent.dtype)
@@ -518,7 +518,7 @@ class HybridParser(ExpressionParser):
         try:
             axis, *_ = bind("bind", args)
         except TypeError:
-            self.refuse(node, "bind(thread_tag, extent)", ast.unparse(node.iter))
+            self.reject(node, "bind(thread_tag, extent)", ast.unparse(node.iter))
         axis = axis.replace(var=Var(name, axis.var.dtype))
         self.names[name] = axis.var
         outer, self.binds = self.binds, [axis]
@@ -528,13 +528,13 @@ class HybridParser(ExpressionParser):
 
     def visit_Return(self, node: ast.Return) -> Stmt:
         if self.function is None or not any([node is last for last in self.function.body]):
-            self.refuse(node, "a return at the end of the function only", "one inside")
+            self.reject(node, "a return at the end of the function only", "one inside")
         value = node.value
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
         names = [part.id if isinstance(part, ast.Name) else "" for part in parts]
         for part, name in zip(parts, names, strict=True):
             if name not in self.outputs:
-                self.refuse(node, "a return of output tensors", ast.unparse(part) if part else "none",
+                self.reject(node, "a return of output tensors", ast.unparse(part) if part else "none",
                             "make them with output_tensor(shape, dtype)")  # fmt: skip
         self.returned = names
         return seq([])

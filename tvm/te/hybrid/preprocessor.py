@@ -39,10 +39,10 @@ class PyVariableUsage(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """The parameters, then the body."""
         if self._scopes:
-            self._refuse(node, "one function", f"{node.name} inside of it")
+            self._reject(node, "one function", f"{node.name} inside of it")
         self._scopes.append(node)
         if len(node.args.args) != len(self.args):
-            self._refuse(node, f"{len(node.args.args)} arguments", str(len(self.args)))
+            self._reject(node, f"{len(node.args.args)} arguments", str(len(self.args)))
         for statement in node.body:
             self.visit(statement)
         self._scopes.pop()
@@ -50,7 +50,7 @@ class PyVariableUsage(ast.NodeVisitor):
     def visit_For(self, node: ast.For) -> None:
         """What the loop goes over, then its body."""
         if not isinstance(node.target, ast.Name):
-            self._refuse(node, "one variable of a loop", ast.unparse(node.target))
+            self._reject(node, "one variable of a loop", ast.unparse(node.target))
         self.visit(node.iter)
         self._scopes.append(node)
         for statement in node.body:
@@ -60,7 +60,7 @@ class PyVariableUsage(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         """The arguments; functions are no variables."""
         if called_name(node) is None:
-            self._refuse(node, "calls of functions by name", ast.unparse(node.func))
+            self._reject(node, "calls of functions by name", ast.unparse(node.func))
         for part in (*node.args, *[keyword.value for keyword in node.keywords]):
             self.visit(part)
 
@@ -78,24 +78,24 @@ class PyVariableUsage(ast.NodeVisitor):
         is_store = isinstance(node.ctx, ast.Store)
         loops = [scope.target.id for scope in self._scopes[1:] if _has_name(scope)]  # type: ignore[union-attr]
         if node.id in loops and is_store:
-            self._refuse(node, "loop variables that stay as they are", f"a store into {node.id}")
+            self._reject(node, "loop variables that stay as they are", f"a store into {node.id}")
         if node.id in loops or node.id in [param.arg for param in function.args.args]:
             return
         if node.id in self.status:
             _, scope, uses = self.status[node.id]
             if not any([scope is outer for outer in self._scopes]):
-                self._refuse(node, "variables inside the loop that defines them", node.id)
+                self._reject(node, "variables inside the loop that defines them", node.id)
             uses.add(type(node.ctx))
             return
         if not is_store:
             if node.id not in self.symbols and node.id not in self.closure_vars:
-                self._refuse(node, "names that are defined", node.id)
+                self._reject(node, "names that are defined", node.id)
             return
         if self._augmented:
-            self._refuse(node, "variables that are defined before they are changed", node.id)
+            self._reject(node, "variables that are defined before they are changed", node.id)
         self.status[node.id] = (node, self._scopes[-1], set())
 
-    def _refuse(self, node: ast.AST, required: str, found: str) -> None:
+    def _reject(self, node: ast.AST, required: str, found: str) -> None:
         name = getattr(self._scopes[0], "name", "the script") if self._scopes else "the script"
         raise HybridError(name, getattr(node, "lineno", 1), required, found)
 

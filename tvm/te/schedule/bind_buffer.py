@@ -97,7 +97,7 @@ class _Layout:
         placeholder, lead = self.placeholder, len(self.region) - len(self.placeholder.shape)
         domains, strides = self.region[lead:], self.strides[lead:]
         if placeholder.scope() != self.actual.scope():
-            self._refuse("scope", placeholder.scope(), self.actual.scope())
+            self._reject("scope", placeholder.scope(), self.actual.scope())
         for dim, domain in zip(placeholder.shape, domains, strict=True):
             self._match("shape", dim, domain.extent)
         self._match("offset", placeholder.elem_offset, self.offset)
@@ -115,9 +115,9 @@ class _Layout:
             return
         expected = substitute(formal, self.mapping)
         if not self.analyzer.can_prove_equal(expected, value):
-            self._refuse(what, formal, value)
+            self._reject(what, formal, value)
 
-    def _refuse(self, what: str, formal: object, value: object) -> None:
+    def _reject(self, what: str, formal: object, value: object) -> None:
         raise LoweringError(
             f"buffer {self.placeholder.name} requires {what} {formal}, got {value} "
             f"for {_region_text(self.actual, self.region)}",
@@ -129,7 +129,7 @@ class _Layout:
         if factor > 1:
             rest = self.analyzer.simplify(tir_op.floormod(self.offset, factor))
             if not (isinstance(rest, IntImm) and rest.value == 0):
-                self._refuse("an offset that is a multiple of", factor, self.offset)
+                self._reject("an offset that is a multiple of", factor, self.offset)
 
 
 class _PlaceholderBinder(Substituter):

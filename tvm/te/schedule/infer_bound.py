@@ -236,7 +236,7 @@ def _fused_values(stage: Stage, ranges: Ranges) -> dict[Var, PrimExpr]:
 
 
 def _check_start(stage: Stage, consumer: Stage, context: BoundContext) -> None:
-    """Refuse to compute inside a reduction's loop what its first value needs."""
+    """Reject computing inside a reduction's loop what its first value needs."""
     op, path = consumer.op, context.paths[stage.op]
     if not (path and isinstance(op, ComputeOp) and isinstance(op.body[0], Reduce)):
         return

@@ -44,7 +44,7 @@ class Layout:
         return Layout((*self.maps, index_map), tuple(separators))
 
     def check(self, name: str, shape: Sequence[PrimExpr], index_map: IndexMap) -> None:
-        """Refuse a further map that puts two elements into one place, or leaves a gap in front."""
+        """Reject a further map that puts two elements into one place, or leaves a gap in front."""
         region = self.region([Range(0, dim) for dim in shape])
         for index, domain in zip(
             index_map.final_indices, map_region(index_map, region, Analyzer()), strict=True

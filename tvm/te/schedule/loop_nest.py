@@ -205,7 +205,7 @@ def depends_on_element(stage: Stage, extent: PrimExpr) -> bool:
 
 
 def require_equal_rows(primitive: str, stage: Stage, op: ComputeOp) -> None:
-    """Refuse a reduction whose extent is another one for each element."""
+    """Reject a reduction whose extent is another one for each element."""
     for iv in op.reduce_axis:
         if iv.dom is not None and depends_on_element(stage, iv.dom.extent):
             raise ScheduleError(

@@ -1,10 +1,10 @@
-"""Refuse operations that read beyond a tensor, or use an axis that is none of theirs.
+"""Reject operations that read beyond a tensor, or use an axis that is none of theirs.
 
     A = te.placeholder((10,))
-    te.compute((10,), lambda i: A[i + 5])                                     refused
+    te.compute((10,), lambda i: A[i + 5])                                     rejected
     te.compute((10,), lambda i: te.if_then_else(i < 5, A[i + 5], 0.0))        taken
 
-A read is refused only if there is a point of the axes, all conditions around it true, where an index is
+A read is rejected only if there is a point of the axes, all conditions around it true, where an index is
 outside of a known extent. What depends on data or on sizes that only the run knows is taken.
 """
 

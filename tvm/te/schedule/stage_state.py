@@ -114,7 +114,7 @@ class StageState(Object):
         ).add_context(f"stage {self.op.name}, axis {name}")
 
     def require_unbound(self, primitive: str, iv: IterVar) -> None:
-        """Refuse a loop that threads run."""
+        """Reject a loop that threads run."""
         if (attr := self.iter_var_attrs.get(iv)) is not None and attr.bind_thread is not None:
             raise ScheduleError(
                 f"{primitive} requires a loop, got {iv.var.name}, which is bound to "
@@ -123,7 +123,7 @@ class StageState(Object):
             ).add_context(f"stage {self.op.name}")
 
     def require_own_memory(self, primitive: str) -> None:
-        """Refuse a stage that computes nothing, or whose result lies in memory of another one."""
+        """Reject a stage that computes nothing, or whose result lies in memory of another one."""
         if isinstance(self.op, PlaceholderOp):
             raise ScheduleError(
                 f"{primitive} requires a computed stage, got placeholder {self.op.name}",

@@ -1,4 +1,4 @@
-"""Refuse programs that access elements outside of their buffers."""
+"""Reject programs that access elements outside of their buffers."""
 
 from __future__ import annotations
 
@@ -102,5 +102,5 @@ def check_bounds(mod: IRModule, _: PassContext) -> IRModule:
 
 
 def OOBChecker() -> ModulePass:
-    """A pass that refuses accesses out of bounds."""
+    """A pass that rejects accesses out of bounds."""
     return ModulePass(check_bounds, PassInfo(0, "tir.analysis.OOBChecker"))

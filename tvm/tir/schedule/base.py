@@ -262,7 +262,7 @@ class ScheduleBase(Object):
     # ---- steps
 
     def _run(self, primitive: str, function: Callable[..., T], *args: Any) -> T:
-        """Apply a primitive; its refusal leaves the program as it was."""
+        """Apply a primitive; an error leaves the program as it was."""
         restore = self._state.snapshot()
         try:
             result = function(self._state, *args)

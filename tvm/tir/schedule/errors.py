@@ -1,4 +1,4 @@
-"""How the refusal of a primitive reads: the program, the place, the reason."""
+"""How the error of a primitive reads: the program, the place, the reason."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Schedule(
 ):
     """A program that is scheduled.
 
-    A primitive is refused with :class:`ScheduleError` where it would change what the program computes.
+    A primitive is rejected with :class:`ScheduleError` where it would change what the program computes.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Passes for hardware that no built-in code generator is for.
 
-Programs without what such a pass is about are left as they are; the others are refused, by the name of
+Programs without what such a pass is about are left as they are; the others are rejected, by the name of
 the back end that is missing, rather than compiled wrongly.
 """
 
@@ -29,21 +29,21 @@ def marked(*keys: str) -> Question:
     return asks
 
 
-def refusing(name: str, about: Question, what: str, backend: str) -> Callable[..., Pass]:
+def raising(name: str, about: Question, what: str, backend: str) -> Callable[..., Pass]:
     """The constructor of a pass that takes only programs without ``what``."""
 
     @prim_func_pass(f"tir.{name}")
-    def refuse(func: PrimFunc) -> PrimFunc:
+    def reject(func: PrimFunc) -> PrimFunc:
         if contains(func.body, about):
             raise LoweringError(
                 f"{name} needs the {backend} back end for {what}, which is not built in"
             )
         return func
 
-    return refuse.factory
+    return reject.factory
 
 
-CoProcSync = refusing(
+CoProcSync = raising(
     "CoProcSync", marked("coproc_scope", "coproc_uop_scope"), "co-processor scopes", "VTA"
 )
-LowerAutoCopy = refusing("LowerAutoCopy", marked("auto_copy"), "automatic copies", "CUDA")
+LowerAutoCopy = raising("LowerAutoCopy", marked("auto_copy"), "automatic copies", "CUDA")

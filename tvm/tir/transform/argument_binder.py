@@ -121,7 +121,7 @@ class ArgumentBinder:
         number = array_field(first.array, StructField.ARRAY_DEVICE_ID)
         self.bind(device.id, number, first.label)
         for tensor in tensors:
-            self._refuse_rebinding(tensor.buffer)
+            self._reject_rebinding(tensor.buffer)
             self.let(tensor.buffer.data, array_field(tensor.array, StructField.ARRAY_DATA))
             self.declare(tensor.buffer)
 
@@ -192,7 +192,7 @@ class ArgumentBinder:
         )  # fmt: skip
 
     def _bind_extent(self, extent: PrimExpr, found: PrimExpr, what: str) -> None:
-        """Compare in 64 bits; an extent that its variable cannot hold is refused."""
+        """Compare in 64 bits; an extent that its variable cannot hold is rejected."""
         narrow = Cast(extent.dtype, found) if extent.dtype.bits < INT64.bits else found
         if isinstance(extent, Var) and extent not in self.bound:
             self.let(extent, narrow)
@@ -250,7 +250,7 @@ class ArgumentBinder:
         self.bind(device.id, number, f"{label} needs the device of the arguments before it")
 
     def _bind_data(self, buffer: Buffer, array: PrimExpr, label: str, shape: Buffer | None) -> None:
-        self._refuse_rebinding(buffer)
+        self._reject_rebinding(buffer)
         self.let(buffer.data, array_field(array, StructField.ARRAY_DATA))
         present: PrimExpr = op.logical_not(is_null(buffer.data))
         for axis, extent in enumerate(buffer.shape):
@@ -263,7 +263,7 @@ class ArgumentBinder:
         self.check(aligned, "ValueError", f"{label} needs data aligned to {alignment} bytes")
         self.declare(buffer)
 
-    def _refuse_rebinding(self, buffer: Buffer) -> None:
+    def _reject_rebinding(self, buffer: Buffer) -> None:
         if buffer.data in self.bound:
             raise LoweringError(
                 f"function {self.function_name} binds the pointer of buffer {buffer.name} twice"

@@ -4,7 +4,7 @@
     for i in range(int64(8)):          for i in range(8):
         A[i * int64(4)] = ...              A[i * 4] = ...
 
-The caller says that they fit. Values keep their types; a buffer of 64-bit integers is refused.
+The caller says that they fit. Values keep their types; a buffer of 64-bit integers is rejected.
 """
 
 from __future__ import annotations

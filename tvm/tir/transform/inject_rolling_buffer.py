@@ -115,22 +115,22 @@ class _RollFinder(Visitor):
         position = next(i for i, stmt in enumerate(self.around) if stmt is realize)
         for stmt in reversed(self.around[:position]):
             if isinstance(stmt, IfThenElse):
-                raise _refusal(realize, "loops without a condition in between", stmt.condition)
+                raise _rejection(realize, "loops without a condition in between", stmt.condition)
             if isinstance(stmt, AttrStmt):
                 # memory outside would be one for all threads
                 if any(_uses(domain, stmt.node.var) for domain in realize.bounds):
-                    raise _refusal(realize, "one region for all threads", stmt.node.var)
+                    raise _rejection(realize, "one region for all threads", stmt.node.var)
                 continue
             if isinstance(stmt, For):
                 moved = [i for i, r in enumerate(realize.bounds) if _uses(r, stmt.loop_var)]
                 if moved:
                     return _roll_along(realize, stmt, moved)
-        raise _refusal(realize, "a loop that moves what is computed", "none")
+        raise _rejection(realize, "a loop that moves what is computed", "none")
 
 
 def _roll_along(realize: BufferRealize, loop: For, moved: Sequence[int]) -> Roll | None:
     if loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
-        raise _refusal(realize, "a loop that runs in order", f"{loop.loop_var}, {loop.kind.name}")
+        raise _rejection(realize, "a loop that runs in order", f"{loop.loop_var}, {loop.kind.name}")
     axis = moved[0]
     domain = realize.bounds[axis]
     found = detect_linear_equation(domain.min, [loop.loop_var])
@@ -138,7 +138,7 @@ def _roll_along(realize: BufferRealize, loop: For, moved: Sequence[int]) -> Roll
     extent: Any = domain.extent
     is_constant = isinstance(step, IntImm) and isinstance(extent, IntImm)
     if len(moved) > 1 or not is_constant or step.value <= 0:
-        raise _refusal(
+        raise _rejection(
             realize, "a region that moves by a constant step in one dimension", f"from {domain.min}"
         )
     if step.value >= extent.value:
@@ -146,7 +146,7 @@ def _roll_along(realize: BufferRealize, loop: For, moved: Sequence[int]) -> Roll
     return Roll(realize, loop, axis, step.value, extent.value)
 
 
-def _refusal(realize: BufferRealize, required: str, found: object) -> LoweringError:
+def _rejection(realize: BufferRealize, required: str, found: object) -> LoweringError:
     return LoweringError(
         f"rolling_buffer of {realize.buffer.name} requires {required}, got {found}",
         hint="compute_at the stage inside the loop along which neighbours overlap",
@@ -219,7 +219,7 @@ class RollingBufferInjector(Rewriter):
 
     def visit_var(self, var: Var) -> PrimExpr:
         if (buffer := self.pointers.get(var)) is not None:
-            raise _refusal(
+            raise _rejection(
                 self.rolls[buffer].realize, "accesses by indices", "a use of its pointer"
             )
         return var

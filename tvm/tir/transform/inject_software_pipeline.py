@@ -132,7 +132,7 @@ class Pipeline:
         return self.analyzer.simplify(expr)
 
     def _check_order(self) -> None:
-        """Refuse stages and places that would change what a statement reads or leaves in memory."""
+        """Reject stages and places that would change what a statement reads or leaves in memory."""
         for buffer in _accessed(self.loop):
             for first, second in self._conflicts(buffer):
                 if (second.stage, second.place) < (first.stage, first.place):

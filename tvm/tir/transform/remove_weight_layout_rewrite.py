@@ -66,7 +66,7 @@ def RemoveWeightLayoutRewriteBlock(skip_ndarray_rewrite: bool = False) -> Pass:
     ----------
     skip_ndarray_rewrite : bool
         Accept weights that are no arguments, such as constants: their data has to be rewritten by the
-        caller. By default they are refused.
+        caller. By default they are rejected.
     """
 
     @prim_func_pass("tir.RemoveWeightLayoutRewriteBlock")

@@ -1,4 +1,4 @@
-"""Refuse functions of a device that access its memory outside of threads.
+"""Reject functions of a device that access its memory outside of threads.
 
 A function for a GPU target must bind its loops to threads; on a CPU every access is legal.
 """

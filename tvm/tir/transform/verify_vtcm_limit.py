@@ -1,4 +1,4 @@
-"""Refuse functions that allocate more of a DSP's fast memory than there is."""
+"""Reject functions that allocate more of a DSP's fast memory than there is."""
 
 from __future__ import annotations
 

@@ -17,22 +17,22 @@ def estimate_peak_flops_tensorcore(
     acc_dtype: str = "float32",
 ) -> float:
     """Operations a second of tensor cores."""
-    return _refuse("tensor cores")
+    return _reject("tensor cores")
 
 
 def estimate_peak_flops_fma(
     target: Target, dev: Device, remote: Any = None, dtype: str = "float32"
 ) -> float:
     """Operations a second of fused multiply-adds."""
-    return _refuse("multiply-adds")
+    return _reject("multiply-adds")
 
 
 def estimate_peak_bandwidth_global_mem(target: Target, dev: Device, remote: Any = None) -> float:
     """Bytes a second of the global memory."""
-    return _refuse("global memory")
+    return _reject("global memory")
 
 
-def _refuse(what: str) -> NoReturn:
+def _reject(what: str) -> NoReturn:
     raise TVMError(
         f"measuring {what} requires a CUDA device, which kernels of this release do not run on",
         hint="tvm.utils.roofline.x86 measures processors",

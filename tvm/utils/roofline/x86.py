@@ -104,7 +104,7 @@ def estimate_peak_bandwidth_dram(
 
 
 def require_local(remote: Any) -> None:
-    """Refuse another machine."""
+    """Reject another machine."""
     if remote is not None:
         raise TVMError(
             "roofline analysis requires this machine, got another one",

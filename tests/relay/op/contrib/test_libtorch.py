@@ -52,7 +52,7 @@ def test_several_results_and_a_library(tmp_path: Path) -> None:
     np.testing.assert_allclose(module.get_output(1).numpy(), np.cumsum(a * b, 1))
 
 
-def test_what_is_no_script_is_refused() -> None:
+def test_what_is_no_script_is_rejected() -> None:
     with pytest.raises(TypeError, match="requires a script"):
         torchop(torch.nn.ReLU(), relay.var("x", shape=(2,)))
     call = torchop(product, relay.var("x", shape=(relay.Any(), 4)), relay.var("y", shape=(3, 4)))

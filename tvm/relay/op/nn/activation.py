@@ -13,7 +13,7 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
-from ..attributes import as_float, as_ints, as_list, is_run_time, refuse
+from ..attributes import as_float, as_ints, as_list, is_run_time, reject
 from ..computes import computed_by
 from ..known_shapes import known_shape, shape_of
 from ..layout import layout_any
@@ -290,7 +290,7 @@ def _widths(pad_width: Sequence[Sequence[int]] | RelayExpr) -> tuple[tuple[int, 
         pad_width = pad_width.data.numpy().tolist()
     pairs = [as_ints(pair) for pair in as_list(pad_width, "pairs")]
     if not all([1 <= len(pair) <= 2 for pair in pairs]):
-        refuse(pad_width, "a pair of widths for each axis")
+        reject(pad_width, "a pair of widths for each axis")
     return tuple([(pair[0], pair[-1]) for pair in pairs])
 
 

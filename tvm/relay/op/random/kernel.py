@@ -14,7 +14,7 @@ from tvm.relay.expr import Constant, TupleWrapper
 from tvm.runtime import ndarray as nd
 from tvm.support.docstrings import described_by
 
-from ..attributes import as_expr, as_int, as_ints, names_arguments, refuse
+from ..attributes import as_expr, as_int, as_ints, names_arguments, reject
 from ..computes import computed_by
 from ..operator import Attribute, Expr, Operand, operator
 from ..registry import OpPattern, Precision
@@ -91,7 +91,7 @@ def threefry_key(seed: int) -> Constant:
     """
     number = as_int(seed)
     if not 0 <= number < 2**256:
-        refuse(seed, "an integer in [0, 2**256)")
+        reject(seed, "an integer in [0, 2**256)")
     words = np.frombuffer(number.to_bytes(32, byteorder="little"), dtype="uint64")
     rest = np.array([0, 0, 0, 0, 1 << 63, 0], dtype="uint64")
     return Constant(nd.array(np.concatenate([words, rest])))

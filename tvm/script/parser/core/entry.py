@@ -34,7 +34,7 @@ def parse(
     extra_vars : dict, optional
         Names that the program may use; beside those of the languages if it is a text.
     check_well_formed : bool
-        Whether a program that is not well formed is refused.
+        Whether a program that is not well formed is rejected.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _read(parser: Parser, names: dict[str, Any], check_well_formed: bool) -> Any
 
 
 def _check(program: IRModule | PrimFunc, parser: Parser) -> None:
-    """Refuse what is used outside of its scope: no later pass can work on it."""
+    """Reject what is used outside of its scope: no later pass can work on it."""
     functions = list(program.functions.values()) if isinstance(program, IRModule) else [program]
     for func in functions:
         if isinstance(func, PrimFunc) and (problems := scope_problems(func)):

@@ -19,7 +19,7 @@ def ir_module(mod: type | None = None, check_well_formed: bool = True) -> Any:
     mod : class
         The definition.
     check_well_formed : bool
-        Whether a module that is not well formed is refused.
+        Whether a module that is not well formed is rejected.
     """
     outer = sys._getframe(1)
     if mod is None:

@@ -26,7 +26,7 @@ def prim_func(
     private : bool
         Leave out the attribute ``global_symbol``, which is the function's name.
     check_well_formed : bool
-        Whether a function that is not well formed is refused.
+        Whether a function that is not well formed is rejected.
     """
     outer = sys._getframe(1)
     if func is None:

@@ -88,7 +88,7 @@ def is_dominant(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> bool:
 
 
 def require_complete(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
-    """Refuse a block that is not complete."""
+    """Reject a block that is not complete."""
     if state.enable_check and (reason := why_not_complete(state, block, scope)):
         raise PrimitiveError(
             "ScheduleError: Incomplete block", COMPLETE.replace("{reason}", reason), block.block
@@ -96,7 +96,7 @@ def require_complete(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> 
 
 
 def require_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
-    """Refuse a block that is no reduction."""
+    """Reject a block that is no reduction."""
     if state.enable_check and (reason := why_no_reduction(state, block, scope)):
         raise PrimitiveError(
             "ScheduleError: Not a reduction block",
@@ -106,7 +106,7 @@ def require_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) ->
 
 
 def require_complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
-    """Refuse a block that is neither complete nor a reduction."""
+    """Reject a block that is neither complete nor a reduction."""
     if not state.enable_check:
         return
     incomplete = why_not_complete(state, block, scope)
@@ -120,19 +120,19 @@ def require_complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: 
 
 
 def require_compact_dataflow(state: ScheduleState, subtree: StmtSRef) -> None:
-    """Refuse a loop or block some inner block of which is neither complete nor a reduction in it."""
+    """Reject a loop or block some inner block of which is neither complete nor a reduction in it."""
     for child in state.child_blocks(subtree):
         require_complete_or_reduction(state, child, subtree)
 
 
 def require_affine(state: ScheduleState, block: StmtSRef) -> None:
-    """Refuse a block whose iteration variables are not affine in the loops around it."""
+    """Reject a block whose iteration variables are not affine in the loops around it."""
     if state.enable_check and not state.is_affine(block):
-        _refuse_binding(block, "the loops around it")
+        _reject_binding(block, "the loops around it")
 
 
 def require_affine_inside(state: ScheduleState, block: StmtSRef, place: StmtSRef | None) -> None:
-    """Refuse a block whose iteration variables are not affine in the loops inside a place."""
+    """Reject a block whose iteration variables are not affine in the loops inside a place."""
     if not state.enable_check or state.is_affine(block):
         return
     realize = state.realize_of(block)
@@ -142,10 +142,10 @@ def require_affine_inside(state: ScheduleState, block: StmtSRef, place: StmtSRef
             break
         inside.append(above)
     if not is_affine_map(realize.iter_values, domain_of(inside), realize.predicate):
-        _refuse_binding(block, "the loops in question")
+        _reject_binding(block, "the loops in question")
 
 
-def _refuse_binding(block: StmtSRef, loops: str) -> None:
+def _reject_binding(block: StmtSRef, loops: str) -> None:
     raise PrimitiveError(
         "ScheduleError: The block is required to have an affine binding",
         "the block {0} is required to have values of its iteration variables that are affine in "
@@ -155,7 +155,7 @@ def _refuse_binding(block: StmtSRef, loops: str) -> None:
 
 
 def require_stage_pipeline(state: ScheduleState, block: StmtSRef) -> StmtSRef:
-    """The scope of a block; refused if its blocks depend on more than each other's results."""
+    """The scope of a block; rejected if its blocks depend on more than each other's results."""
     if block.parent is None:
         raise PrimitiveError(
             "ScheduleError: The primitive does not operate on the root block",
@@ -174,7 +174,7 @@ def require_stage_pipeline(state: ScheduleState, block: StmtSRef) -> StmtSRef:
 
 
 def require_domain_predicate(state: ScheduleState, block: StmtSRef) -> None:
-    """Refuse a block whose predicate leaves out points of its variables' domains."""
+    """Reject a block whose predicate leaves out points of its variables' domains."""
     realize = state.realize_of(block)
     rest = without_domain_checks(realize)
     if state.enable_check and not Analyzer().can_prove(rest):

@@ -13,7 +13,7 @@ from ..tree import scope_of
 
 
 def require_order(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | Block) -> None:
-    """Refuse a move after which a block reads what is written later, or what others write over.
+    """Reject a move after which a block reads what is written later, or what others write over.
 
     The blocks have to be where they were moved to already.
     """
@@ -24,13 +24,13 @@ def require_order(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | 
         for dependency in scope.get_deps_by_dst(block):
             concerned = block in inside or dependency.src in inside
             if dependency.kind == DepKind.WAR and block in inside and dependency.src in inside:
-                _refuse(shown)
+                _reject(shown)
             if dependency.kind == DepKind.RAW and concerned and not state.is_covered(block):
-                _refuse(shown)
+                _reject(shown)
 
 
 def require_sequence(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | Block) -> None:
-    """Refuse a move after which a block that reads comes before one that writes the same buffer."""
+    """Reject a move after which a block that reads comes before one that writes the same buffer."""
     scope = state.get_block_scope(scope_of(moved[0]))
     inside = dict.fromkeys(moved)
     position = {block: i for i, block in enumerate(scope.children)}
@@ -39,10 +39,10 @@ def require_sequence(state: ScheduleState, moved: Sequence[StmtSRef], shown: For
             for writer in scope.buffer_writers.get(region.buffer, ()):
                 concerned = writer in inside or block in inside
                 if concerned and position[writer] > position[block]:
-                    _refuse(shown)
+                    _reject(shown)
 
 
-def _refuse(shown: For | Block) -> None:
+def _reject(shown: For | Block) -> None:
     raise PrimitiveError(
         "ScheduleError: A block would read what has not been written completely",
         "{0} can't be moved there: a block would read what has not been written completely before",

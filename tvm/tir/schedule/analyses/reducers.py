@@ -52,41 +52,41 @@ class Reduction:
 
 
 def reduction_of(block: Block) -> Reduction:
-    """The combination of a reduction block; refused if none is known that its update is."""
+    """The combination of a reduction block; rejected if none is known that its update is."""
     initial = _initial_stores(block)
     written = [region.buffer for region in block.writes]
     if any([store.buffer not in dict.fromkeys(written) for store in initial]):
-        _refuse(block, "it initialises a buffer that is not among what it writes")
+        _reject(block, "it initialises a buffer that is not among what it writes")
     initial.sort(key=lambda store: [b is store.buffer for b in written].index(True))
     stores, lets = _updates(block)
     buffers = [store.buffer for store in initial]
     if [*dict.fromkeys(buffers)] != buffers or len(stores) != len(initial):
-        _refuse(block, "each buffer is required to be initialised and updated once")
+        _reject(block, "each buffer is required to be initialised and updated once")
     if any([not structural_equal(buffer.shape, buffers[0].shape) for buffer in buffers]):
-        _refuse(block, "all buffers that it writes are required to have one shape")
+        _reject(block, "all buffers that it writes are required to have one shape")
     order = {buffer: position for position, buffer in enumerate(buffers)}
     if len(dict.fromkeys([store.buffer for store in stores])) != len(stores):
-        _refuse(block, "it updates a buffer several times")
+        _reject(block, "it updates a buffer several times")
     if any([store.buffer not in order for store in stores]):
-        _refuse(block, "it updates a buffer that it does not initialise")
+        _reject(block, "it updates a buffer that it does not initialise")
     stores.sort(key=lambda store: order[store.buffer])
     indices = stores[0].indices
     for store in (*stores, *initial):
         if not structural_equal(store.indices, indices):
-            _refuse(block, "all buffers are required to be accessed at the same indices")
+            _reject(block, "all buffers are required to be accessed at the same indices")
     values = [substitute_lets(store.value, lets) for store in stores]
     mine = [BufferLoad(buffer, indices) for buffer in buffers]
     starts = [store.value for store in initial]
     found = _tuple_of_operators(values, mine, starts) or _extremum(values, mine, starts)
     if found is None:
-        _refuse(block, "no known associative and commutative combination is its update")
+        _reject(block, "no known associative and commutative combination is its update")
         raise AssertionError
     added, combine = found
     reads = _LoadsOf(buffers)
     for value in added:
         reads.visit(value)
     if reads.found:
-        _refuse(block, "what it adds depends on its result so far")
+        _reject(block, "what it adds depends on its result so far")
     return Reduction(tuple(buffers), indices, tuple(starts), tuple(added), combine)
 
 
@@ -101,7 +101,7 @@ def _initial_stores(block: Block) -> list[BufferStore]:
     init = block.init
     stmts = list(init.seq) if isinstance(init, SeqStmt) else [init]
     if any([not isinstance(stmt, BufferStore) for stmt in stmts]):
-        _refuse(block, "its init is required to be stores alone")
+        _reject(block, "its init is required to be stores alone")
     return [stmt for stmt in stmts if isinstance(stmt, BufferStore)]
 
 
@@ -114,12 +114,12 @@ def _updates(block: Block) -> tuple[list[BufferStore], dict[Var, PrimExpr]]:
     stmts = list(body.seq) if isinstance(body, SeqStmt) else [body]
     stores = [stmt for stmt in stmts if isinstance(stmt, BufferStore)]
     if len(stores) != len(stmts):
-        _refuse(block, "its body is required to be stores, of values that may be bound before")
+        _reject(block, "its body is required to be stores, of values that may be bound before")
     bound = [
         store.value for store in stores if isinstance(store.value, Var) and store.value in lets
     ]
     if len(stores) > 1 and len(dict.fromkeys(bound)) != len(stores):
-        _refuse(
+        _reject(
             block, "values of several buffers are required to be computed before they are stored"
         )
     return stores, lets
@@ -245,7 +245,7 @@ class _LoadsOf(Visitor):
         self.visit_children(load)
 
 
-def _refuse(block: Block, reason: str) -> None:
+def _reject(block: Block, reason: str) -> None:
     raise PrimitiveError(
         "ScheduleError: No matched reducer for the identity and the combiner of the reduction block",
         f"The block {{0}} can't be factored: {reason}",

@@ -156,7 +156,7 @@ def _trivially_divided(
     loops: Sequence[StmtSRef],
     inner_loops: Sequence[StmtSRef],
 ) -> tuple[list[Pair], PrimExpr, PrimExpr]:
-    """Each value depends on outer or on inner loops alone; others are refused."""
+    """Each value depends on outer or on inner loops alone; others are rejected."""
     inner = dict.fromkeys(inner_vars)
     others = {
         sref.loop.loop_var: None for sref in loops if not any([sref is i for i in inner_loops])
@@ -170,16 +170,16 @@ def _trivially_divided(
         elif not uses_var(value, others):
             pairs.append((zero, one, value, axis.dom.extent))
         else:
-            _refuse(realize.block)
+            _reject(realize.block)
     yes = const(True)
     if not uses_var(realize.predicate, inner):
         return pairs, realize.predicate, yes
     if not uses_var(realize.predicate, others):
         return pairs, yes, realize.predicate
-    return _refuse(realize.block)
+    return _reject(realize.block)
 
 
-def _refuse(block: Block) -> tuple[list[Pair], PrimExpr, PrimExpr]:
+def _reject(block: Block) -> tuple[list[Pair], PrimExpr, PrimExpr]:
     raise PrimitiveError(
         "ScheduleError: The bindings of the inner block can not be blockized by the loops",
         "The values of the variables of {0} can not be divided into a part of the outer loops and "

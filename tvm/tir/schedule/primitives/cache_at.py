@@ -49,7 +49,7 @@ def read_at(
     inside = state.child_blocks(loop)
     readers = [b for b in inside if region_of(b.block.reads, buffer) is not None]
     if any([region_of(other.block.writes, buffer) is not None for other in inside]):
-        _refuse(block, loop, f"{buffer.name} is written in the loop too")
+        _reject(block, loop, f"{buffer.name} is written in the loop too")
     cache = in_scope(buffer, storage_scope)
     ranges = _region(state, loop, readers, "reads", buffer, cache)
     copy, copied = _auto_copy(buffer, cache, ranges, loop, cache.name)
@@ -67,9 +67,9 @@ def write_at(
     for other in state.child_blocks(loop):
         regions = (*other.block.reads, *other.block.writes)
         if other is not block and region_of(regions, buffer) is not None:
-            _refuse(block, loop, f"{other.block.name_hint} in the loop accesses {buffer.name} too")
+            _reject(block, loop, f"{other.block.name_hint} in the loop accesses {buffer.name} too")
     if region_of(block.block.reads, buffer) is not None:
-        _refuse(block, loop, f"it reads {buffer.name}, which it writes")
+        _reject(block, loop, f"it reads {buffer.name}, which it writes")
     cache = in_scope(buffer, storage_scope)
     ranges = _region(state, loop, [block], "writes", buffer, cache)
     copy, copied = _auto_copy(cache, buffer, ranges, loop, cache.name)
@@ -78,7 +78,7 @@ def write_at(
     return state.sref_of(copied)
 
 
-def _refuse(block: StmtSRef, loop: StmtSRef, reason: str) -> NoReturn:
+def _reject(block: StmtSRef, loop: StmtSRef, reason: str) -> NoReturn:
     raise PrimitiveError(
         "ScheduleError: The buffer can't be copied in the loop",
         f"What the block {{0}} accesses can't be copied in the loop {{1}}: {reason}",
@@ -89,7 +89,7 @@ def _refuse(block: StmtSRef, loop: StmtSRef, reason: str) -> NoReturn:
 def _require_inside(loop: StmtSRef, block: StmtSRef, storage_scope: str) -> None:
     require_storage_scope(storage_scope)
     if not any([loop is around for around in loops_of(block)]):
-        _refuse(block, loop, "the loop is not around the block in its scope")
+        _reject(block, loop, "the loop is not around the block in its scope")
 
 
 def _region(

@@ -51,7 +51,7 @@ class Place:
 
 
 def nth_buffer(block: Block, index: int, kind: str) -> Buffer:
-    """The buffer of a block's region of that kind and number; refused if there is none."""
+    """The buffer of a block's region of that kind and number; rejected if there is none."""
     regions = block.reads if kind == "read" else block.writes
     if not 0 <= index < len(regions):
         raise PrimitiveError(
@@ -72,7 +72,7 @@ def region_of(regions: Sequence[BufferRegion], buffer: Buffer) -> BufferRegion |
 
 
 def only_writer(state: ScheduleState, scope: StmtSRef, buffer: Buffer) -> StmtSRef | None:
-    """The block that writes a buffer; refused if there are several, None if there is none."""
+    """The block that writes a buffer; rejected if there are several, None if there is none."""
     writers = state.get_block_scope(scope).buffer_writers.get(buffer, [])
     if len(writers) > 1:
         raise PrimitiveError(
@@ -219,7 +219,7 @@ def point_region(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
 
 
 def require_storage_scope(scope: str) -> None:
-    """Refuse a storage scope that there is none of."""
+    """Reject a storage scope that there is none of."""
     base = scope.split(".")[0]
     if not base or (base not in ("", *KNOWN_SCOPES) and not base.startswith(KNOWN_SCOPES)):
         raise PrimitiveError(

@@ -206,11 +206,11 @@ def _inverted(
     collector.visit(store.value)
     loads = collector.found
     if not loads or any([not structural_equal(load.indices, loads[0].indices) for load in loads]):
-        _refuse_indices(block)
+        _reject_indices(block)
     axes = {axis.var: axis.dom for axis in block.iter_vars if axis.dom is not None}
     found = detect_iter_map(loads[0].indices, axes, True, "nocheck", False)
     if not found.indices:
-        _refuse_indices(block)
+        _reject_indices(block)
     inverse = inverse_affine_iter_map(found.indices, source.indices)
     values: dict[Var, PrimExpr] = {}
     analyzer = Analyzer()
@@ -222,7 +222,7 @@ def _inverted(
         assert axis.dom is not None
         if axis.var not in inverse:
             if not analyzer.can_prove_equal(axis.dom.extent, 1):
-                _refuse_indices(block)
+                _reject_indices(block)
             inverse[axis.var] = axis.dom.min
         value = analyzer.simplify(inverse[axis.var])
         values[axis.var] = value
@@ -259,7 +259,7 @@ def _is_domain_check(realize: BlockRealize) -> bool:
         return analyzer.can_prove(realize.predicate)
 
 
-def _refuse_indices(block: Block) -> None:
+def _reject_indices(block: Block) -> None:
     raise PrimitiveError(
         "ScheduleError: The body of the inlined block should be in form of "
         "'B[...] = g(i, j, k, A[f(i, j, k, ...)] ...)', where A is the only buffer the block "

@@ -51,7 +51,7 @@ def _concurrent(
 def _require_concurrent(
     state: ScheduleState, loop: StmtSRef, var: Var, block: StmtSRef, reduces: bool
 ) -> None:
-    """Refuse a block that needs the loop's iterations in order; threads may share a reduction."""
+    """Reject a block that needs the loop's iterations in order; threads may share a reduction."""
     if not state.enable_check:
         return
     require_affine(state, block)

@@ -62,7 +62,7 @@ def split(
 def complete_factors(
     loop: For, factors: Sequence[PrimExpr | None], analyzer: Analyzer
 ) -> list[PrimExpr]:
-    """The factors with the one that was left open; refused if they do not cover the loop."""
+    """The factors with the one that was left open; rejected if they do not cover the loop."""
     dtype = loop.loop_var.dtype
     known = [op.cast(factor, dtype) for factor in factors if factor is not None]
     if len(known) + 1 < len(factors):
@@ -157,7 +157,7 @@ def reorder(state: ScheduleState, loop_srefs: Sequence[StmtSRef]) -> None:
 
 
 def _chain_of(named: dict[StmtSRef, None]) -> list[StmtSRef]:
-    """The loops from the outermost named one to the innermost; refused if they are no chain."""
+    """The loops from the outermost named one to the innermost; rejected if they are no chain."""
     bottom = max(named, key=lambda sref: len([*sref.ancestors()]))
     chain, left = [bottom], len(named) - 1
     for above in bottom.ancestors():
@@ -183,7 +183,7 @@ def _chain_of(named: dict[StmtSRef, None]) -> list[StmtSRef]:
 
 
 def _require_reorderable(state: ScheduleState, block: StmtSRef, chain: Sequence[StmtSRef]) -> None:
-    """Refuse a block whose variables are not affine in the loops of the chain and those inside of it."""
+    """Reject a block whose variables are not affine in the loops of the chain and those inside of it."""
     if not state.enable_check:
         return
     if not has_only(block.block.iter_vars, IterVar.DataPar, IterVar.CommReduce):
@@ -249,7 +249,7 @@ def reorder_block_iter_var(state: ScheduleState, block: StmtSRef, order: Sequenc
 
 
 def require_plain_loop(loop: For) -> None:
-    """Refuse a loop with annotations or bound to threads."""
+    """Reject a loop with annotations or bound to threads."""
     if loop.annotations or loop.thread_binding is not None:
         raise PrimitiveError(
             "ScheduleError: The primitive can't be applied because the loop has annotation or "
@@ -260,7 +260,7 @@ def require_plain_loop(loop: For) -> None:
 
 
 def require_zero_start(loop: For) -> None:
-    """Refuse a loop that does not start at 0."""
+    """Reject a loop that does not start at 0."""
     if not (isinstance(loop.min, IntImm) and loop.min.value == 0):
         if Analyzer().can_prove(loop.min.equal(0)):
             return
@@ -272,7 +272,7 @@ def require_zero_start(loop: For) -> None:
 
 
 def require_chain(loop_srefs: Sequence[StmtSRef]) -> None:
-    """Refuse loops of which one is not the only thing inside of the one before it."""
+    """Reject loops of which one is not the only thing inside of the one before it."""
     for outer, inner in pairwise(loop_srefs):
         if inner.parent is not outer:
             raise PrimitiveError(
@@ -291,7 +291,7 @@ def require_chain(loop_srefs: Sequence[StmtSRef]) -> None:
 
 
 def require_independent(loops: Sequence[For]) -> None:
-    """Refuse loops whose extent depends on another one of them."""
+    """Reject loops whose extent depends on another one of them."""
     variables = {loop.loop_var: None for loop in loops}
     for loop in loops:
         if uses_var(loop.extent, variables):

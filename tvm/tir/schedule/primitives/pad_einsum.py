@@ -61,7 +61,7 @@ def pad_einsum(state: ScheduleState, block_sref: StmtSRef, padding: Sequence[int
     """Pad the domains of a block's variables to multiples, and the buffers that they index."""
     block = block_sref.block
     if block_sref.parent is None:
-        _refuse(block, "it is the root block")
+        _reject(block, "it is the root block")
     scope = scope_of(block_sref)
     require_complete_or_reduction(state, block_sref, scope)
     loops = _bound_loops(state, block_sref)
@@ -98,7 +98,7 @@ def pad_einsum(state: ScheduleState, block_sref: StmtSRef, padding: Sequence[int
     state.replace(scope, new, {block: new_block, scope.block: new})
 
 
-def _refuse(block: Block, reason: str) -> NoReturn:
+def _reject(block: Block, reason: str) -> NoReturn:
     raise PrimitiveError(
         "ScheduleError: The block is not an einsum that can be padded",
         f"The block {{0}} can't be padded: {reason}",
@@ -110,28 +110,28 @@ def _bound_loops(state: ScheduleState, block_sref: StmtSRef) -> list[tuple[For, 
     """The loops around a block, each with the one variable whose value it is."""
     realize, block = state.realize_of(block_sref), block_sref.block
     if not (isinstance(realize.predicate, IntImm) and realize.predicate.value):
-        _refuse(block, "it has a predicate")
+        _reject(block, "it has a predicate")
     bound: dict[PrimExpr, Var] = {}
     for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
         if type(value) is not Var or value in bound:
-            _refuse(block, f"the value of {axis.var.name} is not a loop of its own")
+            _reject(block, f"the value of {axis.var.name} is not a loop of its own")
         bound[value] = axis.var
     loops = [sref.loop for sref in loops_of(block_sref)]
     if not loops:
-        _refuse(block, "no loop is around it")
+        _reject(block, "no loop is around it")
     inner: list[For | Block] = [*loops[1:], block]
     for loop, below in zip(loops, inner, strict=True):
         if loop.loop_var not in bound:
-            _refuse(block, f"the loop {loop.loop_var.name} around it is no value of a variable")
+            _reject(block, f"the loop {loop.loop_var.name} around it is no value of a variable")
         if not only_child(loop, below):
-            _refuse(block, f"it is not alone in the loop {loop.loop_var.name}")
+            _reject(block, f"it is not alone in the loop {loop.loop_var.name}")
     return [(loop, bound[loop.loop_var]) for loop in loops]
 
 
 def _extents(block: Block, padding: Sequence[int]) -> dict[Var, Extent]:
     """How far each variable runs."""
     if len(padding) != len(block.iter_vars) or any([factor <= 0 for factor in padding]):
-        _refuse(
+        _reject(
             block,
             f"it requires a positive factor for each of its {len(block.iter_vars)} variables, got "
             f"{[*padding]}",
@@ -141,7 +141,7 @@ def _extents(block: Block, padding: Sequence[int]) -> dict[Var, Extent]:
     for axis, factor in zip(block.iter_vars, padding, strict=True):
         assert axis.dom is not None
         if not analyzer.can_prove_equal(axis.dom.min, 0):
-            _refuse(block, f"the domain of {axis.var.name} does not begin at 0")
+            _reject(block, f"the domain of {axis.var.name} does not begin at 0")
         old = axis.dom.extent
         step = const(factor, old.dtype)
         new = analyzer.simplify(op.multiply(op.floordiv(op.add(old, factor - 1), step), step))
@@ -169,12 +169,12 @@ def _accesses(block: Block) -> dict[Buffer, list[tuple[PrimExpr, ...]]]:
     collector = _AccessCollector()
     for store in stores:
         if not isinstance(store, BufferStore):
-            _refuse(block, "it does more than to store one value")
+            _reject(block, "it does more than to store one value")
         collector.visit(store)
     for buffer, accesses in collector.found.items():
         for index in [index for indices in accesses for index in indices]:
             if type(index) not in (Var, IntImm):
-                _refuse(block, f"the index {index} of {buffer.name} is no variable")
+                _reject(block, f"the index {index} of {buffer.name} is no variable")
     return collector.found
 
 
@@ -195,7 +195,7 @@ def _padded_shape(
         for other in wanted[1:] if is_padded else ():
             same = structural_equal(other.old, wanted[0].old)
             if not same or not structural_equal(other.new, wanted[0].new):
-                _refuse(block, f"axis {axis} of {buffer.name} is padded in different ways")
+                _reject(block, f"axis {axis} of {buffer.name} is padded in different ways")
         # an axis that is not padded keeps its size, though only a part of it may be accessed
         if not is_padded:
             shape.append(Extent(size, size))
@@ -216,7 +216,7 @@ def _require_variables(
         domain = domains.get(index) if isinstance(index, Var) else None
         extent = const(1, size.dtype) if domain is None else domain.extent
         if not analyzer.can_prove_equal(extent, size):
-            _refuse(block, f"it computes only a part of {output.name}")
+            _reject(block, f"it computes only a part of {output.name}")
 
 
 class _LoadReplacer(Rewriter):
@@ -233,12 +233,12 @@ def _require_neutral(block: Block, extents: dict[Var, Extent]) -> None:
     if not any([extent.is_padded for extent in extents.values()]):
         return
     if not is_safe_anywhere(_LoadReplacer().visit(body.value)):
-        _refuse(block, f"{body.value} can't be computed of zeros")
+        _reject(block, f"{body.value} can't be computed of zeros")
     result = BufferLoad(body.buffer, body.indices)
     for axis in block.iter_vars:
         if axis.iter_type == IterVar.CommReduce and extents[axis.var].is_padded:
             if not _adds_zero(body.value, result, axis.var):
-                _refuse(block, f"zeros along {axis.var.name} change what it reduces to")
+                _reject(block, f"zeros along {axis.var.name} change what it reduces to")
 
 
 def _adds_zero(value: PrimExpr, result: BufferLoad, axis: Var) -> bool:

@@ -51,7 +51,7 @@ def decompose_padding(state: ScheduleState, block_sref: StmtSRef, loop_sref: Stm
     condition, value, filler = padding_of(block)
     bounds = _bounds(block, condition)
     if not bounds:
-        _refuse(block, "its condition always holds")
+        _reject(block, "its condition always holds")
     _require_chain(inside, block)
     fill, fill_block = _filling(block, realize, inside, filler)
     copy, copy_block = _copying(block, realize, inside, value, bounds, domain_of(loops))
@@ -72,13 +72,13 @@ def padding_of(block: Block) -> tuple[PrimExpr, PrimExpr, PrimExpr]:
     elif isinstance(value, Call) and getattr(value.op, "name", "") == "tir.if_then_else":
         found = (value.args[0], value.args[1], value.args[2])
     else:
-        _refuse(block, "it does not store a choice of two values")
+        _reject(block, "it does not store a choice of two values")
     if variables_of(found[2]) or not isinstance(Analyzer().simplify(found[2]), type(found[2])):
-        _refuse(block, "the value of the padding is not constant")
+        _reject(block, "the value of the padding is not constant")
     return found
 
 
-def _refuse(block: Block, reason: str) -> NoReturn:
+def _reject(block: Block, reason: str) -> NoReturn:
     raise PrimitiveError(
         "ScheduleError: The block is not recognised as a padding operation",
         f"The block {{0}} is not recognised as a padding: {reason}",
@@ -97,11 +97,11 @@ def _bounds(block: Block, condition: PrimExpr) -> dict[Var, Range]:
         if not used and isinstance(part, IntImm) and part.value:
             continue
         if len(used) != 1:
-            _refuse(block, f"the condition {part} is no bound of one variable")
+            _reject(block, f"the condition {part} is no bound of one variable")
         (var,) = used
         found = deduce_bound(var, part, {}, {})
         if found is None or found.is_nothing() or found.is_everything():
-            _refuse(block, f"the condition {part} is no bound of a variable")
+            _reject(block, f"the condition {part} is no bound of a variable")
         if found.has_lower_bound():
             lows[var] = op.max(lows.get(var, axes[var].min), found.min_value)
         if found.has_upper_bound():

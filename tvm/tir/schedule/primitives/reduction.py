@@ -52,7 +52,7 @@ def decompose_reduction(
 
 
 def _require_bound(realize: BlockRealize, loops: Sequence[StmtSRef]) -> None:
-    """Refuse a loop that repeats the reduction: it would be initialised once."""
+    """Reject a loop that repeats the reduction: it would be initialised once."""
     bound = variables_of(*realize.iter_values)
     for sref in loops:
         extent = sref.loop.extent

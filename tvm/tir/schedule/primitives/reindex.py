@@ -128,7 +128,7 @@ def _is_injective(index_map: IndexMap, domains: Sequence[Range]) -> bool:
 
 
 def _single_access(block: Block, buffer: Buffer, kind: str) -> tuple[PrimExpr, ...]:
-    """The indices that a block accesses a buffer at; refused if there are several."""
+    """The indices that a block accesses a buffer at; rejected if there are several."""
     accesses = _Accesses(buffer, kind)
     accesses.visit(block)
     found = accesses.found
@@ -230,7 +230,7 @@ def _insert(
 
 
 def _require_inside(block: Block, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
-    """Refuse accesses that a condition in the block keeps inside of the buffer: the copy has none."""
+    """Reject accesses that a condition in the block keeps inside of the buffer: the copy has none."""
     analyzer = Analyzer()
     for axis in block.iter_vars:
         if axis.dom is not None:

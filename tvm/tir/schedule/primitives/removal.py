@@ -12,7 +12,7 @@ from ..tree import parts_of
 
 
 def body_without(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> Stmt:
-    """The body of a scope without a block; refused if nothing would be left."""
+    """The body of a scope without a block; rejected if nothing would be left."""
     body = _without(scope.block.body, state.realize_of(block))
     if body is None:
         raise PrimitiveError(

@@ -97,7 +97,7 @@ def rfactor(state: ScheduleState, loop_sref: StmtSRef, factor_axis: int) -> Stmt
 
 
 def _require_loops(realize: BlockRealize, loops: Sequence[For], loop: For) -> dict[Var, None]:
-    """The loops that are reduced over; refused if one of all is not what factoring needs."""
+    """The loops that are reduced over; rejected if one of all is not what factoring needs."""
     spatial = loops_bound_to(realize, IterVar.DataPar)
     reduced = loops_bound_to(realize, IterVar.CommReduce)
     is_inside = False

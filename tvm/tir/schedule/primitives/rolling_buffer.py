@@ -64,12 +64,12 @@ def rolling_buffer(state: ScheduleState, block_sref: StmtSRef, index: int) -> No
     block = block_sref.block
     buffer = nth_buffer(block, index, "write")
     if block_sref.parent is None:
-        _refuse(block, "it is the root block")
+        _reject(block, "it is the root block")
     scope = scope_of(block_sref)
     place = _require_tiled_producer(state, block_sref, buffer, scope)
     overlaps = _overlaps(state, block_sref, buffer, place)
     if not overlaps:
-        _refuse(
+        _reject(
             block,
             f"no loop around it and its consumers moves what it writes of {buffer.name} by less "
             "than the extent that one iteration writes",
@@ -90,7 +90,7 @@ def rolling_buffer(state: ScheduleState, block_sref: StmtSRef, index: int) -> No
     state.replace(scope, new, {**reuse, scope.block: new})
 
 
-def _refuse(block: Block, reason: str) -> NoReturn:
+def _reject(block: Block, reason: str) -> NoReturn:
     raise PrimitiveError(
         "ScheduleError: The buffer of the block can't be rolled",
         f"The block {{0}} can't write a rolling buffer: {reason}",
@@ -104,24 +104,24 @@ def _require_tiled_producer(
     """The innermost loop around a block and all that read its buffer, which it writes for them alone."""
     block = block_sref.block
     if not any([buffer is other for other in scope.block.alloc_buffers]):
-        _refuse(block, f"{buffer.name} is not allocated by the block around it")
+        _reject(block, f"{buffer.name} is not allocated by the block around it")
     only_writer(state, scope, buffer)
     if region_of(block.reads, buffer) is not None:
-        _refuse(block, f"it reads {buffer.name}, which it writes")
+        _reject(block, f"it reads {buffer.name}, which it writes")
     require_domain_predicate(state, block_sref)
     info = state.get_block_scope(scope)
     consumers = [c for c in info.buffer_readers.get(buffer, []) if c is not block_sref]
     place = common_ancestor([block_sref, *consumers]) if consumers else scope
     if place.is_block:
-        _refuse(block, f"no loop is around it and all blocks that read {buffer.name}")
+        _reject(block, f"no loop is around it and all blocks that read {buffer.name}")
     if any([d.kind == DepKind.WAR for d in info.get_deps_by_dst(block_sref)]):
-        _refuse(block, f"{buffer.name} is read before it is written")
+        _reject(block, f"{buffer.name} is read before it is written")
     reduced = loops_bound_to(state.realize_of(block_sref), IterVar.CommReduce)
     if any([loop.loop.loop_var in reduced for loop in [place, *loops_of(place)]]):
-        _refuse(block, "it reduces over a loop that its consumers are in")
+        _reject(block, "it reduces over a loop that its consumers are in")
     for consumer in consumers:
         if not state.is_written_before(consumer, buffer, block_sref):
-            _refuse(block, f"{consumer.block.name_hint} reads what other iterations write")
+            _reject(block, f"{consumer.block.name_hint} reads what other iterations write")
     return place
 
 
@@ -166,7 +166,7 @@ def _step(start: PrimExpr, var: Var) -> int | None:
 def _require_in_order(
     block_sref: StmtSRef, buffer: Buffer, place: StmtSRef, moving: Sequence[StmtSRef]
 ) -> None:
-    """Refuse loops whose iterations share the buffer and do not run one after the other."""
+    """Reject loops whose iterations share the buffer and do not run one after the other."""
     around = [*[above for above in place.ancestors() if not above.is_block], place]
     for sref in around:
         loop = sref.loop
@@ -174,7 +174,7 @@ def _require_in_order(
         if not in_order and loop.thread_binding is not None and sref not in moving:
             in_order = not is_shared_by(buffer.scope(), loop.thread_binding.thread_tag)
         if not in_order:
-            _refuse(
+            _reject(
                 block_sref.block,
                 f"the iterations of the loop {loop.loop_var.name} around it share {buffer.name} and "
                 "do not run one after the other",
@@ -190,7 +190,7 @@ def _is_new(
     analyzer = Analyzer()
     bounds = bound_region(region, state.realize_of(block_sref))
     if not all([analyzer.can_prove_equal(bounds[o.axis].extent, 1) for o in overlaps]):
-        _refuse(block_sref.block, f"one instance of it writes several elements of {buffer.name}")
+        _reject(block_sref.block, f"one instance of it writes several elements of {buffer.name}")
     return op.all(*[o.is_new(bounds[o.axis].min, analyzer) for o in overlaps])
 
 
@@ -239,12 +239,12 @@ class Roller(AccessRewriter):
         source = match.source
         if source.buffer is self.buffer:
             if not Analyzer().can_prove_equal(source.region[self.roll.axis].extent, 1):
-                _refuse(self.producer, f"{match.buffer.name} is a view of several of its elements")
+                _reject(self.producer, f"{match.buffer.name} is a view of several of its elements")
         return super().visit_match_buffer_region(match)
 
     def visit_var(self, var: Var) -> PrimExpr:
         if var is self.buffer.data:
-            _refuse(self.producer, f"{self.buffer.name} is accessed by its pointer")
+            _reject(self.producer, f"{self.buffer.name} is accessed by its pointer")
         return var
 
     def visit_block_realize(self, realize: BlockRealize) -> Stmt:

@@ -89,7 +89,7 @@ def partitioned_tile(
 
 
 def constant_extent(loop: StmtSRef) -> int:
-    """The extent of a loop; refused if it is not constant."""
+    """The extent of a loop; rejected if it is not constant."""
     extent = loop.loop.extent
     if not isinstance(extent, IntImm):
         raise PrimitiveError(

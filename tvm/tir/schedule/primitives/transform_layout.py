@@ -287,20 +287,20 @@ def _plain_loops(state: ScheduleState, block: StmtSRef, realize: BlockRealize) -
     for axis, value in zip(reversed(axes), reversed(realize.iter_values), strict=True):
         parent = at.parent
         if not is_plain or parent is None or parent.is_block or axis.dom is None:
-            return _refuse_loops(block)
+            return _reject_loops(block)
         loop = parent.loop
         is_plain = value is loop.loop_var and only_child(loop, at.stmt)
         is_plain = is_plain and analyzer.can_prove_equal(loop.extent, axis.dom.extent)
         if not is_plain or not analyzer.can_prove_equal(loop.min, axis.dom.min):
-            return _refuse_loops(block)
+            return _reject_loops(block)
         found.insert(0, parent)
         at = parent
     if state.enable_check and not is_plain:
-        return _refuse_loops(block)
+        return _reject_loops(block)
     return found
 
 
-def _refuse_loops(block: StmtSRef) -> list[StmtSRef]:
+def _reject_loops(block: StmtSRef) -> list[StmtSRef]:
     raise PrimitiveError(
         "ScheduleError: The block is not nested in loops that are its variables",
         "The variables of {0} are required to be the loops around it, in order, with nothing else "

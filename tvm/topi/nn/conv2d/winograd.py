@@ -94,7 +94,7 @@ def conv2d_winograd_weight_transform(kernel: te.Tensor, tile_size: int) -> te.Te
 
 
 def check_tile(tile_size: int, window: Sequence[Any]) -> None:
-    """Refuse tiles and windows that have no transform here."""
+    """Reject tiles and windows that have no transform here."""
     if tile_size not in POINTS or tuple(window) != (WINDOW, WINDOW):
         raise RuntimeValueError(
             f"Winograd's convolution requires tiles of 2 or 4 and 3x3 windows, got a tile of "
