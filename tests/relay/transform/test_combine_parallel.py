@@ -55,6 +55,31 @@ def denses(units: tuple[int, ...], more: Callable[[relay.Expr, int], relay.Expr]
     )
 
 
+def test_dense_with_biases_of_more_axes() -> None:
+    func = denses((4, 3, 8), lambda d, u: d + weight(2, 5, u))
+    after = assert_joined(func, "nn.dense", CombineParallelDense(to_batch=False))
+    assert count(after, "add") == 1
+
+
+@pytest.mark.parametrize(
+    ("axis", "added", "scale"),
+    [(2, 1, (1,)), (-1, 2, (1, 1)), (1, 1, ()), (0, 2, ()), (-2, 1, ())],
+)
+def test_dense_with_new_axes(axis: int, added: int, scale: tuple[int, ...]) -> None:
+    def more(d: relay.Expr, units: int) -> relay.Expr:
+        wide = relay.expand_dims(d, axis=axis, num_newaxis=added)
+        return relay.nn.relu(wide) * weight(units, *scale)
+
+    after = assert_joined(denses((4, 3, 8), more), "nn.dense", CombineParallelDense(to_batch=False))
+    assert count(after, "expand_dims") == count(after, "multiply") == 1
+
+
+def test_dense_that_is_broadcast_to_a_shape_of_its_own_is_joined_before() -> None:
+    func = denses((4, 4, 4), lambda d, u: relay.broadcast_to(d, (5, u)))
+    after = assert_joined(func, "nn.dense", CombineParallelDense(to_batch=False))
+    assert count(after, "broadcast_to") == 3
+
+
 def test_dense_with_bias_and_activation() -> None:
     func = denses((4, 3, 8), lambda d, u: relay.nn.relu(d + weight(u)))
     after = assert_joined(func, "nn.dense", CombineParallelDense(to_batch=False))

@@ -4,7 +4,7 @@
     %1 = nn.dense(%x, %w1);     ->     %1 = nn.dense(%x, %0);
     %2 = nn.dense(%x, %w2);            strided_slice(%1, begin=[0], end=[4], axes=[-1]), ...
 
-Element-wise operators that follow in every branch, a bias or an activation, are joined as well.
+Element-wise operators that follow in every branch, a bias or an activation, are joined as well, and so are new axes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Layer:
     axis: Callable[[Call], int]  # of the result, counted from its end, along which they are joined
     batches: bool = False  # joined as batches of one product
     repeats: bool = False  # single elements beside a branch are repeated for each of its columns
-    cut: Callable[[RelayExpr, int, int, int], RelayExpr] = lambda *at: _window(*at)
+    cut: Callable[[RelayExpr, int, int, int, int], RelayExpr] = lambda *at: _window(*at)
 
 
 @dataclass
@@ -48,10 +48,19 @@ class Branch:
 
     calls: list[Call]
     size: int
+    axes: list[int]  # of each call's result, counted from its end, along which it is joined
 
     @property
     def tail(self) -> Call:
         return self.calls[-1]
+
+    @property
+    def axis(self) -> int:
+        return self.axes[-1]
+
+    def append(self, call: Call) -> None:
+        self.axes.append(_axis_behind(call, self.axis))
+        self.calls.append(call)
 
 
 @dataclass
@@ -108,26 +117,30 @@ class _Finder:
 
     def _branches(self, calls: list[Call]) -> list[Branch]:
         axis = self.layer.axis(calls[0])
-        branches = [Branch([call], tensor_type_of(call).concrete_shape[axis]) for call in calls]
+        sizes = [tensor_type_of(call).concrete_shape[axis] for call in calls]
+        branches = [Branch([c], size, [axis]) for c, size in zip(calls, sizes, strict=True)]
         while True:
-            following = [self._next(branch.tail) for branch in branches]
+            following = [self._next(branch) for branch in branches]
             found = [call for call in following if call is not None]
-            if len(found) < len(branches) or not self._are_alike(found, branches, axis):
+            if len(found) < len(branches) or not self._are_alike(found, branches):
                 break
             for branch, call in zip(branches, found, strict=True):
-                branch.calls.append(call)
+                branch.append(call)
         return branches
 
-    def _next(self, call: Call) -> Call | None:
-        users = self.users.get(id(call), [])
+    def _next(self, branch: Branch) -> Call | None:
+        users = self.users.get(id(branch.tail), [])
         if len(users) != 1 or not is_operator_call(user := users[0]):
             return None
         fuse = user.operator.fuse
-        is_simple = fuse is not None and fuse <= OpPattern.BROADCAST
-        return user if is_simple and infer_type_of(user) == infer_type_of(call) else None
+        if fuse is None or fuse > OpPattern.BROADCAST or user.op is ops.broadcast_to:
+            return None
+        if infer_type_of(user) == infer_type_of(branch.tail):
+            return user
+        return user if not self.layer.batches and _keeps_columns(user, branch) else None
 
-    def _are_alike(self, calls: list[Call], branches: list[Branch], axis: int) -> bool:
-        first = calls[0]
+    def _are_alike(self, calls: list[Call], branches: list[Branch]) -> bool:
+        first, axis = calls[0], branches[0].axis
         if any([c.op is not first.op or len(c.args) != len(first.args) for c in calls]):
             return False
         if not all([structural_equal(c.attrs, first.attrs) for c in calls]):
@@ -150,7 +163,7 @@ class _Finder:
                 if not _can_stack(first, others):
                     return False
                 continue
-            if self.layer.repeats and _are_rows(others, sizes):
+            if self.layer.repeats and axis == -1 and _are_rows(others, sizes):
                 continue
             own = -1 if first.op is ops.nn.bias_add else axis
             if not _can_join(others, sizes, own):
@@ -158,6 +171,28 @@ class _Finder:
             if first.op is ops.nn.bias_add and not _is_along(first, axis):
                 return False
         return True
+
+
+def _keeps_columns(call: Call, branch: Branch) -> bool:
+    """Whether a call that changes a branch's type leaves what is joined along an axis of its own."""
+    if call.op is ops.expand_dims:
+        return True
+    if len(call.args) != 2 or call.attrs is not None:
+        return False
+    shape = _shape(call)
+    return shape is not None and shape[branch.axis] == branch.size
+
+
+def _axis_behind(call: Call, axis: int) -> int:
+    """The joined axis of a call's result, counted from its end, where that of its operand is `axis`."""
+    if call.op is not ops.expand_dims:
+        return axis
+    added, rank = int(call.attrs["num_newaxis"]), len(_shape(call) or ())
+    place = int(call.attrs["axis"])
+    if place < 0:
+        # negative places count from behind the operand's last axis
+        place += rank - added + 1
+    return axis - added if place > rank - added + axis else axis
 
 
 def _argument_index(call: Call, argument: RelayExpr) -> int:
@@ -208,10 +243,10 @@ class _Joiner:
     def _joined(self, group: Group, data: RelayExpr) -> RelayExpr:
         branches = group.branches
         heads = [branch.calls[0] for branch in branches]
-        axis = group.layer.axis(heads[0])
         joined = group.layer.join(data, heads)
         for level in range(1, len(branches[0].calls)):
             calls = [branch.calls[level] for branch in branches]
+            axis = branches[0].axes[level - 1]
             place = _argument_index(calls[0], branches[0].calls[level - 1])
             args: list[RelayExpr] = []
             for position in range(len(calls[0].args)):
@@ -222,7 +257,11 @@ class _Joiner:
                     args.append(_stacked(others, len(_shape(heads[0]) or ())))
                 elif all([other is others[0] for other in others]) and _shape(others[0]) == ():
                     args.append(others[0])
-                elif group.layer.repeats and _are_rows(others, [b.size for b in branches]):
+                elif (
+                    group.layer.repeats
+                    and axis == -1
+                    and _are_rows(others, [b.size for b in branches])
+                ):
                     pairs = zip(others, branches, strict=True)
                     last = max(len(_shape(others[0]) or ()) - 1, 0)
                     args.append(_concat([_repeated(o, b.size) for o, b in pairs], last))
@@ -242,10 +281,9 @@ class _Joiner:
                 count = len(group.branches)
                 group.parts = ops.split(group.joined, indices_or_sections=count, axis=0)
             return ops.squeeze(TupleGetItem(group.parts, position), axis=(0,))
-        rank = len(_shape(branch.calls[0]) or ())
+        rank = len(_shape(branch.tail) or ())
         start = sum([b.size for b in group.branches[:position]])
-        axis = rank + group.layer.axis(branch.calls[0])
-        return group.layer.cut(group.joined, start, branch.size, axis)
+        return group.layer.cut(group.joined, start, branch.size, rank + branch.axis, rank)
 
 
 def _stacked(exprs: Sequence[RelayExpr], rank: int) -> RelayExpr:
@@ -272,16 +310,21 @@ def _repeated(expr: RelayExpr, count: int) -> RelayExpr:
     return ops.repeat(rows, repeats=count, axis=len(shape or (1,)) - 1)
 
 
-def _window(expr: RelayExpr, start: int, size: int, axis: int) -> RelayExpr:
+def _window(expr: RelayExpr, start: int, size: int, axis: int, rank: int) -> RelayExpr:
     return ops.strided_slice(expr, begin=(start,), end=(start + size,), strides=(1,), axes=(axis,))
 
 
-def _sized_window(expr: RelayExpr, start: int, size: int, axis: int) -> RelayExpr:
+def _sized_window(expr: RelayExpr, start: int, size: int, axis: int, rank: int) -> RelayExpr:
     """The slice as the classic passes write it, by the sizes along the axes up to its own."""
-    before = (0,) * axis
+    return _window_of_all(expr, start, size, axis, axis + 1)
+
+
+def _window_of_all(expr: RelayExpr, start: int, size: int, axis: int, rank: int) -> RelayExpr:
+    """The slice by the sizes along all `rank` axes."""
+    before, behind = (0,) * axis, rank - 1 - axis
     return ops.strided_slice(
-        expr, begin=(*before, start), end=(*[-1] * axis, size), strides=(1,) * (axis + 1),
-        slice_mode="size",
+        expr, begin=(*before, start, *[0] * behind), end=(*[-1] * axis, size, *[-1] * behind),
+        strides=(1,) * rank, slice_mode="size",
     )  # fmt: skip
 
 
@@ -377,7 +420,7 @@ def _join_batch_matmul(data: RelayExpr, calls: Sequence[Call]) -> Call:
 
 
 _FLAT_DENSE = Layer(
-    ops.nn.dense, _dense_key, _join_dense, lambda _: -1, repeats=True, cut=_sized_window
+    ops.nn.dense, _dense_key, _join_dense, lambda _: -1, repeats=True, cut=_window_of_all
 )
 _CONSTANT_DENSE = Layer(ops.nn.dense, _constant_dense_key, _join_dense, lambda _: -1)
 _BATCHED_DENSE = Layer(ops.nn.dense, _dense_batch_key, _join_as_batches, lambda _: -1, batches=True)
