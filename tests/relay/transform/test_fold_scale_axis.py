@@ -171,6 +171,31 @@ def test_a_factor_in_blocks_scales_weights_in_blocks() -> None:
     assert weight.args[1].args[0].attrs.axis == (0, 2, 3)
 
 
+def test_a_constant_scales_every_channel() -> None:
+    x = image()
+    backward = relay.Function([x], relay.nn.relu(conv(x) + random(4, 1, 1)) * relay.const(2.0))
+    assert operators(check(backward, BackwardFoldScaleAxis())) == {
+        "nn.conv2d": 1, "add": 1, "nn.relu": 1,
+    }  # fmt: skip
+    forward = relay.Function([x], conv(x * relay.const([[0.25]])))
+    assert operators(check(forward, ForwardFoldScaleAxis())) == {"nn.conv2d": 1}
+
+
+@pytest.mark.parametrize("fold", [BackwardFoldScaleAxis(), ForwardFoldScaleAxis()])
+def test_depthwise_weights_in_blocks_take_factors(fold: tvm.transform.Pass) -> None:
+    x = relay.var("x", shape=(1, 2, 8, 8, 2))
+    factor = random(1, 2, 1, 1, 2)
+
+    def depthwise(data: relay.Expr) -> relay.Expr:
+        return relay.nn.conv2d(
+            data, random(2, 1, 3, 3, 1, 2), groups=4, channels=4, kernel_size=(3, 3),
+            data_layout="NCHW2c", kernel_layout="OIHW1i2o", padding=(1, 1),
+        )  # fmt: skip
+
+    scaled = depthwise(x) * factor if fold.info.name[0] == "B" else depthwise(x * factor)
+    assert operators(check(relay.Function([x], scaled), fold)) == {"nn.conv2d": 1}
+
+
 def test_both_sides_of_a_sum_take_the_factor() -> None:
     x = relay.var("x", shape=(1, 4, 5, 5))
     weights = [relay.var(f"w{i}", shape=(8, 4, 1, 1)) for i in range(2)]

@@ -10,6 +10,7 @@ computes, such as that of a squeeze-and-excitation block, stays: each run would 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, PassContext, Sequential
 from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
-from tvm.relay.expr import Call, Constant, Var
+from tvm.relay.expr import Call, Constant, Var, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.layout_shapes import layout_parts
 from tvm.relay.op.registry import ops
@@ -77,12 +78,24 @@ def scale_of(expr: RelayExpr, ty: TensorType, axes: tuple[int, ...]) -> Scale | 
     padded = (1,) * (rank - len(shape)) + shape
     wanted = tuple([int(ty.shape[i].value) if i in axes else 1 for i in range(rank)])  # type: ignore[attr-defined]
     if padded != wanted:
-        return None
+        return _uniform_scale(expr, axes, wanted) if math.prod(shape) == 1 else None
     kept = [axis - (rank - len(shape)) for axis in axes]
     lost = tuple([i for i in range(len(shape)) if i not in kept])
     if any([axis < 0 for axis in kept]):  # one channel, of which nothing is said
         return None
     return Scale(ops.squeeze(expr, axis=lost) if lost else expr, axes, wanted)
+
+
+def _uniform_scale(
+    expr: RelayExpr, axes: tuple[int, ...], wanted: tuple[int, ...]
+) -> Scale | None:
+    """A constant of one element as the factor of every channel."""
+    value = _before_reshaping(expr)
+    if not isinstance(value, Constant):
+        return None
+    element = value.data.numpy().reshape(())
+    extents = [wanted[axis] for axis in axes]
+    return Scale(const(np.full(extents, element)), axes, wanted)
 
 
 def is_parameter(expr: RelayExpr) -> bool:
@@ -126,17 +139,18 @@ def _scaled_weight(call: Call, scale: Scale, letter: str) -> RelayExpr | None:
         axis = 0 if letter == "O" else 1
         return ops.multiply(weight, scale.shaped(_only(ty, (axis,)), (axis,)))
     letters = [part for part, _ in layout_parts(str(call.attrs["kernel_layout"]))]
-    is_plain = all([part.isupper() for part in letters])
     groups = call.attrs["groups"]
-    # depthwise with one filter a channel: input and output channels are the same ones
-    if is_plain and groups > 1:
-        outputs, inputs = [ty.concrete_shape[letters.index(part)] for part in "OI"]
-        length = tensor_type_of(scale.values).concrete_shape
-        if length != (outputs,) or (letter == "I" and (outputs, inputs) != (groups, 1)):
+    if groups > 1:
+        outputs, inputs = [
+            math.prod([n for n, part in zip(ty.concrete_shape, letters, strict=True) if part in kind])
+            for kind in ("Oo", "Ii")
+        ]
+        if math.prod(tensor_type_of(scale.values).concrete_shape) != outputs:
+            return None
+        # depthwise with one filter a channel: input and output channels are the same ones
+        if letter == "I" and (outputs, inputs) != (groups, 1):
             return None
         letter = "O"
-    elif groups > 1:
-        return None
     axes = tuple([i for i, part in enumerate(letters) if part.upper() == letter])
     if letters[axes[0]] != letter or len(axes) > 2:
         return None
@@ -249,8 +263,8 @@ class _Forward:
             if infer_type_of(call.args[i]) != ty or not is_parameter(call.args[1 - i]):
                 continue
             last = len(ty.shape) - 1
-            # channels in blocks have two axes
-            blocked = [(1, last)] if last > 1 else []
+            # channels in blocks have two axes: those of NCHW16c, or of NHWC16c
+            blocked = [(axis, last) for axis in (1, last - 1) if 0 < axis < last]
             for axes in (*[(axis,) for axis in range(1, last + 1)], *blocked):
                 scale = scale_of(call.args[1 - i], ty, axes)
                 reached: dict[int, Scale] = {}
