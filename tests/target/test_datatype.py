@@ -190,3 +190,61 @@ def test_a_network_runs_on_a_type_of_its_own() -> None:
         with tvm.transform.PassContext(opt_level=3):
             results.append(relay.create_executor("graph", mod=mod).evaluate()(*inputs).numpy())
     np.testing.assert_allclose(results[1], results[0], rtol=1e-5)
+
+
+def test_a_float_beside_a_custom_type_wins() -> None:
+    x = tvm.tir.Var("x", TURNED)
+    assert (x + 1.5).dtype == (tvm.tir.const(1.0) * x).dtype == "float32"
+    assert (x + 1).dtype == TURNED
+
+
+def test_pointers_to_custom_types_stay_what_callers_know() -> None:
+    from tvm.script import tir as T
+
+    @T.prim_func
+    def before(data: T.handle(TURNED)):
+        T.func_attr({"target": T.target("llvm")})
+        a = T.decl_buffer((4,), TURNED, data=data)
+        for i in range(4):
+            a[i] = a[i] + a[i]
+
+    @T.prim_func
+    def after(data: T.handle(TURNED)):
+        T.func_attr({"target": T.target("llvm")})
+        a = T.decl_buffer((4,), "uint32", data=data)
+        for i in range(4):
+            a[i] = T.call_pure_extern("uint32", "TurnedAdd", a[i], a[i])
+
+    lowered = tvm.tir.transform.LowerCustomDatatypes()(tvm.IRModule({"main": before}))
+    tvm.ir.assert_structural_equal(lowered["main"], after.with_attr("global_symbol", "before"))
+
+
+def test_reciprocal_square_roots_need_no_function() -> None:
+    register_example()
+    x = te.placeholder((4,), name="x")
+    y = te.compute((4,), lambda i: te.rsqrt(x[i].astype("custom[example]32")).astype("float32"))
+    out = tvm.nd.empty((4,))
+    tvm.build(te.create_schedule(y.op), [x, y], "llvm")(
+        tvm.nd.array(np.array([1, 4, 16, 64], "float32")), out
+    )
+    np.testing.assert_allclose(out.numpy(), [1, 0.5, 0.25, 0.125])
+
+
+def test_a_program_changes_to_a_type_of_its_own() -> None:
+    from tvm import relay
+
+    register_example()
+    x = relay.var("x", shape=(3,))
+    scaled = relay.multiply(x, relay.const(np.array([1, 2, 3], "float32")))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.add(scaled, relay.cast(x, "float32"))))
+    changed = relay.frontend.ChangeDatatype("float32", "custom[example]32")(mod)
+    changed = relay.transform.InferType()(changed)
+    assert changed["main"].ret_type.dtype == "custom[example]32"
+    data = relay.var("data", shape=(3,))
+    body = relay.cast(
+        relay.Call(changed["main"], [relay.cast(data, "custom[example]32")]), "float32"
+    )
+    result = relay.create_executor("graph").evaluate(relay.Function([data], body))(
+        np.ones(3, "float32")
+    )
+    np.testing.assert_array_equal(result.numpy(), [2, 3, 4])

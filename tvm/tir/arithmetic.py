@@ -80,9 +80,11 @@ make_sub: Callable[..., PrimExpr] = Sub._make
 # ---- the index-dtype rule
 #
 # Operands are brought to one dtype in this order:
-#   1. a Python number takes the dtype of the other operand (a float beside an integer: float32);
+#   1. a Python number takes the dtype of the other operand (a float beside an integer or a
+#      custom type: float32);
 #   2. a scalar beside a vector is broadcast;
-#   3. a bool or an integer beside a float becomes that float; of two floats the wider wins;
+#   3. a bool or an integer beside a float becomes that float; of two floats the wider wins, and
+#      a custom type becomes the float beside it;
 #   4. of two integers the wider wins, and of one width the unsigned one: int32 indices beside
 #      int64 shapes are computed in int64.
 
@@ -120,7 +122,7 @@ def _operand(value: Any, other: Any) -> PrimExpr:
         if element.is_bool or element.is_handle or not _holds(element, value):
             return as_expr(value)
         return const(value, element) if element.is_float else int_imm(element, value)
-    return const(value, element if element.is_float else FLOAT32)
+    return const(value, element if element.is_float and not element.is_custom else FLOAT32)
 
 
 def _is_text(value: Any) -> bool:
@@ -141,6 +143,8 @@ def common_dtype(a: DType, b: DType) -> DType:
     if a is b:
         return a
     if a.is_float or b.is_float:
+        if a.is_custom is not b.is_custom and a.is_float and b.is_float:
+            return b if a.is_custom else a
         if a.is_float and b.is_float:
             wider = a if a.bits >= b.bits else b
             return FLOAT32 if a.bits == b.bits else wider

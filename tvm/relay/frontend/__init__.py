@@ -8,11 +8,12 @@ from typing import Any as _Any
 from tvm.support.absent import absent_name as _absent_name
 
 from . import common, pytorch_utils, qnn_torch
+from .change_datatype import ChangeDatatype
 from .onnx import from_onnx
 from .pytorch import from_exported_program, from_pytorch
 
 __all__ = [
-    "common", "from_exported_program", "from_onnx", "from_pytorch", "pytorch_utils", "qnn_torch",
+    "ChangeDatatype", "common", "from_exported_program", "from_onnx", "from_pytorch", "pytorch_utils", "qnn_torch",
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_hash
 from tvm.ir.transform import Pass, PassContext, PassInfo
-from tvm.ir.type import TupleType, Type
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.contents import check_constant
 from tvm.relay.analysis.infer import infer_type_of, known_type, set_type
 from tvm.relay.backend.evaluate import evaluate_call
@@ -86,7 +86,9 @@ class ConstantFolder(PostOrderRewriter):
             out_type = known_type(old) or infer_type_of(new)
             if is_dynamic(out_type):
                 out_type = infer_type_of(new)
-            self._results[key] = _evaluate(op, new, out_type), new
+            # arrays of numpy have no elements of a user's type
+            is_foldable = not _has_custom_elements(out_type)
+            self._results[key] = _evaluate(op, new, out_type) if is_foldable else new, new
             if op is ops.transpose:
                 self._turned[id(self._results[key][0])] = new
         return self._results[key][0]
@@ -199,6 +201,12 @@ def _evaluate(op: Op, call: Call, out_type: Type) -> RelayExpr:
     if is_dynamic(out_type):
         return call
     return _as_expr(evaluate_call(call, arrays), type(out_type) is TupleType)
+
+
+def _has_custom_elements(ty: Type) -> bool:
+    if type(ty) is TupleType:
+        return any([_has_custom_elements(field) for field in ty.fields])
+    return type(ty) is TensorType and ty.dtype.is_custom
 
 
 def _as_expr(results: list[np.ndarray], is_tuple: bool = False) -> RelayExpr:

@@ -16,8 +16,10 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import CODE_NAMES, FIRST_CUSTOM_CODE, DType
 from tvm.support.dtype import dtype as as_dtype
-from tvm.tir.expr import BinaryOpExpr, Call, Cast, CmpExpr, FloatImm
+from tvm.tir.arithmetic import div
+from tvm.tir.expr import BinaryOpExpr, Call, Cast, CmpExpr, FloatImm, const
 from tvm.tir.function import PrimFunc
+from tvm.tir.math_op import sqrt
 from tvm.tir.transform.common import prim_func_pass
 from tvm.tir.transform.storage_change import StorageChanger
 
@@ -30,6 +32,11 @@ class CustomTypeLowerer(StorageChanger):
     def __init__(self, target: str) -> None:
         super().__init__()
         self.target = target
+
+    def function(self, func: PrimFunc) -> PrimFunc:
+        """The function changed; pointers among its parameters stay, as its callers know them."""
+        self.variables |= {param: param for param in func.params if param.dtype.is_handle}
+        return super().function(func)
 
     def storage(self, dtype: DType) -> DType:
         return as_dtype(f"uint{dtype.bits}").with_lanes(dtype.lanes) if dtype.is_custom else dtype
@@ -48,6 +55,9 @@ class CustomTypeLowerer(StorageChanger):
         return self._lowered(f"FloatImm.{type_name(e.dtype)}", e, e)
 
     def visit_call(self, call: Call) -> PrimExpr:
+        if call.dtype.is_custom and (derived := self._derived(call)) is not None:
+            lowered: PrimExpr = self.visit(derived)
+            return lowered
         new = self.rewrite_children(call)
         if not call.dtype.is_custom:
             return new
@@ -67,6 +77,15 @@ class CustomTypeLowerer(StorageChanger):
         if not e.a.dtype.is_custom:
             return new
         return self._lowered(f"{type(e).__name__}.{type_name(e.a.dtype)}", new, e)
+
+    def _derived(self, call: Call) -> PrimExpr | None:
+        """An intrinsic without a function of its own in terms of others: 1 / sqrt(x)."""
+        if not isinstance(call.op, Op) or call.op.name not in ("rsqrt", "tir.rsqrt"):
+            return None
+        name = f"tvm.datatype.lower.{self.target}.Call.intrin.tir.rsqrt.{type_name(call.dtype)}"
+        if get_global_func(name, allow_missing=True) is not None:
+            return None
+        return div(const(1, call.dtype), sqrt(call.args[0]))
 
     def _lowered(self, what: str, new: PrimExpr, original: PrimExpr) -> PrimExpr:
         name = f"tvm.datatype.lower.{self.target}.{what}"
