@@ -86,9 +86,7 @@ def scale_of(expr: RelayExpr, ty: TensorType, axes: tuple[int, ...]) -> Scale | 
     return Scale(ops.squeeze(expr, axis=lost) if lost else expr, axes, wanted)
 
 
-def _uniform_scale(
-    expr: RelayExpr, axes: tuple[int, ...], wanted: tuple[int, ...]
-) -> Scale | None:
+def _uniform_scale(expr: RelayExpr, axes: tuple[int, ...], wanted: tuple[int, ...]) -> Scale | None:
     """A constant of one element as the factor of every channel."""
     value = _before_reshaping(expr)
     if not isinstance(value, Constant):
@@ -142,7 +140,9 @@ def _scaled_weight(call: Call, scale: Scale, letter: str) -> RelayExpr | None:
     groups = call.attrs["groups"]
     if groups > 1:
         outputs, inputs = [
-            math.prod([n for n, part in zip(ty.concrete_shape, letters, strict=True) if part in kind])
+            math.prod(
+                [n for n, part in zip(ty.concrete_shape, letters, strict=True) if part in kind]
+            )
             for kind in ("Oo", "Ii")
         ]
         if math.prod(tensor_type_of(scale.values).concrete_shape) != outputs:
