@@ -65,25 +65,25 @@ def _excerpt(node: Any, limit: int = 8) -> list[str]:
 
 
 def suggest(name: str, candidates: Iterable[str]) -> str:
-    """A "did you mean" hint, or an empty text if nothing is near."""
-    near = near_names(name, candidates)[:3]
-    return f"did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    """A "did you mean" hint, or an empty text if nothing is similar."""
+    similar = similar_names(name, candidates)[:3]
+    return f"did you mean {' or '.join(repr(n) for n in similar)}?" if similar else ""
 
 
-def near_names(name: str, candidates: Iterable[str]) -> list[str]:
-    """The candidates that a misspelt or incomplete ``name`` may stand for, the nearest first.
+def similar_names(name: str, candidates: Iterable[str]) -> list[str]:
+    """The candidates that a misspelt or incomplete ``name`` may stand for, the most similar first.
 
-    Near are names that differ in case and separators only, by one letter (or two that changed
+    Similar are names that differ in case and separators only, by one letter (or two that changed
     places), by few letters of a long name, and names of which at most the second half is missing.
     """
     words = _words(name)
-    scored = [(_nearness(words, _words(text)), text) for text in map(str, candidates)]
-    near = [(score, text) for score, text in dict.fromkeys(scored) if score >= _NEAR]
-    return [text for _, text in sorted(near, key=lambda item: -item[0])]
+    scored = [(_similarity(words, _words(text)), text) for text in map(str, candidates)]
+    similar = [(score, text) for score, text in dict.fromkeys(scored) if score >= _SIMILAR]
+    return [text for _, text in sorted(similar, key=lambda item: -item[0])]
 
 
-_NEAR = 0.8  # the share of letters that two names have in common, in order
-_SHORTEST = 3  # one letter in fewer would be near to nearly everything
+_SIMILAR = 0.8  # of letters that two names have in common, in order
+_SHORTEST = 3  # one letter in fewer would be similar to nearly everything
 
 
 def _words(name: str) -> list[str]:
@@ -92,7 +92,7 @@ def _words(name: str) -> list[str]:
     return [part for part in parts if part] or [name]
 
 
-def _nearness(words: list[str], others: list[str]) -> float:
+def _similarity(words: list[str], others: list[str]) -> float:
     """The likeness of two dotted names: of their most different parts, if they have as many."""
     if len(words) != len(others):
         return _likeness("".join(words), "".join(others))
@@ -105,13 +105,13 @@ def _likeness(word: str, other: str) -> float:
         return 1.0
     if min(len(word), len(other)) < _SHORTEST:
         has_one_more = word[:-1] == other or word == other[:-1]
-        return _NEAR if has_one_more else 0.0
+        return _SIMILAR if has_one_more else 0.0
     if other.startswith(word) and 2 * len(word) >= len(other):
-        return max(_NEAR, 2 * len(word) / (len(word) + len(other)))
+        return max(_SIMILAR, 2 * len(word) / (len(word) + len(other)))
     matcher = SequenceMatcher(None, word, other, autojunk=False)
-    if matcher.real_quick_ratio() < _NEAR and abs(len(word) - len(other)) > 1:
+    if matcher.real_quick_ratio() < _SIMILAR and abs(len(word) - len(other)) > 1:
         return 0.0
-    return max(matcher.ratio(), _NEAR if _is_one_edit(word, other) else 0.0)
+    return max(matcher.ratio(), _SIMILAR if _is_one_edit(word, other) else 0.0)
 
 
 def _is_one_edit(word: str, other: str) -> bool:
@@ -129,10 +129,10 @@ def install_hint(extra: str) -> str:
     return f'pip install "{DISTRIBUTION}[{extra}]"'
 
 
-def or_near(name: str, candidates: Iterable[str]) -> str:
+def or_similar(name: str, candidates: Iterable[str]) -> str:
     """:func:`suggest` as the end of a sentence, for error classes that carry no hint."""
-    near = suggest(name, candidates)
-    return f"; {near}" if near else ""
+    similar = suggest(name, candidates)
+    return f"; {similar}" if similar else ""
 
 
 class InternalError(TVMError):

@@ -135,7 +135,7 @@ def _file_name(key: str, ending: str) -> str:
 
 
 def digest(data: bytes) -> str:
-    """What tells data apart from any other."""
+    """What distinguishes data from any other."""
     return _digest(data).hex()
 
 

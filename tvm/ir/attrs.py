@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tvm.error import OpAttributeInvalid, or_near, suggest
+from tvm.error import OpAttributeInvalid, or_similar, suggest
 
 from .node import NODE_TYPES, Node, leaf
 
@@ -34,7 +34,7 @@ class Attrs(Node):
         if name not in self.keys():
             raise KeyError(
                 f"{type(self).__name__} has the attributes {self.keys()}, got {name!r}"
-                f"{or_near(name, self.keys())}"
+                f"{or_similar(name, self.keys())}"
             )
         return getattr(self, name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm.error import TVMError, or_near
+from tvm.error import TVMError, or_similar
 
 from . import extension
 from .attrs import DictAttrs, as_dict_attrs
@@ -110,7 +110,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
         Raises
         ------
         ValueError
-            If there is none; the message has near names.
+            If there is none; the message has similar names.
         """
         if not isinstance(var, _KEY_KINDS):
             return self.type_definitions[var]
@@ -119,7 +119,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
         if gvar is None:
             raise ValueError(
                 f"no function is called {name!r}, there are {list(self._names)}"
-                f"{or_near(name, self._names)}"
+                f"{or_similar(name, self._names)}"
             )
         return self.functions[gvar]
 
@@ -154,7 +154,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
         Raises
         ------
         ValueError
-            If there is none; the message has near names.
+            If there is none; the message has similar names.
         """
         self[name]
         return self._names[name]
@@ -173,7 +173,7 @@ class IRModule(Scriptable, Node, key="IRModule"):
             if var.name_hint == name:
                 return var
         names = [var.name_hint for var in self.type_definitions]
-        raise ValueError(f"no type is called {name!r}, there are {names}{or_near(name, names)}")
+        raise ValueError(f"no type is called {name!r}, there are {names}{or_similar(name, names)}")
 
     def get_type(self, name: str) -> tuple[Any, ...]:
         """A type's global variable, then its constructors."""

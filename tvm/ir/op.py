@@ -101,7 +101,7 @@ class Op(RelayExpr):
         Raises
         ------
         OpNotImplemented
-            If there is none; the hint has near names.
+            If there is none; the hint has similar names.
         """
         found = _OPS.get(op_name)
         if found is None:

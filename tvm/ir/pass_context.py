@@ -183,7 +183,7 @@ class PassContext:
         found = self.config.get(key)
         return found if isinstance(found, record) else record()
 
-    def settings(self) -> str:
+    def fingerprint(self) -> str:
         """All that decides what passes do, as text: equal contexts have equal ones."""
         config = sorted([(key, repr(value)) for key, value in self.config.items()])
         return repr((self.opt_level, self.required_pass, self.disabled_pass, config))

@@ -1,4 +1,4 @@
-"""Relay's texts under their classic names, and the hooks that the kernel calls back."""
+"""Relay's text form under its classic names, and the hooks that the kernel calls back."""
 
 from __future__ import annotations
 

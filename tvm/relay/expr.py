@@ -387,7 +387,7 @@ def var(
 
     Parameters
     ----------
-    name_hint : the name shown in texts; two variables of one name are different variables.
+    name_hint : the name that is printed; two variables of one name are different variables.
     type_annotation : its type; a string is the dtype of a scalar.
     shape, dtype : another way to state a tensor type.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tvm.error import TVMError, or_near
+from tvm.error import TVMError, or_similar
 from tvm.ir import extension
 from tvm.ir.module import IRModule
 from tvm.relay.parser import parse
@@ -16,7 +16,9 @@ def library(name: str) -> IRModule:
     """The typed definitions of a file."""
     known = sorted([path.name for path in FOLDER.glob("*.rly")])
     if name not in known:
-        raise TVMError(f"the library has no file {name!r}, there are {known}{or_near(name, known)}")
+        raise TVMError(
+            f"the library has no file {name!r}, there are {known}{or_similar(name, known)}"
+        )
     return parse((FOLDER / name).read_text(), name)
 
 

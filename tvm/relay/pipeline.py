@@ -78,7 +78,7 @@ def graph_passes() -> list[Pass]:
         SinkReshapes(),  # residual additions and activations join their dense layer
         SimplifyExpr(),
         AlterOpLayout(),
-        ShareTables(),  # before they are folded apart
+        ShareTables(),  # before they are folded separately
         FoldConstant(),  # weights in their new layout
         EliminateCommonSubexpr(),
         SimplifyExpr(),

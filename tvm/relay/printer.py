@@ -99,7 +99,7 @@ class Printer:
         self.show_types = show_types
         self.has_metadata = has_metadata
         self.metadata: dict[str, list[Node]] = {}
-        self._entries: dict[int, int] = {}  # the places of nodes in their list, by identity
+        self._entries: dict[int, int] = {}  # the indices of nodes in their list, by identity
         self._names = UniqueNames()
         self._text_of: dict[int, str] = {}
         self._numbered = 0

@@ -30,7 +30,7 @@ def bind_params_by_name(func: Function, params: Params) -> Function:
     func : relay.Function
         The function.
     params : dict of str to NDArray or numpy.ndarray
-        The values; of names that no parameter has a warning tells the nearest ones.
+        The values; of names that no parameter has a warning tells the most similar ones.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Writing files whole: whatever ends the writer, a reader finds the old content or the new one.
+"""Writing files atomically: whatever ends the writer, a reader finds the old content or the new one.
 
 with replacing("model.so") as path:       # a path of the same name, in a folder beside the file
     link(path)                            # then: fsync, rename, fsync of the folder
@@ -51,13 +51,13 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes | bytearray | memoryview) -> None:
-    """Write a file whole."""
+    """Write a file atomically."""
     with replacing(path) as new:
         new.write_bytes(content)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a file of UTF-8 whole."""
+    """Write a file of UTF-8 atomically."""
     write_bytes(path, text.encode())
 
 

@@ -14,22 +14,22 @@ from importlib import import_module
 from typing import Any
 
 # package -> name -> "module", or "module:attribute"
-_PLACES: dict[str, Mapping[str, str]] = {}
+_PATHS: dict[str, Mapping[str, str]] = {}
 
 
-def provide(package: str, places: Mapping[str, str]) -> None:
+def provide(package: str, paths: Mapping[str, str]) -> None:
     """Tell where the names are that a package does not define itself."""
-    _PLACES[package] = places
+    _PATHS[package] = paths
 
 
 def names_from_above(package: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package: finds the names that `provide` was told of, once each."""
 
     def find(name: str) -> Any:
-        place = _PLACES.get(package, {}).get(name)
-        if place is None:
+        path_of_name = _PATHS.get(package, {}).get(name)
+        if path_of_name is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        path, _, attribute = place.partition(":")
+        path, _, attribute = path_of_name.partition(":")
         module = import_module(path)
         found = getattr(module, attribute) if attribute else module
         return vars(sys.modules[package]).setdefault(name, found)

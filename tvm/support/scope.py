@@ -152,7 +152,7 @@ def _wait_for(ended: threading.Event, thread: threading.Thread) -> bool:
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """The scope of ``lower`` and ``build``: deep recursion and rare garbage collection.
+    """The scope of ``lower`` and ``build``: deep recursion and infrequent garbage collection.
 
     Passes allocate many small acyclic nodes; the default threshold makes them 2.5 times slower.
     """

@@ -1,4 +1,4 @@
-"""Target texts and dictionaries: ``"llvm -mcpu=skylake -keys=cpu"`` to a checked configuration and back."""
+"""Target strings and dictionaries: ``"llvm -mcpu=skylake -keys=cpu"`` to a checked configuration and back."""
 
 from __future__ import annotations
 

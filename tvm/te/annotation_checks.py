@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tvm.error import ScheduleError, near_names, suggest
+from tvm.error import ScheduleError, similar_names, suggest
 from tvm.ir.expr import PrimExpr
 
 # a scope is one of these, or one of them with a suffix that names a special memory of a device
@@ -70,7 +70,7 @@ def check_pragma(name: Any, value: Any) -> str:
             f"pragma requires the name of a pragma, got {name!r}",
             hint=f"names are {', '.join(PRAGMAS[:4])}, ...",
         )
-    if name not in PRAGMAS and (near := near_names(name, PRAGMAS)):
+    if name not in PRAGMAS and (near := similar_names(name, PRAGMAS)):
         raise ScheduleError(
             f'pragma requires a known name, got "{name}"', hint=f"did you mean {near[0]}?"
         )

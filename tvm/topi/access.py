@@ -68,7 +68,7 @@ def are_read_as_one(op: te.tensor.ComputeOp, axes: Sequence[tir.IterVar]) -> boo
     """
     extents = extents_of(axes)
     steps = [axis.var for axis in axes]
-    return all(_is_run(load, indices, steps, extents) for load, indices in places_read(op))
+    return all(_is_run(load, indices, steps, extents) for load, indices in indexed_reads(op))
 
 
 def reads_neighbours(op: te.tensor.ComputeOp, reach: int = 1) -> bool:
@@ -79,11 +79,11 @@ def reads_neighbours(op: te.tensor.ComputeOp, reach: int = 1) -> bool:
         moved = [_bound(index, {last: tir.const(at, last.dtype)}) for at in (0, 1)]
         return simplify(moved[1] - moved[0])
 
-    steps = [dims((step(indices[-1]),))[0] for _, indices in places_read(op) if indices]
+    steps = [dims((step(indices[-1]),))[0] for _, indices in indexed_reads(op) if indices]
     return all(isinstance(step, int) and 0 <= step <= reach for step in steps)
 
 
-def places_read(op: te.tensor.ComputeOp) -> list[tuple[Any, list[Any]]]:
+def indexed_reads(op: te.tensor.ComputeOp) -> list[tuple[Any, list[Any]]]:
     """The reads of tensors, as nodes, and their indices in simple form."""
     ones = {axis.var: tir.const(0, axis.var.dtype) for axis in op.axis if _is_single(axis)}
     return [(x, [simplify(_bound(index, ones)) for index in x.indices]) for x in _loads(op)]

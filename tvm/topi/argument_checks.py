@@ -98,7 +98,7 @@ def _complaint(
     kind = RuntimeTypeError if isinstance(error, (TypeError, AttributeError)) else RuntimeValueError
     return kind(
         f"{path} does not suit its arguments: {arguments} ({error})",
-        hint="compare the numbers of dimensions, the layout and the settings with each other",
+        hint="compare the numbers of dimensions, the layout and the attributes with each other",
     )
 
 

@@ -48,7 +48,7 @@ def sparse_fill_empty_rows(
         old, values = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1])
         default = tir.BufferLoad(ins[2], (tir.const(0, "int32"),) * len(ins[2].shape))
         indices, filled, is_empty, positions = [ib.buffer_ptr(x) for x in outs]
-        _first_places(ib, old, is_empty, positions, rows, count)
+        _first_positions(ib, old, is_empty, positions, rows, count)
         with ib.for_range(0, rows, "r") as r, ib.if_scope(is_empty[r]):
             indices[positions[r], 0] = r.astype(kind)
             with ib.for_range(1, rank, "axis") as axis:
@@ -75,22 +75,22 @@ def sparse_fill_empty_rows(
     return list(found[:3])
 
 
-def _first_places(
-    ib: IRBuilder, old: BufferVar, is_empty: BufferVar, places: BufferVar, rows: Any, count: Any
+def _first_positions(
+    ib: IRBuilder, old: BufferVar, is_empty: BufferVar, next_slot: BufferVar, rows: Any, count: Any
 ) -> None:
     """Where each row begins once empty ones hold an element, and which are empty."""
     with ib.for_range(0, rows, "r") as r:
-        places[r] = 0
+        next_slot[r] = 0
     with ib.for_range(0, count, "i") as i, ib.if_scope(rows > 0):
         row = ib.let("row", old[i, 0].astype("int32"))
-        places[row] = places[row] + 1
+        next_slot[row] = next_slot[row] + 1
     start = ib.allocate("int32", 1, "start", scope="local")
     start[0] = 0
     with ib.for_range(0, rows, "r") as r:
         elements = ib.allocate("int32", 1, "elements", scope="local")
-        elements[0] = places[r]
+        elements[0] = next_slot[r]
         is_empty[r] = equals(elements[0], 0)
-        places[r] = start[0]
+        next_slot[r] = start[0]
         start[0] = start[0] + tir.max(elements[0], 1)
 
 

@@ -210,7 +210,7 @@ def wide_index(index: PrimExpr) -> PrimExpr:
 
 
 def sum_dtype(dtype: str) -> str:
-    """The dtype of partial sums: those of half precision would stop growing at 2048."""
+    """The dtype of partial sums: those of half precision would stop at 2048."""
     kind = as_dtype(dtype)
     return "float32" if kind.is_float and kind.bits < 32 else dtype
 

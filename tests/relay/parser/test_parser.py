@@ -107,7 +107,7 @@ def test_calls_have_spans() -> None:
         ("def @main(%x: int32) { add(%x, %x }", "requires `)` here, got `}`"),
         ("def @main(%x: int32) { @f(%x) }", "knows no function `@f`"),
         ("def @main(%x: flot32) { %x }", "knows no type `flot32`"),
-        ("def @main(%x: Tensor[(1.5), int8]) { %x }", "requires a whole number here, got `1.5`"),
+        ("def @main(%x: Tensor[(1.5), int8]) { %x }", "requires an integer here, got `1.5`"),
         ("def @main() { 1 }\ndef @main() { 1 }", "found a second definition of `@main`"),
         ("def @main(%x: int32) { nn.softmax(%x, axes=1) }", "knows no attribute 'axes' of nn.softmax"),
         ("def @main() { meta[relay.Constant][0] }", "the metadata has 0 of them"),

@@ -144,7 +144,7 @@ def test_layouts_with_blocks(layouts: list[str]) -> None:
     assert [first.attrs.data_layout, first.attrs.kernel_layout] == layouts
     is_blocked = layouts[0].startswith("NCHW4")
     assert first.op.name == ("nn.contrib_conv2d_NCHWc" if is_blocked else "nn.conv2d")
-    # 6 channels are no whole number of blocks
+    # 6 channels are no multiple of the block
     assert second.attrs.data_layout == (
         "NCHW" if "4" in layouts[0] or "8" in layouts[0] else layouts[0]
     )

@@ -8,9 +8,9 @@ from tvm.target.cpu_timing import CpuTiming
 from tvm.topi.cpu.fitted import CONV2D, MATMUL, WINOGRAD, TileRates
 from tvm.topi.cpu.tile_cost import TileStep, relative_cycles, step_cycles
 from tvm.topi.nn.conv2d.layout_choice import (
+    full_vector_channels,
     is_faster_in_rows,
     row_columns,
-    whole_vector_channels,
 )
 
 TIMING = CpuTiming(fmas_per_cycle=2, fma_latency=4)
@@ -57,6 +57,6 @@ def test_rows_are_whole_vectors_unless_too_much_is_in_vain() -> None:
 
 
 def test_filters_of_zeros_pay_where_sums_are_long() -> None:
-    assert whole_vector_channels(24, 8, 16, terms=4000) == 32
-    assert whole_vector_channels(24, 8, 16, terms=100) is None
-    assert whole_vector_channels(32, 16, 16, terms=4000) is None
+    assert full_vector_channels(24, 8, 16, terms=4000) == 32
+    assert full_vector_channels(24, 8, 16, terms=100) is None
+    assert full_vector_channels(32, 16, 16, terms=4000) is None

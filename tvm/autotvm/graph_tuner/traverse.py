@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tvm.autotvm.task.relay_integration import extract_from_program
-from tvm.error import or_near
+from tvm.error import or_similar
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_hash
@@ -79,7 +79,7 @@ def bind_inputs(
     by_name = {param.name_hint: param for param in expr.params}
     for name in shapes:
         if name not in by_name:
-            raise ValueError(f"the graph has no input {name!r}{or_near(name, by_name)}")
+            raise ValueError(f"the graph has no input {name!r}{or_similar(name, by_name)}")
     binds: dict[Var, RelayExpr] = {}
     for name, shape in shapes.items():
         dtype = input_dtypes if isinstance(input_dtypes, str) else input_dtypes[name]

@@ -35,7 +35,7 @@ from tvm.autotvm.task.transforms import (
     get_factors,
     get_pow2s,
 )
-from tvm.error import or_near
+from tvm.error import or_similar
 
 __all__ = [
     "AnnotateEntity",
@@ -227,7 +227,7 @@ class ConfigSpace(PointSpace):
         """The value of a knob."""
         if name not in self._entity_map:
             raise KeyError(
-                f"the configuration has no knob {name!r}{or_near(name, self._entity_map)}"
+                f"the configuration has no knob {name!r}{or_similar(name, self._entity_map)}"
             )
         return self._entity_map[name]
 

@@ -27,7 +27,7 @@ from tvm.autotvm.task.flop import FlopCalculationError, compute_flop
 from tvm.autotvm.task.space import ConfigSpace
 from tvm.autotvm.utils import get_const_tuple
 from tvm.contrib.popen_pool import dump_object
-from tvm.error import or_near
+from tvm.error import or_similar
 from tvm.target import Target
 from tvm.te.declare import placeholder
 from tvm.te.tensor import PlaceholderOp, Tensor
@@ -58,7 +58,7 @@ def serialize_args(args: Sequence[Any]) -> Workload:
     Parameters
     ----------
     args : list
-        Tensors, numbers, texts, and lists of them.
+        Tensors, numbers, strings, and lists of them.
     """
     return tuple([_serialize(arg) for arg in args])
 
@@ -263,7 +263,7 @@ class MissingTask(TaskTemplate):
         raise RuntimeError(
             f"Attempting to invoke a missing task {self._taskname}. It's possible that the function "
             "is registered in a Python module that is not imported in this run, or the log is "
-            f"out-of-date{or_near(self._taskname, TASK_TABLE)}"
+            f"out-of-date{or_similar(self._taskname, TASK_TABLE)}"
         )
 
     def __repr__(self) -> str:
@@ -305,7 +305,7 @@ def template(task_name: F) -> F: ...
 def template(task_name: Any, func: Any = None) -> Any:
     """Make a function a template, whose knobs can be tuned.
 
-    The function takes tensors, numbers and texts, asks :func:`get_config` for the configuration, and
+    The function takes tensors, numbers and strings, asks :func:`get_config` for the configuration, and
     returns a schedule and the list of its tensors. Called as usual, it uses the configuration that the
     contexts around have for its arguments.
 

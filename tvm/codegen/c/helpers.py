@@ -150,7 +150,7 @@ static inline float tvm_float_of_e5m2(uint8_t x) {
         ("tvm_float_of_half",),
     ),
     "tvm_e5m2_of_float": _float8("e5m2", 2, 15, ">= 61440.0f", 0x7C, 0x7E),
-    # rounding to odd keeps apart what a second rounding must not confuse
+    # rounding to odd distinguishes what a second rounding must not confuse
     "tvm_sticky_float": Helper(
         """\
 static inline float tvm_sticky_float(double x) {

@@ -130,8 +130,8 @@ class VectorWriter(ArithmeticWriter):
         return f"({base} + {step})" if node.dtype.bits >= 32 else f"(({type_})({base} + {step}))"
 
     def visit_shuffle(self, node: Shuffle) -> str:
-        places = [(v, lane) for v in node.vectors for lane in range(v.dtype.lanes)]
-        chosen = [places[_constant(index, node)] for index in node.indices]
+        sources = [(v, lane) for v in node.vectors for lane in range(v.dtype.lanes)]
+        chosen = [sources[_constant(index, node)] for index in node.indices]
         arrays = {key: self.array_of(v) for key, v in {id(v): v for v, _ in chosen}.items()}
         items = [
             arrays[id(v)] if v.dtype.lanes == 1 else f"{arrays[id(v)]}[{lane}]"

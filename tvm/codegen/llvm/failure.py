@@ -66,7 +66,7 @@ def _text(w: FunctionWriter, part: PrimExpr) -> str:
 
 
 def text_choices(part: PrimExpr) -> tuple[list[tuple[int | None, str]], PrimExpr | None]:
-    """The texts of ``if_then_else(number == 3, "three", if_then_else(...))``, and the number."""
+    """The strings of ``if_then_else(number == 3, "three", if_then_else(...))``, and the number."""
     names: list[tuple[int | None, str]] = []
     number: PrimExpr | None = None
     while isinstance(part, Call) and part.op is IF_THEN_ELSE:
@@ -130,7 +130,7 @@ def define_report(module: ModuleWriter) -> None:
         return
     module.results[REPORT] = "void"
     slot = module.context_slot("TVMAPISetLastError")
-    # texts and numbers are passed alike, as words of the size of a pointer
+    # strings and numbers are passed alike, as words of the size of a pointer
     word = module.options.word
     params = ", ".join([f"{word} %{name}" for name in "abcd"])
     module.definitions.append(f"""\

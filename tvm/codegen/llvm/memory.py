@@ -98,10 +98,10 @@ class MemoryWriter(ArithmeticWriter):
         return self._pick(vectors, indices, node.dtype)
 
     def _pick(self, vectors: list[tuple[str, DType]], indices: list[int], dtype: DType) -> str:
-        places = [(o, t, lane) for o, t in vectors for lane in range(t.lanes)]
+        sources = [(o, t, lane) for o, t in vectors for lane in range(t.lanes)]
         picked = [
             operand if source.lanes == 1 else self.lane(operand, TYPES[source], lane)
-            for operand, source, lane in [places[i] for i in indices]
+            for operand, source, lane in [sources[i] for i in indices]
         ]
         return picked[0] if dtype.lanes == 1 else self.vector_of(picked, dtype)
 
@@ -157,8 +157,8 @@ class MemoryWriter(ArithmeticWriter):
                 return self._load(type_, buffer, pointer, self._align(buffer, index.base))
             if stride == -1 and buffer.dtype.lanes == 1 and not load.dtype.is_scalable:
                 return self._load_reversed(load, index)
-        if buffer.dtype.lanes == 1 and (near := find_strided_access(index)) is not None:
-            return self._load_near(load, near)
+        if buffer.dtype.lanes == 1 and (access := find_strided_access(index)) is not None:
+            return self._load_strided(load, access)
         return self._gather(load, index)
 
     def _load(self, type_: LLVMType, buffer: Buffer, pointer: str, align: int) -> str:
@@ -172,16 +172,16 @@ class MemoryWriter(ArithmeticWriter):
         value = self._load(TYPES[load.dtype], load.buffer, pointer, self._item_bytes(load.buffer))
         return self.shuffle(load.dtype, value, value, list(range(index.lanes))[::-1])
 
-    def _load_near(self, load: BufferLoad, near: StridedAccess) -> str:
+    def _load_strided(self, load: BufferLoad, access: StridedAccess) -> str:
         buffer, align = load.buffer, self._item_bytes(load.buffer)
-        part = buffer.dtype.with_lanes(near.width)
-        base = self.element(buffer, near.base)
-        starts = dict.fromkeys([near.first, near.second])
+        part = buffer.dtype.with_lanes(access.width)
+        base = self.element(buffer, access.base)
+        starts = dict.fromkeys([access.first, access.second])
         parts = [
             self._load(TYPES[part], buffer, self._offset(buffer, base, start), align)
             for start in starts
         ]
-        return self.shuffle(part, parts[0], parts[-1], near.order())
+        return self.shuffle(part, parts[0], parts[-1], access.order())
 
     def _gather(self, load: BufferLoad, index: PrimExpr) -> str:
         item = TYPES[load.buffer.dtype]

@@ -28,7 +28,7 @@ from .system_lib import function_registry, has_elf_objects, registration, system
 from .tensor_check import define_check
 from .types import TENSOR, TENSOR_FIELDS, TYPES, byte_string, quoted
 
-# LLVM takes its time for longer texts of data
+# LLVM takes its time for longer data
 LARGE_CONSTANT = 16384
 
 

@@ -218,8 +218,8 @@ def _part_key(mod: IRModule) -> str | None:
     if context.instruments or any([name not in keys for name in names]):
         return None
     attrs = sorted([(key, str(value)) for key, value in mod.attrs.items() if value is not keys])
-    settings = llvm_version(), context.settings(), repr(attrs)
-    return cache_key(*settings, *[keys[name] for name in names])
+    options = llvm_version(), context.fingerprint(), repr(attrs)
+    return cache_key(*options, *[keys[name] for name in names])
 
 
 def _has_parts(mod: IRModule, options: CodegenOptions) -> bool:

@@ -1,4 +1,4 @@
-"""Vectors whose lanes lie near one another in memory: loaded whole, then put in order.
+"""Strided loads: contiguous vectors are loaded, then shuffled.
 
 A[ramp(i, 2, 16)]               ->    shuffle(A[i : i + 16], A[i + 15 : i + 31], 0, 2, ..., 31)
 A[ramp(i * 16, 1, 16) // 2]     ->    shuffle(A[i * 8 : i * 8 + 8], 0, 0, 1, 1, ..., 7, 7)
@@ -47,9 +47,11 @@ class StridedAccess:
         return self.first + self.span - self.width
 
     def order(self) -> list[int]:
-        """For each lane its place among those of both vectors."""
-        places = [offset - self.first for offset in self.offsets]
-        return [p if p < self.width else p - (self.span - self.width) + self.width for p in places]
+        """For each lane its index among those of both vectors."""
+        positions = [offset - self.first for offset in self.offsets]
+        return [
+            p if p < self.width else p - (self.span - self.width) + self.width for p in positions
+        ]
 
 
 def find_strided_access(index: PrimExpr) -> StridedAccess | None:

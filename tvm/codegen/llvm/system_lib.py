@@ -3,7 +3,7 @@
     start of the program -> TVMBackendRegisterSystemLibSymbol("model_add", &add), ...
     tvm.runtime.system_lib("model_")["add"]
 
-A prefix keeps several models in one program apart: it stands before every name.
+A prefix separates several models in one program: it stands before every name.
 """
 
 from __future__ import annotations

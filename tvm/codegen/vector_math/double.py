@@ -42,7 +42,7 @@ def _exp_of_rest(r: Lanes) -> Lanes:
 
 
 def scaled_by(x: Lanes, exponent: Lanes, less: int = 0) -> Lanes:
-    """``x * 2.0**(exponent - less)`` for a whole number ``exponent`` of float64."""
+    """``x * 2.0**(exponent - less)`` for an integer ``exponent`` of float64."""
     whole = Cast(INT32.with_lanes(x.dtype.lanes), exponent)
     return scaled(x, whole - integer(x, less) if less else whole)
 

@@ -1,6 +1,6 @@
 """fmod of float32, exactly: the quotient and its product with the divisor fit into float64.
 
-x - trunc(x / y) y. With |x / y| < 2**29 no rounding of the quotient reaches the next whole number, from
+x - trunc(x / y) y. With |x / y| < 2**29 no rounding of the quotient reaches the next integer, from
 which it is at least 2**-24 away, and its whole part times y has at most 53 bits.
 """
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
-from tvm.error import or_near
+from tvm.error import or_similar
 
 _WIDTH = 100  # columns of help at most
 
@@ -56,14 +56,14 @@ class CommandParser(argparse.ArgumentParser):
         if not flags:
             self.error(f"does not take {rest[0]!r}")
         name = flags[0].partition("=")[0]
-        self.error(f"there is no option {name}{or_near(name, self._option_string_actions)}")
+        self.error(f"there is no option {name}{or_similar(name, self._option_string_actions)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             known = list(map(str, action.choices))
             raise argparse.ArgumentError(
                 action,
-                f"invalid choice: {value!r}{or_near(str(value), known)} "
+                f"invalid choice: {value!r}{or_similar(str(value), known)} "
                 f"(choose from {', '.join(known)})",
             )
 

@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
-from tvm.driver.tvmc.errors import TVMCException, near_or_all
+from tvm.driver.tvmc.errors import TVMCException, similar_or_all
 from tvm.relay.op import contrib
 from tvm.support.absent_helpers import absent_compilers
 
@@ -36,7 +36,7 @@ def get_codegen_by_target(name: str) -> Mapping[str, Any]:
     """
     found = _codegens()
     if name not in found:
-        raise TVMCException(f"{name} is not defined in TVMC: {near_or_all(name, found)}")
+        raise TVMCException(f"{name} is not defined in TVMC: {similar_or_all(name, found)}")
     return found[name]
 
 

@@ -19,7 +19,7 @@ class UnsupportedFormatError(TVMCImportError):
     """Models of a format are not imported, whatever is installed; the message says what to do."""
 
 
-def near_or_all(name: str, known: Iterable[str]) -> str:
+def similar_or_all(name: str, known: Iterable[str]) -> str:
     """What a name may have meant: names like it, else all there are."""
     names = list(known)
     return suggest(name, names) or f"choose from {', '.join(names) or 'none'}"

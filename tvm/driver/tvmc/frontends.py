@@ -16,7 +16,7 @@ from tvm.driver.tvmc.errors import (
     TVMCException,
     TVMCImportError,
     UnsupportedFormatError,
-    near_or_all,
+    similar_or_all,
 )
 from tvm.driver.tvmc.model import TVMCModel
 from tvm.driver.tvmc.shape_parser import parse_shape_string
@@ -276,7 +276,7 @@ def get_frontend_by_name(name: str) -> Frontend:
         if name == each.name():
             return each()
     raise TVMCException(
-        f'unrecognized frontend "{name}": {near_or_all(name, get_frontend_names())}'
+        f'unrecognized frontend "{name}": {similar_or_all(name, get_frontend_names())}'
     )
 
 

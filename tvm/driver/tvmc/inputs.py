@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from tvm.driver.tvmc.errors import TVMCException, near_or_all
+from tvm.driver.tvmc.errors import TVMCException, similar_or_all
 from tvm.runtime.params import load_param_dict
 from tvm.support.dtype import dtype as as_dtype
 
@@ -103,7 +103,7 @@ def make_inputs_dict(
     given = dict(inputs or {})
     if unknown := [name for name in given if name not in shape_dict]:
         raise TVMCException(
-            f"the model has no input {unknown[0]!r}: {near_or_all(unknown[0], shape_dict)}"
+            f"the model has no input {unknown[0]!r}: {similar_or_all(unknown[0], shape_dict)}"
         )
     return {
         name: checked_input(name, given[name], shape, dtype_dict[name])
@@ -128,7 +128,7 @@ def check_shapes(asked: Shapes, known: Mapping[str, Sequence[int]]) -> None:
     """Reject shapes that are not those of the model."""
     for name, shape in asked.items():
         if name not in known:
-            raise TVMCException(f"the model has no input {name!r}: {near_or_all(name, known)}")
+            raise TVMCException(f"the model has no input {name!r}: {similar_or_all(name, known)}")
         if list(shape) != list(known[name]):
             raise TVMCException(
                 f"the input {name!r} was compiled with the shape {list(known[name])}, got {shape}"

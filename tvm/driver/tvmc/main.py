@@ -17,7 +17,7 @@ from tvm.driver.tvmc.config_options import (
     read_and_convert_json_into_dict,
 )
 from tvm.driver.tvmc.errors import TVMCException, TVMCImportError, UnsupportedFormatError
-from tvm.error import TVMError, install_hint, or_near
+from tvm.error import TVMError, install_hint, or_similar
 
 # what makes the parser of each command
 REGISTERED_PARSER: list[Callable[..., None]] = [
@@ -128,6 +128,6 @@ def _add_commands(
     if unknown := [name for name in defaults if name not in known]:
         raise TVMCException(
             f"--config requires options of commands, there is no {unknown[0].replace('_', '-')!r}"
-            + or_near(unknown[0], known)
+            + or_similar(unknown[0], known)
         )
     return commands.choices  # type: ignore[return-value]

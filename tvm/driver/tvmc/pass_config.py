@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvm.driver.tvmc.errors import TVMCException, near_or_all
+from tvm.driver.tvmc.errors import TVMCException, similar_or_all
 from tvm.ir.transform import Pass, PassContext
 
 _TRUTH = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}
@@ -111,7 +111,7 @@ def parse_configs(input_configs: Sequence[str] | None) -> dict[str, Any]:
             raise TVMCException(f'Invalid format for pass configuration "{config}", use name=value')
         if name not in known:
             raise TVMCException(
-                f'Configuration "{name}" is not defined in TVM. {near_or_all(name, known)}'
+                f'Configuration "{name}" is not defined in TVM. {similar_or_all(name, known)}'
             )
         parsed = get_pass_config_value(name, value, known[name]["type"])
         # lists grow with each option; of other values the last one holds

@@ -11,7 +11,7 @@ import numpy as np
 from tvm._ffi.runtime_ctypes import Device
 from tvm.contrib import graph_executor
 from tvm.contrib.debugger import debug_executor
-from tvm.driver.tvmc.errors import TVMCException, near_or_all
+from tvm.driver.tvmc.errors import TVMCException, similar_or_all
 from tvm.driver.tvmc.inputs import (
     Arrays,
     Shapes,
@@ -171,7 +171,9 @@ class VMSession:
         found = dict(given or {})
         for name in (*found, *asked):
             if name not in names:
-                raise TVMCException(f"the model has no input {name!r}: {near_or_all(name, names)}")
+                raise TVMCException(
+                    f"the model has no input {name!r}: {similar_or_all(name, names)}"
+                )
         told = [name for name in (*found, *asked) if self._is_open(name)]
         self.inputs = {
             name: self._given(name, found[name])

@@ -11,7 +11,7 @@ from typing import Any
 
 from tvm.codegen import GENERATORS
 from tvm.driver.tvmc import composite_target
-from tvm.driver.tvmc.errors import TVMCException, near_or_all
+from tvm.driver.tvmc.errors import TVMCException, similar_or_all
 from tvm.driver.tvmc.registry import switch
 from tvm.error import TVMError, suggest
 from tvm.target import Target
@@ -143,7 +143,10 @@ def _check_is_known(name: str) -> None:
     if name not in codegens:
         raise TVMCException(
             f'target kind "{name}" is not defined: '
-            + (suggest(name, list_tags()) or near_or_all(name, [*Target.list_kinds(), *codegens]))
+            + (
+                suggest(name, list_tags())
+                or similar_or_all(name, [*Target.list_kinds(), *codegens])
+            )
         )
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any
 
-from tvm.driver.tvmc.errors import TVMCException, near_or_all
+from tvm.driver.tvmc.errors import TVMCException, similar_or_all
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op, has_op
@@ -43,7 +43,7 @@ class MixedPrecision:
         if unknown := [name for name in ops if not has_op(name)]:
             raise TVMCException(
                 f"mixed precision requires operators, there is no {unknown[0]!r}: "
-                f"{near_or_all(unknown[0], Op.list_op_names())}"
+                f"{similar_or_all(unknown[0], Op.list_op_names())}"
             )
         self.ops = [Op.get(name) for name in ops]
         self.rule = generate_mixed_precision_rule(acc_type)

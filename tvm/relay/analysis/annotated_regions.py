@@ -1,4 +1,4 @@
-"""Regions between marks: which nodes belong together, what enters and leaves them."""
+"""Regions between annotations: which nodes belong together, what enters and leaves them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tvm.relay.traverse import operands, post_order
 
 @dataclass(eq=False)
 class AnnotatedRegion:
-    """The nodes of one region, its begin marks and its end marks."""
+    """The nodes of one region, its begin and its end annotations."""
 
     id: int
     nodes: list[RelayExpr] = field(default_factory=list)

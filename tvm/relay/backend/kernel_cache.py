@@ -108,7 +108,7 @@ def _key(func: Function, name: str, target: Target) -> str | None:
         " ".join([f"{op.name}:{op.fuse}" for op in operators]),
         str(target),
         repr((replace(cpu, features=frozenset()), sorted(cpu.features))),
-        context.settings(),
+        context.fingerprint(),
         _version_of_package(),
     )
 

@@ -65,7 +65,7 @@ class Machines:
 
     @property
     def main(self) -> Target:
-        """The target of all that nobody places elsewhere."""
+        """The target of all that is assigned to no other device."""
         found = self.config.default_primitive_virtual_device.target
         assert found is not None
         return found
@@ -90,7 +90,7 @@ class Machines:
         return mod
 
     def assigned(self, mod: IRModule, before: IRModule, is_hosted: bool = False) -> IRModule:
-        """The fused module with places; `before` is what `copied` gave.
+        """The fused module with devices; `before` is what `copied` gave.
 
         With `is_hosted`, constants live with the main target, and are copied where they are used.
         """
@@ -112,7 +112,7 @@ class Machines:
         return mod.with_functions({**mod.functions, mod.get_global_var("main"): func})
 
     def _check(self, mod: IRModule) -> None:
-        """Reject places for which there is no target."""
+        """Reject devices for which there is no target."""
         domains = DeviceDomains(mod, self.config)
         for func in relay_functions(mod).values():
             for node in post_order(func):
@@ -198,7 +198,7 @@ def _restore_ends(mod: IRModule, before: IRModule) -> None:
 
 
 class _Assigner:
-    """Writes places on kernels, constants and copies."""
+    """Writes devices on kernels, constants and copies."""
 
     def __init__(self, domains: DeviceDomains, is_hosted: bool) -> None:
         self.domains = domains
@@ -207,7 +207,7 @@ class _Assigner:
         self._constants: dict[tuple[int, str], RelayExpr] = {}
 
     def run(self, func: Function) -> Function:
-        """The function with places."""
+        """The function with devices."""
         return func if is_opaque(func) else rewrite_function(func, self._rewrite, is_opaque)
 
     def _rewrite(self, old: RelayExpr, new: RelayExpr) -> RelayExpr:

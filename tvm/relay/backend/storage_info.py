@@ -45,10 +45,10 @@ def plan_graph_memory(func: Function) -> StaticMemoryPlan:
     main = VirtualDevice(target=Target.current() or Target("llvm"))
 
     def info(refs: Any) -> StorageInfo:
-        places = [graph.device(ref) or main for ref in refs]
+        devices = [graph.device(ref) or main for ref in refs]
         ids = [plan.storage_ids[ref] for ref in refs]
-        kinds = [place.device_type_int for place in places]
-        return StorageInfo(ids, kinds, [held[i] for i in ids], places)
+        kinds = [place.device_type_int for place in devices]
+        return StorageInfo(ids, kinds, [held[i] for i in ids], devices)
 
     return StaticMemoryPlan({expr: info(refs) for expr, refs in codegen.placed()})
 

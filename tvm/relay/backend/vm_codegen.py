@@ -129,9 +129,9 @@ class FunctionCompiler:
         for param in params:
             self.registers[id(param)] = self._fresh()
         self._emit(RET, deep(self._block)(body))
-        places = [self.tables.place(p.virtual_device_) for p in params]
+        devices = [self.tables.place(p.virtual_device_) for p in params]
         names = [p.name_hint for p in params]
-        return VMFunction(name, names, places, self.count, self.code, self.sources)
+        return VMFunction(name, names, devices, self.count, self.code, self.sources)
 
     def _fresh(self) -> int:
         self.count += 1

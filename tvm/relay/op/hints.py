@@ -37,7 +37,7 @@ _HINT: dict[str, Any] = {
 
 @operator("annotation.stop_fusion", **_HINT)
 def stop_fusion(data: Expr) -> Call:
-    """`data`, in a kernel apart from what reads it."""
+    """`data`, in another kernel than what reads it."""
 
 
 @operator("annotation.checkpoint", **_HINT)

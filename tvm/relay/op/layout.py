@@ -175,7 +175,7 @@ def layout_named(
 def layout_concatenate(
     attrs: Attrs, new_in: Layouts | None, old_in: Layouts, arg_types: Sequence[Type]
 ) -> LayoutChoice | None:
-    """Concatenation: along blocked channels only if every part is a whole number of blocks."""
+    """Concatenation: along blocked channels only if every part is an integral number of blocks."""
     fields = expect_tuple(arg_types[0], "concatenate")
     given = old_in if new_in is None else new_in
     rank = len(shape_of_type(fields[0]))

@@ -185,7 +185,7 @@ def layout_reduced(
 def layout_sliced(
     ranges_of: Callable[[Attrs, Shape], list[tuple[Dim, Dim, int]]],
 ) -> InferLayout[Any]:
-    """Slices of whole blocks; `ranges_of` gives (begin, extent, stride) of each axis."""
+    """Slices of full blocks; `ranges_of` gives (begin, extent, stride) of each axis."""
 
     @of_data
     def rule(attrs: Any, move: Move) -> LayoutChoice | None:
@@ -223,7 +223,7 @@ def _sliced_axes(attrs: Any, source: tir.Layout, target: tir.Layout, shape: Shap
 def _sliced_blocks(
     attrs: Any, source: tir.Layout, target: tir.Layout, ranges: Sequence[tuple[Any, Any, int]]
 ) -> Any:
-    """The attributes of a slice of whole blocks, None if one is parted."""
+    """The attributes of a slice of full blocks, None if one is parted."""
     begins: list[Any] = []
     ends: list[Any] = []
     strides: list[int] = []
@@ -255,7 +255,7 @@ def _sliced_blocks(
 
 @of_data
 def layout_split(attrs: Any, move: Move) -> LayoutChoice | None:
-    """Parts of whole blocks, or of another axis."""
+    """Parts of full blocks, or of another axis."""
     source, target, shape = move.source, move.target, move.shapes[0]
     cuts = attrs.indices_or_sections
     count = cuts if isinstance(cuts, int) else len(cuts) + 1

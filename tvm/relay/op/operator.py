@@ -200,7 +200,7 @@ def operator(
     fields : sequence of str
         The record's fields in their classic order, where that is not the signature's.
     defaults : mapping
-        What texts may leave out, though the function requires it.
+        What a printed program may leave out, though the function requires it.
     results : int or callable, optional
         Of how many tensors the call is a tuple, which comes as a `TupleWrapper`, or a function of the
         attributes that says so; by default, or where it says None, the call itself comes.

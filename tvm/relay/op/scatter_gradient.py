@@ -17,15 +17,15 @@ def element_numbers(shape: tuple[int, ...]) -> RelayExpr:
     return const(np.arange(int(np.prod(shape)), dtype="int64").reshape(shape))
 
 
-def added_elements(grad: RelayExpr, places: RelayExpr, shape: tuple[int, ...]) -> RelayExpr:
+def added_elements(grad: RelayExpr, positions: RelayExpr, shape: tuple[int, ...]) -> RelayExpr:
     """Sums of the elements of a gradient that stand for each position of a tensor of this shape."""
-    total = _added(grad, places, int(np.prod(shape)))
+    total = _added(grad, positions, int(np.prod(shape)))
     return ops.reshape(total, newshape=shape, allowzero=True)
 
 
-def _added(grad: RelayExpr, places: RelayExpr, count: int) -> RelayExpr:
+def _added(grad: RelayExpr, positions: RelayExpr, count: int) -> RelayExpr:
     none = ops.zeros(shape=(count,), dtype=tensor_type_of(grad).dtype)
-    return ops.scatter_elements(none, _flat(places), _flat(grad), axis=0, reduction="add")
+    return ops.scatter_elements(none, _flat(positions), _flat(grad), axis=0, reduction="add")
 
 
 def _flat(expr: RelayExpr) -> RelayExpr:

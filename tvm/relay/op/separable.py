@@ -45,7 +45,7 @@ def _axes_of(call: Call) -> tuple[int, ...]:
     layout = call.attrs.layout
     if not layout.isupper():
         raise OpNotImplemented(
-            f"the gradient of {call.operator.name} requires a layout of whole axes, got {layout}"
+            f"the gradient of {call.operator.name} requires an unblocked layout, got {layout}"
         )
     return tuple([layout.index(axis) for axis in "DHW" if axis in layout])
 

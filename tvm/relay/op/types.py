@@ -1,4 +1,4 @@
-"""Type relations' vocabulary: dimensions that may be unknown, broadcasting, checks with clear texts.
+"""Type relations' vocabulary: dimensions that may be unknown, broadcasting, checks with clear messages.
 
 A dimension is an `int` when it is known and an expression otherwise: `Any`, of which nothing is
 known, or an expression over variables. Arithmetic on `Any` gives `Any`, on variables it gives

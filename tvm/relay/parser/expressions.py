@@ -388,7 +388,7 @@ class ExprReader(TypeReader):
             name = {"i": "int", "u": "uint"}.get(kind, "int")
             return int(digits), f"{name}{bits}" if bits else _SUFFIX[kind]
         if kind in ("i", "u"):
-            raise self.source.error(f"requires a whole number here, got `{token.text}`", token)
+            raise self.source.error(f"requires an integer here, got `{token.text}`", token)
         return float(digits), f"float{bits}" if bits else "float32"
 
     def _attribute(self) -> tuple[str, Any]:

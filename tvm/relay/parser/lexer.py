@@ -1,4 +1,4 @@
-"""Words of the text form, with their places."""
+"""Words of the text form, with their positions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Source:
         return low + 1, start - self._starts[low] + 1
 
     def span(self, start: int, end: int) -> Span:
-        """The stretch between two places."""
+        """The stretch between two positions."""
         (line, column), (end_line, end_column) = self.place(start), self.place(end)
         return Span(self.name, line, end_line, column, end_column)
 

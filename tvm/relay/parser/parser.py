@@ -60,11 +60,11 @@ class ModuleReader(ExprReader):
             else:
                 break
         if self.token.kind != "end":
-            self._main(self.whole_expression())
+            self._main(self.full_expression())
         self._check_names()
         return self.mod
 
-    def whole_expression(self) -> RelayExpr:
+    def full_expression(self) -> RelayExpr:
         """One expression, after which the text ends."""
         self.version()
         result = self.body()
@@ -175,7 +175,7 @@ def parse(
 @deep
 def parse_expr(source: str) -> RelayExpr:
     """The expression that a text describes."""
-    return _reader(source, "from_string", None, None).whole_expression()
+    return _reader(source, "from_string", None, None).full_expression()
 
 
 def fromtext(source: str, source_name: str = "from_string") -> IRModule:

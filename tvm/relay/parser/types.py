@@ -100,7 +100,7 @@ class TypeReader(WordReader):
             return self.dim_vars.setdefault(name, DimVar(name, "int64"))
         token = self.expect_kind("number", "a dimension")
         if not re.fullmatch(r"\d+(i64)?", token.text):
-            raise self.source.error(f"requires a whole number here, got `{token.text}`", token)
+            raise self.source.error(f"requires an integer here, got `{token.text}`", token)
         value = int(token.text.removesuffix("i64"))
         return IntImm("int64" if value >= 2**31 else "int32", value)
 

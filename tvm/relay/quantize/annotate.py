@@ -213,11 +213,12 @@ class Annotator:
     def __init__(self, mark: str, rules: dict[Op, Rewrite], realizes: bool) -> None:
         self.mark = mark
         self.rules = rules
-        self.realizes = realizes  # marks leave something where a call without a rule takes them
+        # annotations leave something where a call without a rule takes them
+        self.realizes = realizes
         self._marked: dict[int, tuple[RelayExpr, TempExpr]] = {}
 
     def fields_of(self, whole: Any) -> list[Any]:
-        """The fields of a tuple, marked ones with their marks."""
+        """The fields of a tuple, annotated ones with their annotations."""
         return [self.marked(field) for field in getattr(whole, "fields", ())]
 
     def marked(self, value: RelayExpr) -> Any:

@@ -178,8 +178,8 @@ def _evened(counts: Array, bins: int) -> Array:
     level = np.arange(bins) * _LEVELS // bins
     used = counts > 0
     total = np.bincount(level, counts, _LEVELS)
-    places = np.bincount(level, used, _LEVELS)
-    share = np.divide(total, places, out=np.zeros(_LEVELS), where=places > 0)
+    counts = np.bincount(level, used, _LEVELS)
+    share = np.divide(total, counts, out=np.zeros(_LEVELS), where=counts > 0)
     return np.where(used, share[level], 0.0)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
-from tvm.error import TVMError, or_near
+from tvm.error import TVMError, or_similar
 from tvm.relay.expr import Call
 from tvm.support import Scoped
 
@@ -130,6 +130,6 @@ def qconfig(**kwargs: Any) -> QConfig:
     known = [field.name for field in fields(QConfig)]
     for name in kwargs:
         if name not in known:
-            text = f"qconfig has no option {name!r}{or_near(name, known)}"
+            text = f"qconfig has no option {name!r}{or_similar(name, known)}"
             warnings.warn(text, stacklevel=2)
     return QConfig(**{name: value for name, value in kwargs.items() if name in known})

@@ -3,7 +3,7 @@
     with relay.quantize.qconfig(calibrate_mode="max", skip_conv_layers=None):
         mod = relay.quantize.quantize(mod, params, dataset=[{"data": array}, ...])
 
-The steps are passes: `annotate` marks what is to be quantised, `calibrate` finds its ranges, and
+The steps are passes: `annotate` annotates what is to be quantised, `calibrate` finds its ranges, and
 `realize` writes it, and what lies between, in integers; `partition` before them stores what leaves
 a layer in 8 bits.
 """

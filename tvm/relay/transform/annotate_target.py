@@ -61,7 +61,7 @@ class _CallAnnotator:
         if call.op is COMPILER_BEGIN:
             return call.args[0]
         if call.op is COMPILER_END:
-            # of an earlier run of the pass; its marks are written anew
+            # of an earlier run of the pass; its annotations are written anew
             value = call.args[0]
             if id(value) not in self.compiler:
                 self.remember(value, str(call.attrs["compiler"]))

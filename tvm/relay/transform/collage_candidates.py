@@ -50,7 +50,7 @@ class Part:
     height: dict[int, int] = field(default_factory=dict)
 
     def inputs(self) -> list[RelayExpr]:
-        """What the part takes from outside, constants apart, in the order in which it needs them."""
+        """What the part takes from outside, without constants, in the order in which it needs them."""
         return [n for n in self._order() if id(n) not in self.inside and not _is_plain(n)]
 
     def function(self) -> Function:

@@ -59,9 +59,9 @@ def cheapest_cover(
     number = {id(node): i for i, node in enumerate(steps)}
     by_first: dict[int, list[tuple[int, Part]]] = {}
     for part in parts:
-        places = [number[i] for i in part.inside if i in number]
-        mask = sum([1 << place for place in places])
-        by_first.setdefault(min(places), []).append((mask, part))
+        positions = [number[i] for i in part.inside if i in number]
+        mask = sum([1 << place for place in positions])
+        by_first.setdefault(min(positions), []).append((mask, part))
     everything = (1 << len(steps)) - 1
     # covered steps -> the least cost so far, the part that was added last and what it was added to
     best: dict[int, tuple[float, Part | None, int]] = {0: (0.0, None, 0)}
@@ -91,7 +91,7 @@ def cheapest_cover(
 def united(parts: Sequence[Part], finder: PartFinder) -> list[Part]:
     """The parts, those of one target that touch as one, which may have several results.
 
-    What goes through something else on its way from one to the other keeps them apart.
+    What goes through something else on its way from one to the other keeps them separate.
     """
     if not all([isinstance(node, _DATAFLOW) for node in finder.order]):
         return list(parts)

@@ -456,7 +456,7 @@ def WidenDense(min_num_branches: int = 3) -> Pass:
     """`CombineParallelDense(to_batch=False)` as part of the usual passes.
 
     Packed weights of a wide layer fill the tiles better: the queries, keys and values of a
-    transformer take less time as one layer. Weights that are inputs stay apart.
+    transformer take less time as one layer. Weights that are inputs stay separate.
     """
     return _combine("WidenDense", _CONSTANT_DENSE, min_num_branches, opt_level=2)
 

@@ -223,7 +223,7 @@ def _has_blocks(name: str) -> bool:
 
 
 def _fits(ty: Type, old: str, new: str) -> bool:
-    """Whether a tensor's extents are whole numbers of the new layout's blocks."""
+    """Whether a tensor's extents are multiples of the new layout's blocks."""
     if sorted(plain_layout(new)) != sorted(plain_layout(old)):
         raise TVMError(f"ConvertLayout requires a layout of the axes of {old}, got {new}")
     have = axes_extents(shape_of_type(ty), old, "ConvertLayout")

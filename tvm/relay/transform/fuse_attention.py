@@ -185,7 +185,7 @@ class _Finder:
             merged = _merged_heads(shape, user.attrs["axes"])
             if merged is None or count % merged or (scores.heads or merged) != merged:
                 return plain
-            # other heads would tell the masks' examples apart in another way
+            # other heads would distinguish the masks' examples in another way
             if scores.heads is None and (scores.biases or scores.keep is not None):
                 return plain
             return _Match(scores, result, user, merged, True)

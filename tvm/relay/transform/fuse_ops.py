@@ -149,7 +149,7 @@ class _Outliner:
         for node in self.nodes:
             expr = node.expr
             if type(expr) is Call and calls(expr, ops.annotation.stop_fusion):
-                # it has kept its neighbours apart, and computes nothing
+                # it has kept its neighbours separate, and computes nothing
                 before = expr.args[0]
                 self.outside[id(expr)] = self.outside.get(id(before), before)
                 continue

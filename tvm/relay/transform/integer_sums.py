@@ -118,8 +118,8 @@ def signed_weight(weight: Affine) -> tuple[RelayExpr, np.ndarray]:
 def sums_fit(values: np.ndarray, data: Affine, weight: Affine, axis: int | None) -> bool:
     """Whether the products with any int16 data, less its zero point, add up to an int32."""
     numbers = values.astype("int64")
-    places = [-1 if i == weight.axis else 1 for i in range(numbers.ndim)]
-    zero = weight.zero if weight.is_scalar else weight.zero.reshape(places)
+    newshape = [-1 if i == weight.axis else 1 for i in range(numbers.ndim)]
+    zero = weight.zero if weight.is_scalar else weight.zero.reshape(newshape)
     others = tuple([i for i in range(numbers.ndim) if i != axis])
     magnitudes = np.abs(numbers - zero.astype("int64")).sum(axis=others)
     # with a zero point both the products and what is subtracted take half of the range

@@ -159,7 +159,7 @@ def _has_constants(base: RelayExpr) -> bool:
 
 
 def _plain(base: RelayExpr) -> RelayExpr:
-    """A tuple of constants without marks."""
+    """A tuple of constants without annotations."""
     if not isinstance(base, Tuple):
         return base
     return base.replace(fields=tuple([without_annotations(field) for field in base.fields]))

@@ -4,7 +4,7 @@
     %1 = on_device(%0, cpu(0), constrain_result=True);           # cpu(0)
     device_copy(%1, src=cpu(0), dst=cuda(0))                     # cuda(0)
 
-`PlanDevices` leaves marks where the device changes only; the domains of a planned module are those marks
+`PlanDevices` annotates only where the device changes; the domains of a planned module are those annotations
 spread over what lies between.
 """
 

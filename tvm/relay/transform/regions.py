@@ -113,11 +113,11 @@ def _count_annotations(regions: Regions, nodes: list[RelayExpr]) -> None:
             else:
                 regions.first_end.setdefault(id(without_annotations(node)), len(regions.first_end))
         elif not is_annotation(node) and not is_free(node):
-            places = [begins[id(o)] for o in operands(node) if id(o) in begins]
+            found = [begins[id(o)] for o in operands(node) if id(o) in begins]
             number = regions.number[id(node)]
-            if places:
-                known = regions.first_begin.get(number, places[0])
-                regions.first_begin[number] = min(known, *places)
+            if found:
+                known = regions.first_begin.get(number, found[0])
+                regions.first_begin[number] = min(known, *found)
     regions.begins = len(begins)
 
 

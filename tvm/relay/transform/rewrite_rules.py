@@ -190,7 +190,7 @@ class Rewrites:
         rules = self._by_operator.get(call.op)
         if rules is None:
             return None
-        # no rule tells other classes apart
+        # no rule distinguishes other classes
         classes = [c if c is Call or c is Constant else RelayExpr for c in map(type, call.args)]
         replace = rules.bucket(*classes)
         return None if replace is None else replace(self.builder(call, ty), *call.args)

@@ -64,10 +64,10 @@ class _Family:
                 yield member, firsts.setdefault(row, member.kernel), ()
             return
         columns = zip(*rows, strict=True)
-        places = [place for place, column in enumerate(columns) if len(set(column)) > 1]
-        func = _with_parameters(self.members[0], places)
+        positions = [place for place, column in enumerate(columns) if len(set(column)) > 1]
+        func = _with_parameters(self.members[0], positions)
         for member in self.members:
-            yield member, func, tuple([member.numbers[place] for place in places])
+            yield member, func, tuple([member.numbers[place] for place in positions])
 
 
 # a kernel, the function in its place, and its further arguments
@@ -91,7 +91,7 @@ def share_kernels(func: Function, mod: IRModule, context: PassContext) -> Functi
     def rewrite(old: Call, new: Call) -> RelayExpr:
         if isinstance(new.op, Function) and id(new.op) in shared:
             kernel, numbers = shared[id(new.op)]
-            # the kernel's own places are those of the first call alone
+            # the kernel's own positions are those of the first call alone
             span = SequentialSpan(tuple(computed_spans(new, new.op)))
             return Call(kernel, (*new.args, *numbers)).replace(span=span)
         return new
@@ -161,17 +161,17 @@ def _join(families: list[_Family], template: _Template) -> None:
     families.append(_Family([template]))
 
 
-def _with_parameters(template: _Template, places: Sequence[int]) -> Function:
-    """A template whose variables are parameters at some places and numbers at the others."""
-    kept = [i for i in range(len(template.numbers)) if i not in set(places)]
+def _with_parameters(template: _Template, positions: Sequence[int]) -> Function:
+    """A template whose variables are parameters at some positions and numbers at the others."""
+    kept = [i for i in range(len(template.numbers)) if i not in set(positions)]
     func = template.func
     first = len(func.params) - len(template.variables)
     varying = [
         Var(f"p{first + count}", template.variables[place].type_annotation)
-        for count, place in enumerate(places)
+        for count, place in enumerate(positions)
     ]
     bare = func.replace(params=func.params[:first])
-    old = [template.variables[i] for i in (*places, *kept)]
+    old = [template.variables[i] for i in (*positions, *kept)]
     return _replaced(bare, old, [*varying, *[template.numbers[i] for i in kept]], varying)
 
 

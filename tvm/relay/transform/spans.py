@@ -1,4 +1,4 @@
-"""Give nodes places: those in the program's own text, or their number in the order of evaluation."""
+"""Give nodes spans: those in the program's own text, or their number in the order of evaluation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tvm.relay.traverse import rewrite_function
 
 
 def AnnotateSpans() -> Pass:
-    """The pass that prints a module and takes the places in that text as spans."""
+    """The pass that prints a module and takes the positions in that text as spans."""
 
     def run(mod: IRModule, _: PassContext) -> IRModule:
         found = parse(infer_types(mod).astext(), "GeneratedSource")

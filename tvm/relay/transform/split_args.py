@@ -3,7 +3,7 @@
     concatenate((%a, %b, %c))    ->    %0 = concatenate(stop_fusion((%a, %b)));
                                        concatenate(stop_fusion((%0, %c)))
 
-The steps are kept apart with `annotation.stop_fusion`.
+The steps are separated by `annotation.stop_fusion`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tell apart calls that came from one place of the source: `conv`, `conv_PART_1`, ..."""
+"""Distinguish calls that came from one line of the source: `conv`, `conv_PART_1`, ..."""
 
 from __future__ import annotations
 

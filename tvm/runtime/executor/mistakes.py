@@ -28,7 +28,7 @@ register_func("runtime.ReportUnsetInputs", convert_to_tvm_func(report_unset_inpu
 def warn_of_unknown(
     who: str, unknown: Iterable[str], known: Sequence[str], *, only_similar: bool = False
 ) -> None:
-    """Warn of names that are not among those known, with the nearest one of each.
+    """Warn of names that are not among those known, with the most similar one of each.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm.error import TVMError, or_near
+from tvm.error import TVMError, or_similar
 from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
 from tvm.tir.expr import FloatImm, IntImm, StringImm, Var
@@ -55,7 +55,7 @@ class InstructionKind(Object):
         """The kind of a name."""
         found = KINDS.get(name)
         if found is None:
-            raise TVMError(f"no kind of instruction is called {name!r}{or_near(name, KINDS)}")
+            raise TVMError(f"no kind of instruction is called {name!r}{or_similar(name, KINDS)}")
         return found
 
     def arguments(

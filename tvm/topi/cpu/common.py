@@ -109,7 +109,7 @@ def fuse_rows_and_parallel(
 
 
 def vectorize_inner(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, lanes: int) -> None:
-    """Split a loop by the vector width and vectorise the inner part; a rest is masked, apart."""
+    """Split a loop by the vector width and vectorise the inner part; a tail is masked, separately."""
     if lanes < 2:
         return
     extent = dims((axis.dom.extent,))[0] if axis.dom is not None else None

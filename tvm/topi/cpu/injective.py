@@ -100,7 +100,7 @@ def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, t
             shape[at - 1 : at + 1] = [shape[at - 1] * shape[at]]
             del steps[at - 1]
             across -= at == across
-    height, width = _whole_tile(shape[across], shape[-1], out.dtype)
+    height, width = _full_tile(shape[across], shape[-1], out.dtype)
     rows, row = sch[out].split(axes[across], factor=height or TILE_ROWS)
     vectors, lane = sch[out].split(axes[-1], factor=width or lanes)
     # what lies further apart in the input goes further out: a thread takes what it computed before
@@ -114,7 +114,7 @@ def _schedule_tiles(sch: te.Schedule, out: te.Tensor, across: int, lanes: int, t
     fuse_and_parallel(sch, out, [*loops, vectors] if height else loops, total)
 
 
-def _whole_tile(across: int, along: int, dtype: str) -> tuple[int, int]:
+def _full_tile(across: int, along: int, dtype: str) -> tuple[int, int]:
     """Rows and lanes of tiles that registers transpose, which divide both extents; zeros without."""
     if as_dtype(dtype).bits != 32:
         return 0, 0

@@ -20,8 +20,8 @@ from tvm.target.cpu import CpuInfo
 from ..utils import dims, prod
 from .common import is_static, processor
 
-# how far ahead of their use weights are asked for where threads do not take whole panels
-NEAR_BYTES = 8192
+# how far ahead of their use weights are asked for where threads do not take full panels
+PREFETCH_BYTES = 8192
 # asked for at a time
 MOST_LINES = 12
 
@@ -67,8 +67,10 @@ def prefetch_panels(
         s[stage].prefetch(weights, panel, 1, over)
 
 
-def prefetch_near(s: te.Schedule, acc: te.Tensor, weights: te.Tensor, channel: tir.IterVar) -> None:
+def prefetch_later_channels(
+    s: te.Schedule, acc: te.Tensor, weights: te.Tensor, channel: tir.IterVar
+) -> None:
     """Ask for the weights of later input channels, if all do not stay in a cache."""
     if is_streamed(weights, processor()):
         line_bytes = dims(weights.shape)[-1] * as_dtype(weights.dtype).bits // 8
-        s[acc].prefetch(weights, channel, NEAR_BYTES // line_bytes)
+        s[acc].prefetch(weights, channel, PREFETCH_BYTES // line_bytes)

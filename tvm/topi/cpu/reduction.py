@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tvm import te, tir
 from tvm.target.cpu import CpuInfo
 
-from ..access import are_read_as_one, places_read
+from ..access import are_read_as_one, indexed_reads
 from ..generic.schedules import open_schedule
 from ..tag import COMM_REDUCE, is_injective
 from ..utils import ceil_div, dims, extents_of, get_max_power2_factor, prod
@@ -191,7 +191,7 @@ def _reduces_innermost(op: te.tensor.ComputeOp) -> bool:
 
 def _last_index_is(op: te.tensor.ComputeOp, axis: tir.IterVar) -> bool:
     """Whether some tensor is read along `axis` in its last dimension."""
-    return any(indices and indices[-1] is axis.var for _, indices in places_read(op))
+    return any(indices and indices[-1] is axis.var for _, indices in indexed_reads(op))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ def partial_sums(s: te.Schedule, out: te.Tensor, row: Row, lanes: Lanes) -> list
 
 
 def _factor(s: te.Schedule, out: te.Tensor, k: tir.IterVar, count: int, vector: int) -> te.Tensor:
-    """Partial results out[k % count], in vectors; those that the row ends in are apart."""
+    """Partial results out[k % count], in vectors; those that the row ends in are separate."""
     _, inner = s[out].split(k, factor=count)
     found = s.rfactor(out, inner)
     partial: te.Tensor = found[0] if isinstance(found, list) else found

@@ -145,11 +145,11 @@ class _Sampler:
 
     def nearest(self, n: Any, c: Any, positions: Sequence[Any]) -> Any:
         """The nearest element; halves go to the even one."""
-        places = [
+        indices = [
             tir.nearbyint(self.inside(p, e)).astype("int32")
             for p, e in zip(positions, self.extents, strict=True)
         ]
-        return self.element(n, c, places)
+        return self.element(n, c, indices)
 
     def bilinear(self, n: Any, c: Any, positions: Sequence[Any]) -> Any:
         """The weighted mean of the elements around a position."""

@@ -121,14 +121,14 @@ class Interpolation:
     extrapolation: float = 0.0  # the value outside, for tf_crop_and_resize
 
     def repeats(self, have: Sequence[Any], want: Sequence[Any], at: Sequence[int]) -> bool:
-        """Whether every element is repeated a whole number of times."""
+        """Whether every element is repeated an integral number of times."""
         if self.method != "nearest_neighbor" or (self.mode, self.rounding) not in REPEATING:
             return False
         pairs = [(have[axis], extent) for axis, extent in zip(at, want, strict=True)]
         return all(isinstance(h, int) and isinstance(w, int) and h and w % h == 0 for h, w in pairs)
 
     def shares_rows(self, have: Sequence[Any], want: Sequence[Any], at: Sequence[int]) -> bool:
-        """Whether interpolating whole rows between rows first saves work along them."""
+        """Whether interpolating full rows between rows first saves work along them."""
         last = len(have) - 1
         if self.method == "nearest_neighbor" or len(at) < 2 or at[-1] != last:
             return False

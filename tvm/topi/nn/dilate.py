@@ -1,4 +1,4 @@
-"""Spreading elements apart."""
+"""Dilation: zeros between elements."""
 
 from __future__ import annotations
 

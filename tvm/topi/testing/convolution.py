@@ -8,7 +8,7 @@ import numpy as np
 
 from tvm.error import RuntimeValueError
 
-from .windows import convolve, convolve_transposed, pads, places, spread
+from .windows import convolve, convolve_transposed, pads, spread, windows_of
 
 Array = np.ndarray
 
@@ -152,7 +152,7 @@ def conv2d_backward_weight_nchw_python(
     """The gradient of a convolution to its weight."""
     kernel, steps = spread(kernel_size, 2), spread(stride, 2)
     padded = np.pad(x_np, [(0, 0), (0, 0), *pads(padding, kernel)])
-    found = places(padded, kernel, steps)[:, :, : dy_np.shape[2], : dy_np.shape[3]]
+    found = windows_of(padded, kernel, steps)[:, :, : dy_np.shape[2], : dy_np.shape[3]]
     parts = [
         np.einsum("nohw,nchwyx->ocyx", dy, window)
         for dy, window in zip(np.split(dy_np, groups, 1), np.split(found, groups, 1), strict=True)

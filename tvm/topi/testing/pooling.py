@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.error import RuntimeValueError
 
-from .windows import places, spread
+from .windows import spread, windows_of
 
 Array = np.ndarray
 
@@ -80,7 +80,9 @@ def poolnd_python(
     def windows(array: Array, value: float, behind: float) -> Array:
         own = pad_tensor(array, value, padding_before, padding_after, "float64")
         extra = [a - p for a, p in zip(after, padding_after, strict=True)]
-        found = places(pad_tensor(own, behind, [0] * len(kernel), extra, "float64"), reach, strides)
+        found = windows_of(
+            pad_tensor(own, behind, [0] * len(kernel), extra, "float64"), reach, strides
+        )
         kept: Any = (..., *[slice(None, None, d) for d in dilation])
         return np.asarray(found[kept])
 

@@ -41,7 +41,7 @@ def dilate_np(x: Array, dilation: int) -> Array:
     return dilate_python(x, (*[1] * (x.ndim - 1), dilation))
 
 
-def places(data: Array, kernel: Sequence[int], strides: Sequence[int]) -> Array:
+def windows_of(data: Array, kernel: Sequence[int], strides: Sequence[int]) -> Array:
     """(N, C, positions..., window...) of data (N, C, spatial...)."""
     rank = len(kernel)
     view = np.lib.stride_tricks.sliding_window_view(data, tuple(kernel), tuple(range(2, rank + 2)))

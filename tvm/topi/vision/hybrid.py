@@ -19,7 +19,7 @@ from .nms import (
     choose_boxes,
     get_valid_counts,
     named_boxes,
-    places_by_score,
+    positions_by_score,
 )
 
 
@@ -84,7 +84,7 @@ def hybrid_nms(
         get_const_int(coord_start), get_const_int(id_index),
     )  # fmt: skip
     chosen, number = choose_boxes(data, valid_count, sorted_index, rules)
-    positions = places_by_score(chosen, number, sorted_index, iou_threshold)
+    positions = positions_by_score(chosen, number, sorted_index, iou_threshold)
     names = named_boxes(positions, indices) if get_const_int(return_indices) else positions
     return [boxes_at(data, positions), names]
 

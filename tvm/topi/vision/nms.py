@@ -127,7 +127,7 @@ def non_max_suppression(
     if return_indices:
         return [named_boxes(chosen, indices), number]
     positions = (
-        chosen if invalid_to_bottom else places_by_score(chosen, number, order, iou_threshold)
+        chosen if invalid_to_bottom else positions_by_score(chosen, number, order, iou_threshold)
     )
     return boxes_at(data, positions)
 
@@ -225,31 +225,31 @@ def _choose(
     return select_boxes(ib, wanted, lambda n: chosen[b, n], keep)
 
 
-def named_boxes(places: te.Tensor, indices: te.Tensor) -> te.Tensor:
+def named_boxes(positions: te.Tensor, indices: te.Tensor) -> te.Tensor:
     """What `indices` says of positions; -1 stays."""
     return te.compute(
-        places.shape,
+        positions.shape,
         lambda b, n: tir.if_then_else(
-            places[b, n] >= 0, indices[b, places[b, n]].astype("int32"), -1
+            positions[b, n] >= 0, indices[b, positions[b, n]].astype("int32"), -1
         ),
         name="box_indices",
         tag=tag.INJECTIVE,
     )
 
 
-def boxes_at(data: te.Tensor, places: te.Tensor) -> te.Tensor:
+def boxes_at(data: te.Tensor, positions: te.Tensor) -> te.Tensor:
     """The boxes at positions; rows of -1 where there is none."""
     return te.compute(
         data.shape,
         lambda b, n, k: tir.if_then_else(
-            places[b, n] >= 0, data[b, places[b, n], k], tir.const(-1, data.dtype)
+            positions[b, n] >= 0, data[b, positions[b, n], k], tir.const(-1, data.dtype)
         ),
         name="boxes",
         tag=tag.INJECTIVE,
     )
 
 
-def places_by_score(
+def positions_by_score(
     chosen: te.Tensor, number: te.Tensor, order: te.Tensor, iou_threshold: Any
 ) -> te.Tensor:
     """The chosen positions where they stand in the order of scores, -1 between them."""

@@ -21,9 +21,9 @@ from ..nn.conv2d.dot_x86 import (
 )
 from ..nn.conv2d.layout_choice import (
     bfloat16_speed,
+    full_vector_channels,
     is_faster_in_rows,
     row_columns,
-    whole_vector_channels,
 )
 from ..nn.conv2d.library import (
     conv2d_nchw_dnnl,
@@ -86,5 +86,5 @@ __all__ = [
     "winograd_tile",
     "is_faster_in_rows",
     "row_columns",
-    "whole_vector_channels",
+    "full_vector_channels",
 ]

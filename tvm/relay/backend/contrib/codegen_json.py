@@ -6,7 +6,7 @@
                {"op": "kernel", "name": "nn.relu", "inputs": [[2, 0, 0]], ..}],
      "arg_nodes": [0, 1], "heads": [[3, 0, 0]], "node_row_ptr": [0, 1, 2, 3, 4]}
 
-Attributes are lists that hold one list of texts: `"strides": [["1", "1"]]`. A compiler subclasses
+Attributes are lists that hold one list of strings: `"strides": [["1", "1"]]`. A compiler subclasses
 :class:`JSONSerializer` to say what becomes of a composite function.
 """
 
@@ -49,7 +49,7 @@ class JSONGraphNode:
     num_outputs: int = 1
 
     def set_attr(self, key: str, value: Any) -> None:
-        """Set an attribute; texts, numbers and sequences of them become texts."""
+        """Set an attribute; strings, numbers and sequences of them become strings."""
         self.attrs[key] = _strings(value)
 
 

@@ -369,7 +369,7 @@ def partition_for_dnnl(
     alter_layout : let oneDNN choose the layouts between its operators.
     prune_subgraphs : leave to us the parts without a heavy operator.
 
-    The last two may be texts of a command line, such as `"0"`: `--target "dnnl -alter_layout=0, llvm"`.
+    The last two may be strings of a command line, such as `"0"`: `--target "dnnl -alter_layout=0, llvm"`.
     """
     may_alter, may_prune = [_as_bool(o) for o in (alter_layout, prune_subgraphs)]
     if params:

@@ -25,8 +25,8 @@ from ..operator import OperatorFunction
 from ..registry import Compute, Gradient, OpPattern, Schedule, ShapeFunc, define_op
 from ..types import TypeRelation, expect, expect_tensor, shape_of_type, unknown
 
-# annotate arguments that decide about the shape: by whole numbers of any dtype, or by any numbers
-Values: TypeAlias = Annotated[np.ndarray, "whole numbers"]
+# annotate arguments that decide about the shape: by integers of any dtype, or by any numbers
+Values: TypeAlias = Annotated[np.ndarray, "integers"]
 RealValues: TypeAlias = Annotated[np.ndarray, "numbers"]
 
 

@@ -1,4 +1,4 @@
-"""8-bit convolutions with whole groups of channels, for targets of Arm.
+"""8-bit convolutions with full groups of channels, for targets of Arm.
 
 nn.conv2d(%x, %w)    ->    strided_slice(nn.conv2d(pad(%x), pad(%w)), end=[1, 28, 28, 4])
 
@@ -21,7 +21,7 @@ from tvm.topi.rewrites import conv2d_legalize
 
 
 def conv2d_of_channel_groups(attrs: Any, inputs: Any, types: Any) -> RelayExpr | None:
-    """`nn.conv2d` of channels last with whole groups of them; None if it has them."""
+    """`nn.conv2d` of channels last with full groups of them; None if it has them."""
     data, weight, out = types
     if (attrs.data_layout, attrs.kernel_layout, attrs.groups) != ("NHWC", "HWIO", 1):
         return None

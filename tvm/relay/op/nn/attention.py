@@ -47,8 +47,8 @@ def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te
     if topi.utils.is_target("cpu"):
         rows, columns = [topi.utils.dims(x.shape) for x in (query, value)]
         config = topi.x86.choose_attention(rows, columns, query.dtype)
-    settings = (attrs.scale, attrs.fill, attrs.heads, attrs.merge_heads)
-    return [topi.nn.attention(query, key, value, bias, keep, *settings, config)]
+    options = (attrs.scale, attrs.fill, attrs.heads, attrs.merge_heads)
+    return [topi.nn.attention(query, key, value, bias, keep, *options, config)]
 
 
 @operator(

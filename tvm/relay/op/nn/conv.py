@@ -210,7 +210,7 @@ def _conv2d_on_cpu(
     blocks = topi.x86.conv2d.channel_blocks(channels, out_channels, out_type.dtype, target)
     inner, outer = blocks
     if attrs.groups == 1:
-        if (wider := _in_whole_vectors(call, arg_types, out_type, outer, target)) is not None:
+        if (wider := _in_full_vectors(call, arg_types, out_type, outer, target)) is not None:
             return wider
         plan = recorded_plan(call, arg_types, out_type, target)
         if plan is None:
@@ -232,7 +232,7 @@ def _conv2d_on_cpu(
     return _blocked(call, op, inner, outer, weight_layout)
 
 
-def _in_whole_vectors(
+def _in_full_vectors(
     call: Call, arg_types: Sequence[TensorType], out_type: TensorType, block: int, target: Target
 ) -> RelayExpr | None:
     """Filters of zeros fill the vectors of channels, if less time is spent in spite of more work."""
@@ -240,7 +240,7 @@ def _in_whole_vectors(
     if not is_known(channels) or not are_known(kernel):
         return None
     full = topi.x86.conv2d.full_block(out_type.dtype, target)
-    wide = topi.x86.conv2d.whole_vector_channels(channels, block, full, math.prod(kernel[1:]))
+    wide = topi.x86.conv2d.full_vector_channels(channels, block, full, math.prod(kernel[1:]))
     if wide is None:
         return None
     return _of_more_filters(call, arg_types, out_type, wide, target)

@@ -54,7 +54,7 @@ def _conv2d_gradient_in_layout(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     layouts = (attrs.data_layout, attrs.kernel_layout)
     if any(not layout.isalpha() or not layout.isupper() for layout in layouts):
         raise OpNotImplemented(
-            "the gradient of nn.conv2d requires layouts of whole axes, "
+            "the gradient of nn.conv2d requires unblocked layouts, "
             f"got {' and '.join(layouts)}",
             hint='convert them first: relay.transform.ConvertLayout({"nn.conv2d": ["NCHW"]})',
         )  # fmt: skip

@@ -86,7 +86,7 @@ def _conv3d_on_planes(
 
 
 def has_known_planes(shape: Sequence[Dim]) -> bool:
-    """Whether NCDHW data has known channels, and a batch or a depth that tells planes apart."""
+    """Whether NCDHW data has known channels, and a batch or a depth that distinguishes planes."""
     return is_known(shape[1]) and (is_known(shape[0]) or is_known(shape[2]))
 
 

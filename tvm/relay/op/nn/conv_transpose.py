@@ -98,25 +98,25 @@ class _Axis:
     reach: int  # of the output, what exceeds the stride times one less than the extent
 
     @property
-    def places(self) -> int:
+    def taps(self) -> int:
         """Positions of the window that each phase sees."""
         return -(-self.kernel // self.stride)
 
     @property
     def start(self) -> int:
         """The first multiple of the stride that is computed."""
-        return min(self.pad // self.stride, self.places - 1)
+        return min(self.pad // self.stride, self.taps - 1)
 
     @property
     def pads(self) -> tuple[int, int]:
         """Zeros before and after the data."""
         behind = -(-(self.reach + self.pad) // self.stride) - 1
-        return self.places - 1 - self.start, max(behind, 0)
+        return self.taps - 1 - self.start, max(behind, 0)
 
     @property
     def more(self) -> int:
         """Multiples of the stride that are computed, beyond the extent."""
-        return sum(self.pads) - self.places + 1
+        return sum(self.pads) - self.taps + 1
 
     @property
     def cut(self) -> tuple[int, int]:
@@ -175,17 +175,17 @@ def _phases(
     weight: RelayExpr, inner: int, outer: int, axes: Sequence[_Axis], groups: int, dtype: str
 ) -> RelayExpr:
     """(group, output channel, phase) by input channel by the positions that a phase sees."""
-    tails = [(0, axis.places * axis.stride - axis.kernel) for axis in axes]
+    tails = [(0, axis.taps * axis.stride - axis.kernel) for axis in axes]
     if any([tail for _, tail in tails]):
         weight = ops.nn.pad(weight, const(0, dtype), pad_width=((0, 0), (0, 0), *tails))
-    split = [extent for axis in axes for extent in (axis.places, axis.stride)]
+    split = [extent for axis in axes for extent in (axis.taps, axis.stride)]
     weight = ops.reshape(weight, newshape=(groups, inner // groups, outer, *split))
     positions = [3 + 2 * i for i in range(len(axes))]
     for axis in positions:
         weight = ops.reverse(weight, axis=axis)
     weight = ops.transpose(weight, axes=(0, 2, *[axis + 1 for axis in positions], 1, *positions))
     strides = prod([axis.stride for axis in axes])
-    shape = (groups * outer * strides, inner // groups, *[axis.places for axis in axes])
+    shape = (groups * outer * strides, inner // groups, *[axis.taps for axis in axes])
     return ops.reshape(weight, newshape=shape)
 
 
@@ -205,7 +205,7 @@ def _convolved(
             data, weight, padding=pads, groups=attrs.groups, out_dtype=attrs.out_dtype
         )
     strides = prod([axis.stride for axis in axes])
-    kernel = (channels * strides, shape[1] // attrs.groups, *[axis.places for axis in axes])
+    kernel = (channels * strides, shape[1] // attrs.groups, *[axis.taps for axis in axes])
     full = (*shape, *[axis.extent for axis in axes])
     return conv3d_by_planes(
         data, weight, full, kernel, ones, pads, ones, attrs.groups, attrs.out_dtype, dtype

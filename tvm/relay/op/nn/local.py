@@ -66,7 +66,7 @@ def _composed_lrn(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     "nn.lrn",
     "LRNAttrs",
     accumulates=True,
-    defaults={"alpha": 0.0001},  # of texts, which leave out another value than calls do
+    defaults={"alpha": 0.0001},  # of printed programs, which leave out another value than calls do
     support_level=2,
     infer_type=_lrn_type,
     fuse=OpPattern.OPAQUE,

@@ -125,7 +125,7 @@ def _pool(
         name,
         support_level=2,
         fields=("pool_size", *(["count_include_pad"] if kind == "avg" else []), *_FIELDS),
-        defaults={"pool_size": Parameter.empty},  # texts always tell it
+        defaults={"pool_size": Parameter.empty},  # printed programs always tell it
         infer_type=pool_type(name, _SPATIAL[rank]),
         fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,

@@ -16,14 +16,14 @@ from ..shaping import in_order
 
 
 def channels_first(compose: Callable[[Call, RelayExpr], RelayExpr]) -> Simplify:
-    """A composition of data with channels first, for every layout of whole axes."""
+    """A composition of data with channels first, for every unblocked layout."""
 
     def composed(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
         layout = call.attrs.layout
         out_layout = call.attrs.out_layout or layout
         if not (layout + out_layout).isupper():
             raise OpNotImplemented(
-                f"the gradient of {call.operator.name} requires layouts of whole axes, got {layout} and "
+                f"the gradient of {call.operator.name} requires unblocked layouts, got {layout} and "
                 f"{out_layout}"
             )
         plain = "NC" + "".join([axis for axis in layout if axis not in "NC"])

@@ -1,4 +1,4 @@
-"""Pad the channels of quantised products to whole vectors, as Hexagon's instructions take them.
+"""Pad the channels of quantised products to full vectors, as Hexagon's instructions take them.
 
     qnn.conv2d(%x, %w, channels=60)    ->    strided_slice(qnn.conv2d(pad(%x), pad(%w), channels=64))
 
@@ -35,7 +35,7 @@ def missing(count: Dim, multiple: int) -> int:
 def aligned_conv2d(
     attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr | None:
-    """The convolution with whole vectors of channels; None if it has them."""
+    """The convolution with full vectors of channels; None if it has them."""
     data, weight = tensor_type_of(inputs[0]), tensor_type_of(inputs[1])
     if (attrs.data_layout, attrs.kernel_layout, attrs.groups) != ("NCHW", "OIHW", 1):
         return None
@@ -57,7 +57,7 @@ def aligned_conv2d(
 def aligned_dense(
     attrs: Attrs, inputs: Sequence[RelayExpr], types: Sequence[Type]
 ) -> RelayExpr | None:
-    """The matrix product with whole vectors of units; None if it has them."""
+    """The matrix product with full vectors of units; None if it has them."""
     data, weight = tensor_type_of(inputs[0]), tensor_type_of(inputs[1])
     if data.dtype not in ("uint8", "int8") or weight.dtype != "int8":
         return None

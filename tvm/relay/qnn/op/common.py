@@ -153,7 +153,7 @@ def _expect_param(param: TensorType, who: str, argument: str, data: Type | None,
         return
     expect(
         shape[0] == extent,
-        f"{who} requires one number for each of the {extent} places along axis {axis} "
+        f"{who} requires one number for each of the {extent} elements along axis {axis} "
         f"for {argument}, got {shape[0]}",
     )
 

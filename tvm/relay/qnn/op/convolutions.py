@@ -81,8 +81,8 @@ def _shifted_kernel(attrs: Attrs, weight: RelayExpr, zero_point: RelayExpr) -> R
     if points in ((), (1,), (extents[outer],)) or not _is_depthwise(attrs, weight):
         return shifted(weight, zero_point, outer)
     # output channels are O and I together
-    apart = [extents[i] if i in (outer, inner) else 1 for i in range(len(extents))]
-    return shifted(weight, ops.reshape(zero_point, newshape=tuple(apart)))
+    shape = [extents[i] if i in (outer, inner) else 1 for i in range(len(extents))]
+    return shifted(weight, ops.reshape(zero_point, newshape=tuple(shape)))
 
 
 def _is_depthwise(attrs: Attrs, weight: RelayExpr) -> bool:
@@ -121,15 +121,15 @@ def _shifted_transpose_kernel(attrs: Attrs, weight: RelayExpr, zero_point: Relay
         return shifted(weight, zero_point, axis)
     extents = tensor_type_of(weight).concrete_shape
     inner = axis_of(layout, "I")
-    apart = [*extents[:inner], groups, extents[inner] // groups, *extents[inner + 1 :]]
-    point_shape = [1] * len(apart)
+    split = [*extents[:inner], groups, extents[inner] // groups, *extents[inner + 1 :]]
+    point_shape = [1] * len(split)
     point_shape[inner], point_shape[axis + (axis > inner)] = groups, extents[axis]
     zeros = ops.reshape(zero_point, newshape=(groups, extents[axis]))
     if axis < inner:
         zeros = ops.transpose(zeros, axes=None)
     zeros = ops.reshape(zeros, newshape=tuple(point_shape))
     return ops.reshape(
-        shifted(ops.reshape(weight, newshape=tuple(apart)), zeros), newshape=tuple(extents)
+        shifted(ops.reshape(weight, newshape=tuple(split)), zeros), newshape=tuple(extents)
     )
 
 

@@ -22,9 +22,9 @@ class AttentionConfig:
     """Tiles in registers, and the rows whose scores stay in a cache."""
 
     rows: int  # of both products' tiles
-    columns: int  # of the scores' tile: whole vectors
+    columns: int  # of the scores' tile: full vectors
     lanes: int  # of the scores
-    value_columns: int  # of the result's tile: whole vectors
+    value_columns: int  # of the result's tile: full vectors
     value_lanes: int
     block: int  # tiles of rows
 

@@ -52,7 +52,7 @@ def choose_attention(
         ]
         padded = ceil_div(width, lanes) * lanes
         if value_lanes < lanes and padded // lanes in fitting:
-            options.append((padded, lanes))  # one tile of whole vectors, zeros at its end
+            options.append((padded, lanes))  # one tile of full vectors, zeros at its end
 
         def cost(option: tuple[int, int]) -> float:
             """Vectors to multiply."""

@@ -48,7 +48,7 @@ def batch_matmul(
     k = te.reduce_axis((0, inner), name="k")
     batch_of = tir.const(batch, "int32") if isinstance(batch, int) else batch
 
-    # schedules copy a right operand whose columns lie apart or fill no whole vectors
+    # schedules copy a right operand whose columns are strided or fill no full vectors
     height, width = padded_rows(rows), padded_columns(columns)
     right = tensor_b
     if transpose_b or width != columns:

@@ -13,7 +13,7 @@ from ...utils import dims
 from ..dense.cpu import (
     MatmulConfig,
     inline_injective_but,
-    is_whole_output,
+    is_full_output,
     masked_matmul_choices,
     schedule_tile,
 )
@@ -42,7 +42,7 @@ def schedule_batch_matmul(
     inline_injective_but(s, ops, anchor, output, (COPIED_LINES,))
     shape = dims(product.shape)
     chosen = None
-    if all(isinstance(d, int) for d in shape) and is_whole_output(output, product):
+    if all(isinstance(d, int) for d in shape) and is_full_output(output, product):
         choices = masked_matmul_choices(shape[1], shape[2], product.dtype, processor())
         chosen = config or (choices.choose(workload_of(anchor)) if choices else None)
     if chosen is None:

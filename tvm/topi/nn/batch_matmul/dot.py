@@ -85,7 +85,7 @@ def batch_matmul_dot(
     sums = te.compute(shape, element, name="T_batch_sums", tag=TAG)
 
     def cropped(n: Any, y: Any, x: Any) -> Any:
-        # zero times the last element: bounds of the sums stay those of whole tiles
+        # zero times the last element: bounds of the sums stay those of full tiles
         last = tir.Mul(tir.const(0, dot.sums), sums(n, height - 1, width - 1))
         return tir.Add(sums(n, y, x), last)
 

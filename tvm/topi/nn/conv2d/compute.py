@@ -265,7 +265,7 @@ def conv2d_NCHWc(
     skip_border_rows: bool = False,
     padded_pixels: Callable[[Any], Any] | None = None,
 ) -> te.Tensor:
-    """Convolution with channels in blocks; the channels of a group fill whole blocks.
+    """Convolution with channels in blocks; the channels of a group fill full blocks.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from ...choice import note
 from ...configuration import Choices, workload_of
 from ...cpu.common import fuse_and_parallel, is_static, lanes_of, processor, vector_lanes
 from ...cpu.fitted import CONV2D, CONV2D_STREAMED_VECTOR, CONV2D_UNUSUAL_HEIGHT, UNUSUAL
-from ...cpu.prefetch import prefetch_near, prefetch_panels
+from ...cpu.prefetch import prefetch_later_channels, prefetch_panels
 from ...cpu.tile_cost import TileStep, relative_cycles
 from ...generic.schedules import open_schedule
 from ...tag import is_injective
@@ -36,12 +36,12 @@ from ...utils import (
     operations_above,
     prod,
 )
-from ..dense.cpu import is_whole_output
+from ..dense.cpu import is_full_output
 from .rows_cpu import is_by_channel, schedule_channel_rows
 
 # sums beside one another in a plain layout
-PLAIN_PLACES = 8
-PLAIN_KNOBS = {"tile_y": "places", "tile_x": "vectors"}
+PLAIN_POSITIONS = 8
+PLAIN_KNOBS = {"tile_y": "positions", "tile_x": "vectors"}
 TILE_KNOBS = {"channel_blocks": "channel_blocks", "tile_oh": "rows", "tile_ow": "columns"}
 
 
@@ -133,11 +133,11 @@ def _panel_bytes(tile: Conv2dConfig, vectors: int, inner: int, info: CpuInfo) ->
     return inner * tile.channel_blocks * vectors * info.vector_bits // 8
 
 
-def _height(weights: int, places: int, rows: int, room: int) -> int:
+def _height(weights: int, positions: int, rows: int, room: int) -> int:
     """Where rows are short, several of them."""
-    if weights * places >= 12:
+    if weights * positions >= 12:
         return 1
-    return largest_divisor(rows, max(room // weights - 1, places) // places)
+    return largest_divisor(rows, max(room // weights - 1, positions) // positions)
 
 
 def _fma_cycles(weights: int, pixels: int, is_streamed: bool, info: CpuInfo) -> float:
@@ -159,7 +159,7 @@ def schedule_conv2d_NCHWc(
     info = processor()
     inline_around(s, ops, anchor, output)
     batch_size, oc_chunk, rows, columns, _ = dims(conv.shape)
-    if not is_whole_output(output, conv):
+    if not is_full_output(output, conv):
         return s
     best, vectors, inner = _tile_of(anchor, info)
     tile = config or best
@@ -172,7 +172,7 @@ def schedule_conv2d_NCHWc(
     final = s.outputs[0].output(0) if output.op is anchor else output
     loops = tile_output(s, final, tile, parts, bands)
     s[acc].compute_at(s[final], loops.place)
-    # whole panels to each thread, if all threads get as many
+    # full panels to each thread, if all threads get as many
     in_parts = parts > 0 or bands > 0
     panels = oc_chunk // tile.channel_blocks
     by_panels = isinstance(batch_size, int) and batch_size * panels % info.cores == 0
@@ -185,7 +185,7 @@ def schedule_conv2d_NCHWc(
     vectorize_block(s, final, loops.block, info)
     reduced = schedule_sums(s, acc, info)
     if panel_loop is None:
-        prefetch_near(s, acc, weights, reduced[-1])
+        prefetch_later_channels(s, acc, weights, reduced[-1])
     else:
         visits = rows // tile.rows * (columns // tile.columns) // max(parts, bands, 1)
         panel_bytes = _panel_bytes(tile, vectors, inner, info)
@@ -392,7 +392,7 @@ def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
 class PlainConfig:
     """The tile of the output held in registers, in a plain layout."""
 
-    places: int  # of the axis beside the last one
+    positions: int  # of the axis beside the last one
     vectors: int  # of the last axis
 
 
@@ -403,7 +403,7 @@ def plain_choices(extent: object, vectors: int, info: CpuInfo) -> Choices[PlainC
     """
     room = info.vector_registers * 3 // 4
     heights = divisors(extent) if isinstance(extent, int) else [1]
-    positions = max([d for d in heights if d <= PLAIN_PLACES])
+    positions = max([d for d in heights if d <= PLAIN_POSITIONS])
     together = largest_divisor(vectors, max(room // positions, 1)) if 2 * positions < room else 1
     usual = PlainConfig(positions, together)
 
@@ -427,7 +427,7 @@ def _schedule_plain_tile(
 ) -> None:
     """Some positions of one axis by vectors of the last, whose sums stay in registers."""
     axes = list(s[final].op.axis)
-    outer, inner = s[final].split(axes[across], factor=tile.places)
+    outer, inner = s[final].split(axes[across], factor=tile.positions)
     vectors, lane = s[final].split(axes[-1], factor=lanes)
     vectors, beside = s[final].split(vectors, factor=tile.vectors)
     others = [axis for axis in axes[:-1] if axis is not axes[across]]

@@ -49,7 +49,7 @@ def conv2d_NCHWc_int8(
     n_elems : int
         Neighbouring input channels that one instruction takes.
     groups : int
-        Output channels of each group see the input channels of their own; whole blocks.
+        Output channels of each group see the input channels of their own; full blocks.
     padded_pixels : callable, optional
         Where height or width are open, rounds the number of output pixels up.
     has_small_weights : bool
@@ -58,8 +58,8 @@ def conv2d_NCHWc_int8(
     """
     dtype = out_dtype or data.dtype
     if (wide := product_dtype(dtype)) != dtype:
-        settings = (stride, padding, dilation, layout, out_layout, wide, n_elems, groups)
-        sums = conv2d_NCHWc_int8(data, kernel, *settings, padded_pixels, has_small_weights)
+        options = (stride, padding, dilation, layout, out_layout, wide, n_elems, groups)
+        sums = conv2d_NCHWc_int8(data, kernel, *options, padded_pixels, has_small_weights)
         return cast(sums, dtype)
     n, ic_chunk, height, width, ic_block = dims(data.shape)
     oc_chunk, kernel_ic, kh, kw, words, oc_block, size = dims(kernel.shape)

@@ -1,4 +1,4 @@
-"""In which layout a convolution is faster: rows of pixels, blocks of its channels, or whole vectors of them.
+"""In which layout a convolution is faster: rows of pixels, blocks of its channels, or full vectors of them.
 
 The graph asks before it brings data and weights into blocks. All answers follow from operations and
 elements; one element in another layout is worth so many operations.
@@ -54,7 +54,7 @@ def row_columns(columns: int, full_block: int) -> int:
     return rounded_up(columns, 8) if whole > _MOST_PADDING * columns else whole
 
 
-def whole_vector_channels(channels: int, block: int, full_block: int, terms: int) -> int | None:
+def full_vector_channels(channels: int, block: int, full_block: int, terms: int) -> int | None:
     """The output channels, some of zeros, whose blocks fill vectors; None where those cost more.
 
     Parameters

@@ -17,7 +17,7 @@ PIXELS_TAG = "conv2d_pixels"
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
-    """Rows and columns of an output, and how its number of pixels is rounded up to whole tiles."""
+    """Rows and columns of an output, and how its number of pixels is rounded up to full tiles."""
 
     rows: Any
     columns: Any

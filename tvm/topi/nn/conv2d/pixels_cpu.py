@@ -24,7 +24,7 @@ from tvm.target.cpu import CpuInfo
 
 from ...choice import note
 from ...cpu.common import fuse_and_parallel, has_shape_of, processor
-from ...cpu.prefetch import prefetch_near
+from ...cpu.prefetch import prefetch_later_channels
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims, prod
 from .cpu import (
@@ -63,7 +63,7 @@ class PixelTile:
         return self.parts * tir.max(ceil_div(tiles, self.parts * self.most), 1)
 
     def padded(self, count: Any) -> Any:
-        """The pixels of all runs, whole tiles of equally many."""
+        """The pixels of all runs, full tiles of equally many."""
         runs = self.runs(count)
         return self.config.columns * runs * ceil_div(ceil_div(count, self.config.columns), runs)
 
@@ -149,4 +149,4 @@ def schedule_pixels(
 def _schedule_vectors(s: te.Schedule, output: te.Tensor, sums: te.Tensor, info: CpuInfo) -> None:
     vectorize_block(s, output, s[output].op.axis[-1], info)
     reduced = schedule_sums(s, sums, info)
-    prefetch_near(s, sums, sums.op.input_tensors[1], reduced[-1])
+    prefetch_later_channels(s, sums, sums.op.input_tensors[1], reduced[-1])

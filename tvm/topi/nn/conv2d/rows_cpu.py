@@ -26,7 +26,7 @@ _TAGS = ("group_conv1d_ncw", "group_conv2d_nchw", "group_conv3d_ncdhw")
 
 
 def is_by_channel(anchor: te.tensor.Operation, output: te.Tensor) -> bool:
-    """Whether a convolution keeps channels apart, with rows that fill vectors."""
+    """Whether a convolution is depthwise, with rows that fill vectors."""
     conv = anchor.output(0)
     if anchor.tag not in _TAGS or extents_of(anchor.reduce_axis[:1]) != (1,):
         return False

@@ -78,22 +78,22 @@ class WinogradShape:
     dtype: str = "float32"
 
     @property
-    def places(self) -> int:
-        """Values of a tile's data."""
+    def points(self) -> int:
+        """Values of a transformed tile."""
         return (self.tile + WINDOW - 1) ** 2
 
     @property
     def weight_bytes(self) -> int:
-        return self.places * self._column_bytes * self.chunks[1] * self.blocks[1]
+        return self.points * self._column_bytes * self.chunks[1] * self.blocks[1]
 
     @property
     def data_bytes(self) -> int:
         """Of the transformed data of one tile."""
-        return self.places * self._column_bytes
+        return self.points * self._column_bytes
 
     def product_bytes(self, group: int) -> int:
         """Of the products of one tile and a group of blocks of output channels."""
-        return self.places * group * self.blocks[1] * as_dtype(self.dtype).bits // 8
+        return self.points * group * self.blocks[1] * as_dtype(self.dtype).bits // 8
 
     @property
     def _column_bytes(self) -> int:
@@ -206,26 +206,26 @@ def _product_cycles(
     sums = weights * held * (2 if depth > MOST_ADDED else 1)
     if sums + weights >= info.vector_registers:
         step *= WINOGRAD_SPILLED_SUMS
-    return step * area / held * shape.chunks[1] / group * shape.batch * shape.places * depth
+    return step * area / held * shape.chunks[1] / group * shape.batch * shape.points * depth
 
 
 def _block_of(down: int, across: int, room: int) -> tuple[int, int]:
-    """Rows and columns of groups of tiles that fit a cache, whole rows first."""
+    """Rows and columns of groups of tiles that fit a cache, full rows first."""
     columns = max([d for d in divisors(across) if d <= max(room, 1)])
     left = room // columns if columns == across else 1
     return max([d for d in divisors(down) if d <= max(left, 1)]), columns
 
 
 def _moved_bytes(
-    shape: WinogradShape, group: int, places: int, tiles: int, by_tiles: bool, info: CpuInfo
+    shape: WinogradShape, group: int, points: int, tiles: int, by_tiles: bool, info: CpuInfo
 ) -> int:
     """Bytes that pass between L2 and what is behind it."""
     groups = shape.chunks[1] // group
     if by_tiles:
-        return shape.weight_bytes * (places if shape.weight_bytes > info.l2 // 2 else 1)
+        return shape.weight_bytes * (points if shape.weight_bytes > info.l2 // 2 else 1)
     data = tiles * shape.data_bytes
     again = shape.weight_bytes // groups > info.l2 // 2
-    weights = shape.weight_bytes * (places if again else 1)
+    weights = shape.weight_bytes * (points if again else 1)
     return weights + data * (2 + groups if data > info.l2 // 2 else 1)
 
 
@@ -270,12 +270,12 @@ def winograd_tile(
     return best
 
 
-def plain_total(places: int, weights: int, info: CpuInfo, speed: float = 1.0) -> float:
-    """Cycles on all cores of the plain convolution to that many positions.
+def plain_total(pixels: int, weights: int, info: CpuInfo, speed: float = 1.0) -> float:
+    """Cycles on all cores of the plain convolution to that many pixels.
 
     `speed` tells how much faster than in float32 it multiplies.
     """
-    cycles = places * weights / info.fp32_lanes * CONV2D_FMA / speed
+    cycles = pixels * weights / info.fp32_lanes * CONV2D_FMA / speed
     return _total(cycles, int(4 * weights / speed), info)
 
 
@@ -312,7 +312,7 @@ def conv2d_NCHWc_winograd(
     out_layout: str,
     out_dtype: str | None = None,
 ) -> te.Tensor:
-    """Winograd's convolution, its grid of tiles rounded up to whole groups in registers."""
+    """Winograd's convolution, its grid of tiles rounded up to full groups in registers."""
     args = (data, kernel, padding, tile_size, layout, out_layout, out_dtype)
     config = _grouping(compute_winograd(*args).op, processor(), is_rounded=False)
     return compute_winograd(*args, grid_step=(config.rows, config.columns))
@@ -396,7 +396,7 @@ def _grouping(anchor: te.tensor.Operation, info: CpuInfo, is_rounded: bool) -> W
 
 def _least_cycles(shape: WinogradShape, info: CpuInfo) -> float:
     """Cycles of the multiply-adds of all products alone."""
-    values = int(prod((*shape.grid, *shape.chunks, *shape.blocks))) * shape.batch * shape.places
+    values = int(prod((*shape.grid, *shape.chunks, *shape.blocks))) * shape.batch * shape.points
     return values * as_dtype(shape.dtype).bits / info.vector_bits / info.timing.fmas_per_cycle
 
 

@@ -71,7 +71,7 @@ def conv2d_NCHWc_winograd(
     out_layout: str,
     out_dtype: str | None = None,
 ) -> te.Tensor:
-    """Winograd's convolution, its tiles rounded up to whole groups in registers."""
+    """Winograd's convolution, its tiles rounded up to full groups in registers."""
     args = (data, kernel, padding, tile_size, layout, out_layout, out_dtype)
     if not is_dynamic_shape(data.shape[2:4]):
         return winograd_cpu.conv2d_NCHWc_winograd(*args)

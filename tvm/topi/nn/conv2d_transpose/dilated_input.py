@@ -1,4 +1,4 @@
-"""Transposed convolution as a convolution of data whose elements are spread apart."""
+"""Transposed convolution as a convolution of dilated data."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ from .compute import PACK_TASK, padded_rows
 
 # steps of a sum between two prefetches
 PREFETCH_STEPS = 16
-# of a vector from L2, whatever its length: rows of panels lie in whole lines
+# of a vector from L2, whatever its length: rows of panels lie in full cache lines
 VECTOR_BYTES = 64
 # fewer rows are not worth turning the lines of the right operand into columns
 FEW_ROWS = 8
@@ -58,7 +58,7 @@ class MatmulConfig:
     """The tile of the product held in registers."""
 
     rows: int
-    columns: int  # elements, whole vectors
+    columns: int  # elements, full vectors
     lanes: int
 
 
@@ -106,7 +106,7 @@ def matmul_choices(
 def masked_matmul_choices(
     rows: int, columns: int, dtype: str, info: CpuInfo
 ) -> Choices[MatmulConfig] | None:
-    """As `matmul_choices`, for columns that whole vectors need not divide: masks cut the last ones."""
+    """As `matmul_choices`, for columns that full vectors need not divide: masks cut the last ones."""
     lanes = covering_lanes(columns, dtype, info)
     return matmul_choices(rows, ceil_div(columns, lanes) * lanes, dtype, info)
 
@@ -148,7 +148,7 @@ def schedule_dense_pack(
     inline_injective_but(s, ops, anchor, output)
     rows = dims(product.shape)[-2]
     block = dims(anchor.input_tensors[1].shape)[2]
-    if not is_whole_output(output, product):
+    if not is_full_output(output, product):
         return s
     rows = rows if isinstance(rows, int) else 1  # a tile of one row fits any number of them
     chosen = config or panel_choices(rows, block, product.dtype, info).choose(workload_of(anchor))
@@ -184,7 +184,7 @@ def inline_injective_but(
             s[op].compute_inline()
 
 
-def is_whole_output(output: te.Tensor, product: te.Tensor) -> bool:
+def is_full_output(output: te.Tensor, product: te.Tensor) -> bool:
     """Whether the output has the product's elements, rows and columns of padding aside."""
     cropped = [op for op in operations_above(output.op) if op.name == "T_crop"]
     whole = cropped[0].output(0) if cropped else product
@@ -227,7 +227,7 @@ def schedule_tile(
     k = s[acc].op.reduce_axis[-1]
     s[acc].reorder(k, y, x)
     if dims(final.shape)[-1] % config.lanes:
-        s[acc].storage_align(y, config.lanes, 0)  # rows of whole registers
+        s[acc].storage_align(y, config.lanes, 0)  # rows of full registers
     _vector_loop(s, acc, x, config)
     s[acc].unroll(y)
     if streamed is not None and position is not None:

@@ -9,7 +9,7 @@ for block in parallel(...):                      # rows of A that stay in L2
                 for k: acc[y][v] += broadcast(A'[tile, k, y]) * B'[panel, k, v * 16 : v * 16 + 16]
                 C[tile, panel] += acc            # tiles that reach beyond C are masked here
 
-Rows and columns that fill the last tiles are zeros of A' and B', so that every tile is a whole one.
+Rows and columns that fill the last tiles are zeros of A' and B', so that every tile is a full one.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class PackedMatmulConfig:
     """The tile in registers, and the blocks of the operands that stay in caches."""
 
     rows: int  # of the tile
-    columns: int  # of the tile: whole vectors
+    columns: int  # of the tile: full vectors
     lanes: int
     depth: int  # steps of k between two visits of a tile
     segment: int  # neighbours along k of a packed row of A
-    block_rows: int  # rows of A packed at a time: whole tiles
+    block_rows: int  # rows of A packed at a time: full tiles
 
 
 def choose_matmul_pack(
@@ -97,7 +97,7 @@ def matmul_pack_choices(
         return None
 
     def tiles() -> list[MatmulConfig]:
-        # a single panel has the columns there are, whole vectors or not
+        # a single panel has the columns there are, full vectors or not
         fitting = [(h, v) for h, v in register_tiles(info) if v * lanes <= columns]
         return [MatmulConfig(height, vectors * lanes, lanes) for height, vectors in fitting]
 

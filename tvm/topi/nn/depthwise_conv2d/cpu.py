@@ -23,7 +23,7 @@ from ...cpu.fitted import UNUSUAL
 from ...generic.schedules import open_schedule
 from ...utils import dims, divisors, extents_of, largest_divisor
 from ..conv2d.cpu import inline_around, row_parts, schedule_padding
-from ..dense.cpu import is_whole_output
+from ..dense.cpu import is_full_output
 
 # columns of a tile where only the run knows how many there are: more would often be computed in vain
 OPEN_COLUMNS = 4
@@ -65,7 +65,7 @@ def schedule_depthwise_conv2d_NCHWc(
     info = processor()
     inline_around(s, ops, anchor, output)
     images, chunks, rows, columns, block = dims(conv.shape)
-    if not is_whole_output(output, conv):
+    if not is_full_output(output, conv):
         return s
     window = extents_of(anchor.reduce_axis)
     # an open number of columns is rounded up

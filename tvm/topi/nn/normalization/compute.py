@@ -145,13 +145,13 @@ def _statistics(data: te.Tensor, axis: int) -> tuple[te.Tensor, te.Tensor]:
     count = cast_scalar(prod([dims(data.shape)[i] for i in rest]), data.dtype)
     total = sum_of(data, rest)
     mean = elementwise(total, lambda v: v / count, "T_mean")
-    apart = te.compute(
+    squares = te.compute(
         data.shape,
         lambda *i: (data(*i) - mean(i[axis])) * (data(*i) - mean(i[axis])),
         name="T_squares",
         tag="broadcast",
     )
-    return mean, elementwise(sum_of(apart, rest), lambda v: v / count, "T_variance")
+    return mean, elementwise(sum_of(squares, rest), lambda v: v / count, "T_variance")
 
 
 @described_by(layer_norm)

@@ -37,7 +37,7 @@ def schedule_pool(outs: te.Tensor | Sequence[te.Tensor], layout: str = "NCHW") -
         return s
     is_blocked = any(c.islower() for c in layout) or layout[-1] == "C"
     if not is_blocked and are_read_as_one(anchor, list(anchor.reduce_axis)):
-        return schedule_reduce(outs)  # windows that are whole rows
+        return schedule_reduce(outs)  # windows that are full rows
     is_whole = len(axes) > 1 and dims(output.shape) == dims(pool.shape)
     by_rows = is_whole and not is_blocked and anchor.tag in ("pool_max", "pool_sum")
     columns = _lanes_along_rows(anchor) if by_rows else 1
@@ -117,7 +117,7 @@ def _schedule_rows(
     if are_planes and spatial:
         s[final].pragma(y_outer, "loop_partition_hint")
     if not is_whole:
-        s[acc].storage_align(s[acc].op.axis[-2], lanes, 0)  # rows of whole registers
+        s[acc].storage_align(s[acc].op.axis[-2], lanes, 0)  # rows of full registers
     if not isinstance(source.op, te.PlaceholderOp):
         s[source].compute_at(s[final], position)
         wide = row_lanes(dims(source.shape)[-1], source.dtype, processor())

@@ -11,7 +11,7 @@ from tvm.relay.traverse import applied, rewrite_function
 
 
 class PassPhase(Enum):
-    """The places between an imported model and the code of its parts.
+    """The stages between an imported model and the code of its parts.
 
     Passes on modules run before or after the parts are found; passes on loops run in the phases of
     `tvm.lower`: on blocks, on flat arrays, on transformed loops, at the end.
