@@ -225,7 +225,7 @@ class _FunctionWriter:
     def __init__(self, name: str, vocabulary: Vocabulary, arity: int) -> None:
         self.name = name
         self.vocabulary = vocabulary
-        self.params = ["a", "b", "c"][:arity]
+        self.params = list("abcdef")[:arity]
         self.loads: dict[str, str] = {}  # operands of the operands, read once at the top
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {"clock": time.perf_counter}

@@ -75,6 +75,15 @@ def test_explicit_padding_joins_pooling() -> None:
     assert_unchanged(relay.Function([x], kept), transform.FoldExplicitPadding())
 
 
+def test_padding_by_the_least_bfloat16_joins_max_pool() -> None:
+    x = relay.var("x", shape=(1, 2, 6, 6), dtype="bfloat16")
+    padded = relay.nn.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), float("-inf"))
+    folded = run(
+        relay.Function([x], relay.nn.max_pool2d(padded, 3)), transform.FoldExplicitPadding()
+    )
+    assert folded.body.args[0] is folded.params[0]
+
+
 def test_atrous_convolution_is_flattened() -> None:
     x, w = relay.var("x", shape=(1, 8, 8, 4)), relay.var("w", shape=(3, 3, 4, 5))
     for paddings, crops in (

@@ -9,65 +9,79 @@ from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
+from tvm.ir.rules import measured, pattern_vars, rule, rules
 from tvm.ir.transform import PassContext
-from tvm.ir.type import TensorType
-from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
-from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import calls
-from tvm.relay.traverse import rewrite_calls
+from tvm.relay.transform.rewrite_rules import CallBuilder, Rewrites, applied
+from tvm.relay.traverse import rewrite_function
 
 
 @relay_pass("FlattenAtrousConv", opt_level=0)
 def flatten_atrous_conv(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Dilate windows instead of moving pixels."""
-    return rewrite_calls(func, _flatten)
+    return rewrite_function(func, REWRITES.rewrite)
 
 
-def _flatten(old: Call, new: Call) -> RelayExpr:
-    if not calls(new, ops.nn.batch_to_space_nd):
-        return new
-    conv = new.args[0]
-    if not calls(conv, ops.nn.conv2d, ops.qnn.conv2d):
-        return new
-    spread = conv.args[0]
-    if not calls(spread, ops.nn.space_to_batch_nd):
-        return new
-    data = spread.args[0]
-    padding = _padding(new, conv, spread)
-    if padding is None:
-        return new
-    block = tuple([int(b) for b in spread.attrs.block_shape])
-    attrs = conv.attrs.replace(dilation=block, padding=padding)
-    flat = conv.replace(args=(data, *conv.args[1:]), attrs=attrs)
-    # cropping or uneven blocks may leave another shape, which no dilated convolution has
-    return flat if infer_type_of(flat) == infer_type_of(old) else new
+class DilationBuilder(CallBuilder):
+    """Builds the dilated convolution for one between rearrangements of pixels."""
+
+    def is_dilated(self, x: RelayExpr, *others: RelayExpr) -> bool:
+        """Whether a dilated convolution of `x` and the other operands has this result."""
+        conv, spread = self._conv, self._spread
+        attrs = conv.attrs
+        is_plain = (
+            len(tensor_type_of(x).shape) == 4
+            and attrs.data_layout == "NHWC"
+            and all([s == 1 for s in (*attrs.strides, *attrs.dilation)])
+            and not any(attrs.padding)
+            and tuple(self.call.attrs.block_shape) == tuple(spread.attrs.block_shape)
+            and len(spread.attrs.block_shape) == 2
+            and float(spread.attrs.pad_value) == 0
+        )
+        if not is_plain or any([before for before, _ in self.call.attrs.crops]):
+            return False
+        # cropping or uneven blocks may leave another shape, which no dilated convolution has
+        return infer_type_of(self.conv(x, *others)) == self.ty
+
+    def conv(self, *args: RelayExpr) -> Call:
+        (top, bottom), (left, right) = self._spread.attrs.paddings
+        (_, crop_bottom), (_, crop_right) = self.call.attrs.crops
+        # what is padded to fill the last block and cropped again is no part of the convolution
+        padding = (top, left, bottom - crop_bottom, right - crop_right)
+        block = tuple([int(b) for b in self._spread.attrs.block_shape])
+        attrs = self._conv.attrs.replace(dilation=block, padding=padding)
+        return self._conv.replace(args=args, attrs=attrs)
+
+    def qconv(self, *args: RelayExpr) -> Call:
+        return self.conv(*args)
+
+    @property
+    def _conv(self) -> Call:
+        conv = self.call.args[0]
+        assert isinstance(conv, Call)
+        return conv
+
+    @property
+    def _spread(self) -> Call:
+        spread = self._conv.args[0]
+        assert isinstance(spread, Call)
+        return spread
 
 
-def _padding(gather: Call, conv: Call, spread: Call) -> tuple[int, ...] | None:
-    """How the convolution has to pad; None if it is no dilated convolution."""
-    ty = infer_type_of(spread.args[0])
-    attrs = conv.attrs
-    plain = (
-        isinstance(ty, TensorType)
-        and len(ty.shape) == 4
-        and attrs.data_layout == "NHWC"
-        and all([s == 1 for s in (*attrs.strides, *attrs.dilation)])
-        and not any(attrs.padding)
-        and tuple(gather.attrs.block_shape) == tuple(spread.attrs.block_shape)
-        and len(spread.attrs.block_shape) == 2
-        and float(spread.attrs.pad_value) == 0
-    )
-    if not plain:
-        return None
-    (top, bottom), (left, right) = spread.attrs.paddings
-    (crop_top, crop_bottom), (crop_left, crop_right) = gather.attrs.crops
-    if crop_top or crop_left:
-        return None
-    # what is padded to fill the last block and cropped again is no part of the convolution
-    return (top, left, bottom - crop_bottom, right - crop_right)
+x, y, zero_point, kernel_zero = pattern_vars("x y zero_point kernel_zero")
+scale, kernel_scale = pattern_vars("scale kernel_scale")
+conv, qconv = applied("conv qconv")
+batch_to_space, space_to_batch = applied("batch_to_space space_to_batch")
+others = (y, zero_point, kernel_zero, scale, kernel_scale)
 
-
+ATROUS = rules(
+    rule(batch_to_space(conv(space_to_batch(x), y)), conv(x, y),
+         when=measured("is_dilated", x, y)),
+    rule(batch_to_space(qconv(space_to_batch(x), *others)), qconv(x, *others),
+         when=measured("is_dilated", x, *others)),
+)  # fmt: skip
+REWRITES = Rewrites(ATROUS, DilationBuilder)
 FlattenAtrousConv = flatten_atrous_conv.factory

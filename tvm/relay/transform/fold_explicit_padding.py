@@ -10,86 +10,107 @@ that leaves the border out takes no part of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
+from tvm.ir.rules import calling, measured, pattern_consts, pattern_vars, rule, rules
 from tvm.ir.transform import PassContext
-from tvm.ir.type import TensorType
-from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.expr import Call, Constant
+from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.op.attributes import padding_pairs
-from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
-from tvm.relay.transform.operators import AVG_POOLS, CONVOLUTIONS, MAX_POOLS, calls
-from tvm.relay.traverse import rewrite_calls
+from tvm.relay.transform.rewrite_rules import CallBuilder, Rewrites, applied
+from tvm.relay.traverse import rewrite_function
 
 
 @relay_pass("FoldExplicitPadding", opt_level=0)
 def fold_explicit_padding(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Merge pads into the operators after them."""
-    return rewrite_calls(func, _fold)
+    return rewrite_function(func, REWRITES.rewrite)
 
 
-def _fold(old: Call, new: Call) -> RelayExpr:
-    foldable = (*CONVOLUTIONS, *AVG_POOLS, *MAX_POOLS, ops.qnn.conv2d)
-    if not calls(new, *foldable) or not calls(pad := new.args[0], ops.nn.pad):
-        return new
-    layout = str(new.attrs["data_layout"] if "data_layout" in new.attrs else new.attrs["layout"])
-    if pad.attrs.pad_mode != "constant" or not layout.isupper():
-        return new
-    widths = _spatial_widths(pad.attrs.pad_width, layout)
-    value = pad.args[1]
-    if widths is None or not isinstance(value, Constant) or not _is_own_border(new, value):
-        return new
-    attrs = {"padding": _added(tuple(new.attrs.padding), widths)}
-    if calls(new, *AVG_POOLS):
-        if any([p != 0 for p in new.attrs.padding]) and not new.attrs.count_include_pad:
-            return new  # one border counts, the other does not
-        attrs["count_include_pad"] = True  # type: ignore[assignment]
-    data = pad.args[0]
-    return new.replace(args=(data, *new.args[1:]), attrs=new.attrs.replace(**attrs))
+class PaddingBuilder(CallBuilder):
+    """Builds operators over windows that pad as the pad before them did."""
+
+    def can_pad(self) -> bool:
+        """Whether the pad is one of spatial axes by a constant, in a layout without blocks."""
+        pad = self._pad
+        return pad.attrs.pad_mode == "constant" and self._layout.isupper() and self._is_spatial()
+
+    def counts_border(self) -> bool:
+        """Whether a mean counts the border that it has itself, as it has to count the pad's."""
+        return self.call.attrs.count_include_pad or not any(self.call.attrs.padding)
+
+    def conv(self, *args: RelayExpr) -> Call:
+        return self._padded(args)
+
+    def qconv(self, *args: RelayExpr) -> Call:
+        return self._padded(args)
+
+    def max_pool(self, x: RelayExpr) -> Call:
+        return self._padded((x,))
+
+    def avg_pool(self, x: RelayExpr) -> Call:
+        return self._padded((x,), count_include_pad=True)
+
+    @property
+    def _pad(self) -> Call:
+        pad = self.call.args[0]
+        assert isinstance(pad, Call)
+        return pad
+
+    @property
+    def _layout(self) -> str:
+        attrs = self.call.attrs
+        return str(attrs["data_layout"] if "data_layout" in attrs else attrs["layout"])
+
+    def _is_spatial(self) -> bool:
+        widths = zip(self._layout, self._pad.attrs.pad_width, strict=True)
+        return all([min(w) >= 0 and (axis not in "NC" or not any(w)) for axis, w in widths])
+
+    def _padded(self, args: tuple[RelayExpr, ...], **attrs: object) -> Call:
+        widths = zip(self._layout, self._pad.attrs.pad_width, strict=True)
+        before, after = zip(*[w for axis, w in widths if axis not in "NC"], strict=True)
+        own = padding_pairs(self.call.attrs.padding, len(before))
+        padding = tuple([p + int(w) for p, w in zip(own, (*before, *after), strict=True)])
+        return self.call.replace(args=args, attrs=self.call.attrs.replace(padding=padding, **attrs))
 
 
-def _spatial_widths(
-    pad_width: Sequence[tuple[int, int]], layout: str
-) -> list[tuple[int, int]] | None:
-    """The widths of the spatial axes; None if another axis is padded as well."""
-    spatial = []
-    for axis, (before, after) in zip(layout, pad_width, strict=True):
-        if axis not in "NC":
-            spatial.append((int(before), int(after)))
-        elif before or after:
-            return None
-    if any([width < 0 for pair in spatial for width in pair]):
-        return None
-    return spatial
+def _is_zero(border: np.ndarray) -> bool:
+    return float(border) == 0
 
 
-def _added(padding: tuple[int, ...], widths: list[tuple[int, int]]) -> tuple[int, ...]:
-    rank = len(widths)
-    padding = padding_pairs(padding, rank)
-    begins = [padding[i] + widths[i][0] for i in range(rank)]
-    ends = [padding[rank + i] + widths[i][1] for i in range(rank)]
-    return (*begins, *ends)
+def _is_least(border: np.ndarray) -> bool:
+    """Whether a maximum ignores that value; floats may end at minus infinity or before it."""
+    if np.issubdtype(border.dtype, np.integer):
+        return int(border) == np.iinfo(border.dtype).min
+    if "float" not in border.dtype.name:
+        return False
+    least: Any = ml_dtypes.finfo(border.dtype)  # type: ignore[no-untyped-call]
+    return float(border) in (float("-inf"), float(least.min))
 
 
-def _is_own_border(call: Call, value: Constant) -> bool:
-    """Whether the operator fills its border with that value."""
-    border = float(value.data.numpy())
-    if calls(call, ops.qnn.conv2d):
-        zero_point = call.args[2]
-        return isinstance(zero_point, Constant) and float(zero_point.data.numpy()) == border
-    if not calls(call, *MAX_POOLS):
-        return border == 0
-    ty = infer_type_of(value)
-    assert isinstance(ty, TensorType)
-    if not str(ty.dtype).startswith("float"):
-        return "int" in ty.dtype and border == np.iinfo(str(ty.dtype)).min
-    return border in (float("-inf"), float(np.finfo(str(ty.dtype)).min))
+def _are_equal(border: np.ndarray, zero_point: np.ndarray) -> bool:
+    return float(border) == float(zero_point)
 
 
+x, y, zero_point, scale, kernel_scale = pattern_vars("x y zero_point scale kernel_scale")
+c0, c1 = pattern_consts("c0 c1")
+pad, conv, qconv, max_pool, avg_pool = applied("pad conv qconv max_pool avg_pool")
+can_pad = measured("can_pad")
+
+PADDING = rules(
+    rule(conv(pad(x, c0), y), conv(x, y), when=can_pad & calling(_is_zero, c0)),
+    rule(qconv(pad(x, c0), y, c1, zero_point, scale, kernel_scale),
+         qconv(x, y, c1, zero_point, scale, kernel_scale),
+         when=can_pad & calling(_are_equal, c0, c1)),
+    rule(max_pool(pad(x, c0)), max_pool(x), when=can_pad & calling(_is_least, c0)),
+    rule(avg_pool(pad(x, c0)), avg_pool(x),
+         when=can_pad & measured("counts_border") & calling(_is_zero, c0)),
+)  # fmt: skip
+REWRITES = Rewrites(PADDING, PaddingBuilder)
 FoldExplicitPadding = fold_explicit_padding.factory

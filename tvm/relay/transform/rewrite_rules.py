@@ -25,7 +25,8 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of, known_type
 from tvm.relay.expr import Call, Constant, const
 from tvm.relay.op.registry import ops
-from tvm.relay.transform.operators import RESHAPES, calls
+from tvm.relay.qnn.op.convolutions import conv2d as qnn_conv2d
+from tvm.relay.transform.operators import AVG_POOLS, CONVOLUTIONS, MAX_POOLS, RESHAPES, calls
 from tvm.relay.ty import is_dynamic
 
 # what the operations of patterns stand for; a call of any of the operators matches
@@ -42,6 +43,13 @@ OPERATORS: dict[str, tuple[Op, ...]] = {
     "reshape_like": (ops.reshape_like,),
     "transpose": (ops.transpose, ops.layout_transform),
     "dense": (ops.nn.dense,),
+    "conv": CONVOLUTIONS,
+    "qconv": (qnn_conv2d.op,),
+    "max_pool": MAX_POOLS,
+    "avg_pool": AVG_POOLS,
+    "pad": (ops.nn.pad,),
+    "space_to_batch": (ops.nn.space_to_batch_nd,),
+    "batch_to_space": (ops.nn.batch_to_space_nd,),
     "broadcast_to": (ops.broadcast_to,),
     "broadcast_to_like": (ops.broadcast_to_like,),
     "collapse_sum_to": (ops.collapse_sum_to,),
@@ -55,9 +63,10 @@ OPERATORS: dict[str, tuple[Op, ...]] = {
 }
 _ARITY = {
     **dict.fromkeys(("zeros", "ones"), 0),
-    **dict.fromkeys(("add", "sub", "mul", "div", "dense"), 2),
+    **dict.fromkeys(("add", "sub", "mul", "div", "dense", "conv", "pad"), 2),
     **{name: 2 for name in OPERATORS if name.endswith("_like")},
     **dict.fromkeys(("zeros_like", "ones_like"), 1),
+    "qconv": 6,
 }
 _COMMUTATIVE = {"add", "mul"}
 
