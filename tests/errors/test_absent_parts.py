@@ -36,7 +36,6 @@ def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead
     ("part", "name", "instead"),
     [
         ("tvm.rpc", "connect", "export_library"),
-        ("tvm.auto_scheduler", "TaskScheduler", "tvm.autotvm"),
         ("tvm.meta_schedule", "tune_tir", "tvm.autotvm"),
         ("tvm.contrib.nvrtc", "compile", "targets llvm and c"),
         ("tvm.contrib.cuda_graph.cuda_graph_executor", "create", "targets llvm and c"),

@@ -31,7 +31,7 @@ _GPU_MODULES = "cuda_graph curand nvrtc spirv_utils"
 # what there is instead: by package, groups of names
 _INSTEAD: dict[str, dict[str, str]] = {
     "tvm": {
-        "auto_scheduler meta_schedule dlight": _TUNED,
+        "meta_schedule dlight": _TUNED,
         "relax": _GRAPHS,
         "rpc": _REMOTE,
     },
@@ -50,7 +50,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
 }  # fmt: skip
 # parts that raise where they are used, rather than where they are imported
 _IMPORTABLE = frozenset(
-    ["tvm.auto_scheduler", "tvm.meta_schedule", "tvm.rpc"]
+    ["tvm.meta_schedule", "tvm.rpc"]
     + [f"tvm.contrib.{name}" for name in f"{_GPU_MODULES} cuda_graph.cuda_graph_executor".split()]
 )
 _SENTENCES = {

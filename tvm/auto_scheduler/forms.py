@@ -1,0 +1,218 @@
+"""Integers as sums over loops, which bounds and features are computed with.
+
+i = i.0*16 + i.1              Form(0, {i.0: 16, i.1: 1})
+i = f // 8, j = f % 8         Form(0, {Quotient(f, 8): 1}), Form(0, {Remainder(f, 8): 1})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+# the number of values that a loop takes, 1 for those that stand still
+Counts = Callable[[int], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """The quotient of a form by a positive constant, rounded down."""
+
+    form: Form
+    divisor: int
+
+    def count(self, counts: Counts) -> int:
+        """How many values it takes at most."""
+        count, divisor = self.form.count(counts), self.divisor
+        start = self.form.at_start(counts)
+        if not start.terms:
+            return (start.const + count - 1) // divisor - start.const // divisor + 1
+        if count == 1 or (divisor % count == 0 and self.form.is_multiple_of(count, counts)):
+            return 1
+        if count % divisor == 0 and self.form.is_multiple_of(divisor, counts):
+            return count // divisor
+        return -(-(count - 1) // divisor) + 1
+
+    def at_start(self, counts: Counts) -> Quotient:
+        """The same with all loops that run at their first iteration."""
+        return Quotient(self.form.at_start(counts), self.divisor)
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """The remainder of a form by a positive constant."""
+
+    form: Form
+    divisor: int
+
+    def count(self, counts: Counts) -> int:
+        """How many values it takes at most."""
+        count, divisor = self.form.count(counts), self.divisor
+        if count == 1:
+            return 1
+        if divisor % count == 0 and self.form.is_multiple_of(count, counts):
+            return count
+        start = self.form.at_start(counts)
+        if not start.terms and start.const % divisor + count <= divisor:
+            return count
+        return divisor
+
+    def at_start(self, counts: Counts) -> Remainder | int:
+        """The same with all loops that run at their first iteration."""
+        start = self.form.at_start(counts)
+        if start.terms and self.count(counts) == self.divisor:
+            return 0  # it takes all values, from 0 on
+        return Remainder(start, self.divisor)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A value that no form tells, from 0 to below an extent."""
+
+    extent: int
+    loops: tuple[int, ...]
+
+    def count(self, counts: Counts) -> int:
+        """All values, if any loop runs."""
+        return self.extent if any([counts(loop) > 1 for loop in self.loops]) else 1
+
+    def at_start(self, counts: Counts) -> Unknown | int:
+        """The same with all loops that run at their first iteration."""
+        return 0 if self.count(counts) > 1 else self
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """A form of loops that run further than what they are for, below an extent."""
+
+    form: Form
+    extent: int
+
+    def count(self, counts: Counts) -> int:
+        """How many values it takes at most."""
+        return min(self.form.count(counts), self.extent)
+
+    def at_start(self, counts: Counts) -> Capped | int:
+        """The same with all loops that run at their first iteration."""
+        start = self.form.at_start(counts)
+        return Capped(start, self.extent) if start.terms else start.const
+
+
+Atom = Quotient | Remainder | Unknown | Capped
+
+
+class Form:
+    """A constant, and loops or atoms times constants."""
+
+    __slots__ = ("const", "terms")
+
+    def __init__(self, const: int, terms: Mapping[int | Atom, int]) -> None:
+        self.const = const
+        self.terms = terms
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and (self.const, self.terms) == (other.const, other.terms)
+
+    def __hash__(self) -> int:
+        return hash((self.const, *self.terms.items()))
+
+    def __repr__(self) -> str:
+        return " + ".join([f"{a}*{c}" for a, c in self.terms.items()] + [str(self.const)])
+
+    def plus(self, other: Form, factor: int = 1) -> Form:
+        """The sum with a multiple of another form."""
+        terms = dict(self.terms)
+        for atom, coefficient in other.terms.items():
+            total = terms.get(atom, 0) + coefficient * factor
+            if total:
+                terms[atom] = total
+            else:
+                del terms[atom]
+        return Form(self.const + other.const * factor, terms)
+
+    def times(self, factor: int) -> Form:
+        """A multiple."""
+        if not factor:
+            return ZERO
+        return Form(self.const * factor, {a: c * factor for a, c in self.terms.items()})
+
+    def floordiv(self, divisor: int) -> Form:
+        """The quotient by a positive constant."""
+        if all([c % divisor == 0 for c in self.terms.values()]):
+            return Form(self.const // divisor, {a: c // divisor for a, c in self.terms.items()})
+        return Form(0, {Quotient(self, divisor): 1})
+
+    def floormod(self, divisor: int) -> Form:
+        """The remainder by a positive constant."""
+        terms = {a: c for a, c in self.terms.items() if c % divisor}
+        if not terms:
+            return Form(self.const % divisor, {})
+        return Form(0, {Remainder(Form(self.const, terms), divisor): 1})
+
+    def count(self, counts: Counts) -> int:
+        """The extent of the values while some loops run."""
+        total = 1
+        for atom, coefficient in self.terms.items():
+            count = counts(atom) if type(atom) is int else atom.count(counts)  # type: ignore[union-attr]
+            total += abs(coefficient) * (count - 1)
+        return total
+
+    def at_start(self, counts: Counts) -> Form:
+        """The least value while some loops run, as a form of the others."""
+        const = self.const
+        terms: dict[int | Atom, int] = {}
+        for atom, coefficient in self.terms.items():
+            if type(atom) is int:
+                count = counts(atom)
+                if count == 1:
+                    terms[atom] = coefficient
+                elif coefficient < 0:
+                    const += coefficient * (count - 1)
+                continue
+            count = atom.count(counts)  # type: ignore[union-attr]
+            start = atom.at_start(counts)  # type: ignore[union-attr]
+            if not isinstance(start, int):
+                terms[start] = terms.get(start, 0) + coefficient
+            else:
+                const += coefficient * start
+            if coefficient < 0:
+                const += coefficient * (count - 1)
+        return Form(const, terms)
+
+    def is_multiple_of(self, number: int, counts: Counts) -> bool:
+        """Whether it is a multiple when the loops that run are at their first iteration."""
+        if self.const % number:
+            return False
+        return all(
+            [
+                coefficient % number == 0 or (type(atom) is int and counts(atom) > 1)
+                for atom, coefficient in self.terms.items()
+            ]
+        )
+
+    def loops(self) -> Iterator[int]:
+        """The loops that it depends on."""
+        for atom in self.terms:
+            if isinstance(atom, int):
+                yield atom
+            elif isinstance(atom, Unknown):
+                yield from atom.loops
+            else:
+                yield from atom.form.loops()
+
+    def stride(self, loop: int) -> int | None:
+        """By how much it grows with a loop; None if it does not depend on it."""
+        if (coefficient := self.terms.get(loop)) is not None:
+            return abs(coefficient)
+        strides = []
+        for atom, factor in self.terms.items():
+            if isinstance(atom, (Quotient, Remainder, Capped)):
+                inner = atom.form.stride(loop)
+                if inner is not None:
+                    divisor = atom.divisor if isinstance(atom, Quotient) else 1
+                    strides.append(abs(factor) * max(inner // divisor, 1))
+            elif isinstance(atom, Unknown) and loop in atom.loops:
+                strides.append(abs(factor))
+        return min(strides) if strides else None
+
+
+ZERO = Form(0, {})

@@ -1,0 +1,111 @@
+"""Indices of an operation's reads as functions of its axes, parsed once and then evaluated on forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from tvm.ir.expr import PrimExpr
+from tvm.support.scope import deep
+from tvm.te.tensor import ComputeOp
+from tvm.tir.expr import Add, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, Sub
+
+from .access import variables_in
+from .forms import ZERO, Form, Unknown
+
+# from the forms of the axes to that of an index
+Index = Callable[[Sequence[Form]], Form]
+
+
+@cache
+def axis_index(position: int) -> Index:
+    """The axis at a position."""
+    return lambda axes: axes[position]
+
+
+@deep
+def parse_index(op: ComputeOp, index: PrimExpr, extent: int) -> Index:
+    """An index into a dimension of the given extent."""
+    axes = {iv.var: position for position, iv in enumerate(op.root_iter_vars())}
+    return _Parser(axes, extent).parse(index)
+
+
+class _Parser:
+    def __init__(self, axes: dict[Any, int], extent: int) -> None:
+        self.axes = axes
+        self.extent = extent
+
+    def parse(self, value: PrimExpr) -> Index:
+        kind = type(value)
+        if (affine := self.affine(value)) is not None:
+            return _affine_index(*affine)
+        if kind in (FloorDiv, FloorMod, Div, Mod) and isinstance(value.b, IntImm):  # type: ignore[attr-defined]
+            divisor = int(value.b.value)  # type: ignore[attr-defined]
+            inner = self.parse(value.a)  # type: ignore[attr-defined]
+            if divisor > 0 and kind in (FloorDiv, Div):
+                return lambda axes: inner(axes).floordiv(divisor)
+            if divisor > 0:
+                return lambda axes: inner(axes).floormod(divisor)
+        if kind in (Add, Sub):
+            a, b = self.parse(value.a), self.parse(value.b)  # type: ignore[attr-defined]
+            factor = 1 if kind is Add else -1
+            return lambda axes: a(axes).plus(b(axes), factor)
+        if kind is Mul and isinstance(value.b, IntImm):  # type: ignore[attr-defined]
+            a, factor = self.parse(value.a), int(value.b.value)  # type: ignore[attr-defined]
+            return lambda axes: a(axes).times(factor)
+        if kind is Cast:
+            return self.parse(value.value)  # type: ignore[attr-defined]
+        return self.unknown(value)
+
+    def unknown(self, value: PrimExpr) -> Index:
+        """Anything within the dimension, of the axes that the value uses."""
+        used = [self.axes[var] for var in variables_in([value]) if var in self.axes]
+        if isinstance(value, Call):
+            used = list(self.axes.values())  # what it reads may depend on more
+        extent = self.extent
+
+        def index(axes: Sequence[Form]) -> Form:
+            loops = dict.fromkeys([loop for axis in used for loop in axes[axis].loops()])
+            return Form(0, {Unknown(extent, tuple(loops)): 1}) if loops else ZERO
+
+        return index
+
+    def affine(self, value: PrimExpr) -> tuple[int, dict[int, int]] | None:
+        """A constant and the coefficients of axes."""
+        kind = type(value)
+        if kind is IntImm:
+            return int(value.value), {}  # type: ignore[attr-defined]
+        if value in self.axes:
+            return 0, {self.axes[value]: 1}
+        if kind is Cast:
+            return self.affine(value.value)  # type: ignore[attr-defined]
+        if kind not in (Add, Sub, Mul):
+            return None
+        a, b = self.affine(value.a), self.affine(value.b)  # type: ignore[attr-defined]
+        if a is None or b is None:
+            return None
+        if kind is Mul:
+            if b[1]:
+                a, b = b, a
+            if b[1]:
+                return None
+            return a[0] * b[0], {axis: c * b[0] for axis, c in a[1].items()}
+        sign = 1 if kind is Add else -1
+        terms = dict(a[1])
+        for axis, coefficient in b[1].items():
+            terms[axis] = terms.get(axis, 0) + sign * coefficient
+        return a[0] + sign * b[0], terms
+
+
+def _affine_index(const: int, terms: dict[int, int]) -> Index:
+    if not const and len(terms) == 1 and next(iter(terms.values())) == 1:
+        return axis_index(next(iter(terms)))
+
+    def index(axes: Sequence[Form]) -> Form:
+        total = Form(const, {})
+        for axis, coefficient in terms.items():
+            total = total.plus(axes[axis], coefficient)
+        return total
+
+    return index

@@ -1,0 +1,123 @@
+"""Tasks as programs make them: a workload, a target, and what a search gave for them.
+
+task = auto_scheduler.SearchTask(func=matmul, args=(512, 512, 512), target="llvm")
+task.tune(auto_scheduler.TuningOptions(num_measure_trials=64, measure_callbacks=[RecordToFile(log)]))
+sch, args = task.apply_best(log)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm._ffi.registry import register_func
+from tvm.te.schedule import Schedule
+from tvm.te.tensor import Tensor
+
+from .hardware import HardwareParams
+from .measure_record import load_best_record
+from .measure_types import MeasureInput
+from .task import Task, deserialize_task, search_task_class, serialize_task
+from .task_inputs import (
+    TASK_INPUT_BUFFER_TABLE,
+    get_task_input_buffer,
+    register_task_input_buffer,
+)
+
+__all__ = [
+    "TASK_INPUT_BUFFER_TABLE", "HardwareParams", "SearchTask", "get_task_input_buffer",
+    "register_task_input_buffer",
+]  # fmt: skip
+
+
+class SearchTask(Task):
+    """A workload for a target.
+
+    Parameters
+    ----------
+    func : function or str, optional
+        A registered workload.
+    args : list, optional
+        Its arguments.
+    compute_dag : ComputeDAG, optional
+        The program; by default that of the workload.
+    workload_key : str, optional
+        In place of ``func`` and ``args``.
+    target, target_host : str or Target
+        The target, and its host.
+    hardware_params : HardwareParams, optional
+        The machine; by default usual numbers of the target.
+    layout_rewrite_option : int, optional
+        A :class:`LayoutRewriteOption`, by default the target's.
+    task_inputs : dict of str to NDArray, or list of str, optional
+        Values of inputs that cannot be random, or the names of registered ones.
+    task_inputs_overwrite, task_inputs_save_to_file : bool
+        As of :func:`register_task_input_buffer`.
+    desc : str
+        For people.
+    """
+
+    def apply_best(
+        self,
+        log_file: Any,
+        include_compatible: bool = False,
+        layout_rewrite_option: int | None = None,
+    ) -> tuple[Schedule, list[Tensor]]:
+        """The schedule of the fastest record, and its arguments.
+
+        Parameters
+        ----------
+        log_file : str
+            The log.
+        include_compatible : bool
+            Whether records of workloads that divide this one count too.
+        layout_rewrite_option : int, optional
+            A :class:`LayoutRewriteOption`, by default the task's.
+        """
+        state = self._best(log_file, include_compatible).state
+        option = (
+            self.layout_rewrite_option if layout_rewrite_option is None else layout_rewrite_option
+        )
+        applied: tuple[Schedule, list[Tensor]] = self.compute_dag.apply_steps_from_state(
+            state, option
+        )
+        return applied
+
+    def print_best(self, log_file: Any, print_mode: str = "schedule") -> str:
+        """The fastest record as code.
+
+        Parameters
+        ----------
+        log_file : str
+            The log.
+        print_mode : str
+            ``"schedule"``, Python code of a te schedule; ``"cuda"``, the source of the kernel.
+        """
+        inp = self._best(log_file)
+        if print_mode == "schedule":
+            code: str = self.compute_dag.print_python_code_from_state(inp.state)
+            return code
+        raise ValueError(
+            f"Invalid print_mode: {print_mode}; 'schedule' is there, and kernels of GPUs are not "
+            "generated in this release"
+        )
+
+    def _best(self, log_file: Any, include_compatible: bool = False) -> MeasureInput:
+        inp, _ = load_best_record(log_file, self.workload_key, self.target, include_compatible)
+        if inp is None:
+            raise RuntimeError(
+                f"Cannot find any valid schedule for {self.workload_key} in file {log_file}"
+            )
+        return inp
+
+
+search_task_class.provide(SearchTask)
+
+
+@register_func("auto_scheduler.SerializeSearchTask")
+def _serialize(task: Task) -> str:
+    return serialize_task(task)
+
+
+@register_func("auto_scheduler.DeserializeSearchTask")
+def _deserialize(text: str) -> Task:
+    return deserialize_task(text)
