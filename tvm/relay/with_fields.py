@@ -14,18 +14,7 @@ from tvm.ir.type import Type
 from tvm.runtime.ndarray import NDArray
 
 if TYPE_CHECKING:  # `expr` offers these functions
-    from tvm.relay.expr import (
-        Call,
-        Constant,
-        If,
-        Let,
-        RefCreate,
-        RefRead,
-        RefWrite,
-        Tuple,
-        TupleGetItem,
-        Var,
-    )
+    import tvm.relay.expr as nodes
     from tvm.relay.function import Function
 
 E = TypeVar("E", bound=RelayExpr)
@@ -52,32 +41,32 @@ def _with_fields(expr: E, virtual_device: Any, span: Span | None, **fields: obje
 
 
 def ConstantWithFields(
-    constant: Constant,
+    constant: nodes.Constant,
     data: NDArray | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> Constant:
+) -> nodes.Constant:
     """The constant with other fields."""
     return _with_fields(constant, virtual_device, span, data=data)
 
 
 def TupleWithFields(
-    tup: Tuple,
+    tup: nodes.Tuple,
     fields: list[RelayExpr] | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> Tuple:
+) -> nodes.Tuple:
     """The tuple with other fields."""
     return _with_fields(tup, virtual_device, span, fields=fields)
 
 
 def VarWithFields(
-    variable: Var,
+    variable: nodes.Var,
     vid: str | None = None,
     type_annotation: Type | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> Var:
+) -> nodes.Var:
     """The variable with other fields; `vid` is its name, another one makes it another variable."""
     name = getattr(vid, "name_hint", vid)
     return _with_fields(
@@ -86,14 +75,14 @@ def VarWithFields(
 
 
 def CallWithFields(
-    call: Call,
+    call: nodes.Call,
     op: RelayExpr | None = None,
     args: list[RelayExpr] | None = None,
     attrs: Attrs | None = None,
     type_args: list[Type] | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> Call:
+) -> nodes.Call:
     """The call with other fields.
 
     Parameters
@@ -124,13 +113,13 @@ def CallWithFields(
 
 
 def LetWithFields(
-    let: Let,
-    variable: Var | None = None,
+    let: nodes.Let,
+    variable: nodes.Var | None = None,
     value: RelayExpr | None = None,
     body: RelayExpr | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> Let:
+) -> nodes.Let:
     """The let with other fields.
 
     Parameters
@@ -152,13 +141,13 @@ def LetWithFields(
 
 
 def IfWithFields(
-    if_expr: If,
+    if_expr: nodes.If,
     cond: RelayExpr | None = None,
     true_branch: RelayExpr | None = None,
     false_branch: RelayExpr | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> If:
+) -> nodes.If:
     """The conditional with other fields.
 
     Parameters
@@ -187,50 +176,50 @@ def IfWithFields(
 
 
 def TupleGetItemWithFields(
-    tuple_get_item: TupleGetItem,
+    tuple_get_item: nodes.TupleGetItem,
     tuple_value: RelayExpr | None = None,
     index: int | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> TupleGetItem:
+) -> nodes.TupleGetItem:
     """The projection with other fields."""
     return _with_fields(tuple_get_item, virtual_device, span, tuple_value=tuple_value, index=index)
 
 
 def RefCreateWithFields(
-    ref_create: RefCreate,
+    ref_create: nodes.RefCreate,
     value: RelayExpr | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> RefCreate:
+) -> nodes.RefCreate:
     """The new cell with other fields."""
     return _with_fields(ref_create, virtual_device, span, value=value)
 
 
 def RefReadWithFields(
-    ref_read: RefRead,
+    ref_read: nodes.RefRead,
     ref: RelayExpr | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> RefRead:
+) -> nodes.RefRead:
     """The read with other fields."""
     return _with_fields(ref_read, virtual_device, span, ref=ref)
 
 
 def RefWriteWithFields(
-    ref_write: RefWrite,
+    ref_write: nodes.RefWrite,
     ref: RelayExpr | None = None,
     value: RelayExpr | None = None,
     virtual_device: Any = None,
     span: Span | None = None,
-) -> RefWrite:
+) -> nodes.RefWrite:
     """The write with other fields."""
     return _with_fields(ref_write, virtual_device, span, ref=ref, value=value)
 
 
 def FunctionWithFields(
     function: Function,
-    params: list[Var] | None = None,
+    params: list[nodes.Var] | None = None,
     body: RelayExpr | None = None,
     ret_type: Type | None = None,
     ty_params: list[Type] | None = None,

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import tvm.relay.expr as nodes
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relay.adt import Match
-from tvm.relay.expr import (
-    Call,
-    Constant,
-    If,
-    Let,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
 from tvm.relay.function import Function, relay_functions
 from tvm.relay.traverse import operands, post_order
 
@@ -48,22 +37,22 @@ class Feature(IntEnum):
 
 
 _FEATURES: dict[type, Feature] = {
-    Var: Feature.fVar,
+    nodes.Var: Feature.fVar,
     GlobalVar: Feature.fGlobalVar,
-    Constant: Feature.fConstant,
-    Tuple: Feature.fTuple,
-    TupleGetItem: Feature.fTupleGetItem,
+    nodes.Constant: Feature.fConstant,
+    nodes.Tuple: Feature.fTuple,
+    nodes.TupleGetItem: Feature.fTupleGetItem,
     Function: Feature.fFunction,
-    Call: Feature.fCall,
-    Let: Feature.fLet,
-    If: Feature.fIf,
-    RefCreate: Feature.fRefCreate,
-    RefRead: Feature.fRefRead,
-    RefWrite: Feature.fRefWrite,
+    nodes.Call: Feature.fCall,
+    nodes.Let: Feature.fLet,
+    nodes.If: Feature.fIf,
+    nodes.RefCreate: Feature.fRefCreate,
+    nodes.RefRead: Feature.fRefRead,
+    nodes.RefWrite: Feature.fRefWrite,
     Constructor: Feature.fConstructor,
     Match: Feature.fMatch,
 }
-_ATOMS = (Var, GlobalVar, Op, Constant, Constructor)
+_ATOMS = (nodes.Var, GlobalVar, Op, nodes.Constant, Constructor)
 
 
 def detect_feature(a: RelayExpr | IRModule, b: IRModule | None = None) -> set[Feature]:
@@ -84,6 +73,6 @@ def _features(root: RelayExpr) -> set[Feature]:
             if id(operand) in used and not isinstance(operand, _ATOMS):
                 found.add(Feature.fGraph)
             used.add(id(operand))
-        if isinstance(node, Let) and any(n is node.var for n in post_order(node.value)):
+        if isinstance(node, nodes.Let) and any(n is node.var for n in post_order(node.value)):
             found.add(Feature.fLetRec)
     return found

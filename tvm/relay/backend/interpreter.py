@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import tvm.relay.expr as nodes
 import tvm.runtime.ndarray as nd
 from tvm.error import TVMError
 from tvm.ir.adt import Constructor
@@ -25,19 +26,6 @@ from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, Patt
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.evaluate import Kernel, call_kernel
 from tvm.relay.backend.executors import ConstructorValue, Executor, RefValue, as_array
-from tvm.relay.expr import (
-    Call,
-    Constant,
-    If,
-    Let,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-    const,
-)
 from tvm.relay.function import Function
 from tvm.relay.traverse import operands
 from tvm.runtime.container import ADT, tuple_object
@@ -57,7 +45,7 @@ class Frame:
     outer: Frame | None = None
     values: dict[int, Value] = field(default_factory=dict)
 
-    def lookup(self, variable: Var) -> Value:
+    def lookup(self, variable: nodes.Var) -> Value:
         frame: Frame | None = self
         while frame is not None:
             if id(variable) in frame.values:
@@ -82,7 +70,7 @@ class Interpreter(Executor):
         self.device = device
         self.target = target
         self._kernels: dict[object, Kernel] = {}
-        self._constants: dict[int, Constant] = {}  # met so far, by identity of their data
+        self._constants: dict[int, nodes.Constant] = {}  # met so far, by identity of their data
 
     def _make_executor(self, func: Function) -> Callable[..., Any]:
         infer_type_of(func, self.mod)
@@ -118,7 +106,7 @@ class Interpreter(Executor):
             if stage == 0 and (needed := needed_first(node)):
                 stack.append((node, 1))
                 stack.extend([(n, 0) for n in reversed(needed)])
-            elif isinstance(node, (If, Let, Match)):
+            elif isinstance(node, (nodes.If, nodes.Let, Match)):
                 if stage == 2:
                     values[id(node)] = values[id(self._taken(node, frame))]
                 else:
@@ -127,12 +115,12 @@ class Interpreter(Executor):
                 values[id(node)] = self._value(node, frame)
         return values[id(root)]
 
-    def _taken(self, node: If | Let | Match, frame: Frame) -> RelayExpr:
+    def _taken(self, node: nodes.If | nodes.Let | Match, frame: Frame) -> RelayExpr:
         """The part of an expression that is its value, what it binds being bound."""
         values = frame.values
-        if isinstance(node, If):
+        if isinstance(node, nodes.If):
             return node.true_branch if values[id(node.cond)].numpy() else node.false_branch
-        if isinstance(node, Let):
+        if isinstance(node, nodes.Let):
             values[id(node.var)] = values[id(node.value)]
             return node.body
         data = values[id(node.data)]
@@ -145,29 +133,29 @@ class Interpreter(Executor):
 
     def _value(self, node: RelayExpr, frame: Frame) -> Value:
         values = frame.values
-        if isinstance(node, Call):
+        if isinstance(node, nodes.Call):
             args = [values[id(a)] for a in node.args]
             if isinstance(node.op, Op):
                 return self.apply_operator(node, args)
             return self._apply(values[id(node.op)], args)
-        if isinstance(node, Var):
+        if isinstance(node, nodes.Var):
             return frame.lookup(node)
-        if isinstance(node, Constant):
+        if isinstance(node, nodes.Constant):
             self._constants[id(node.data)] = node
             return node.data
         if isinstance(node, Function):
             return Closure(node, frame)
         if isinstance(node, GlobalVar):
             return Closure(self.mod[node], None)
-        if isinstance(node, Tuple):
+        if isinstance(node, nodes.Tuple):
             return [values[id(f)] for f in node.fields]
-        if isinstance(node, TupleGetItem):
+        if isinstance(node, nodes.TupleGetItem):
             return values[id(node.tuple_value)][node.index]
-        if isinstance(node, RefCreate):
+        if isinstance(node, nodes.RefCreate):
             return RefValue(values[id(node.value)])
-        if isinstance(node, RefRead):
+        if isinstance(node, nodes.RefRead):
             return values[id(node.ref)].value
-        if isinstance(node, RefWrite):
+        if isinstance(node, nodes.RefWrite):
             values[id(node.ref)].value = values[id(node.value)]
             return []
         if isinstance(node, (Constructor, Op)):
@@ -176,13 +164,13 @@ class Interpreter(Executor):
 
     # -- operators
 
-    def apply_operator(self, call: Call, args: Sequence[Value]) -> Value:
+    def apply_operator(self, call: nodes.Call, args: Sequence[Value]) -> Value:
         """The result of a call of an operator with values for its arguments."""
         op = call.op
         assert isinstance(op, Op)
         arrays = [array for arg in args for array in _flat(arg)]
         if op.make_static is not None:
-            static = op.make_static(call.replace(args=tuple([Constant(a) for a in arrays])))
+            static = op.make_static(call.replace(args=tuple([nodes.Constant(a) for a in arrays])))
             if static is not None:
                 infer_type_of(static)
                 return self._evaluate(static, Frame())
@@ -198,7 +186,7 @@ class Interpreter(Executor):
             return _packed(self._kernel(typed, arrays)(arrays), is_tuple)
         return self._simplified(call, args)
 
-    def _simplified(self, call: Call, args: Sequence[Value]) -> Value:
+    def _simplified(self, call: nodes.Call, args: Sequence[Value]) -> Value:
         """The value of a call through the operators that stand for it."""
         op = call.op
         assert isinstance(op, Op)
@@ -220,14 +208,14 @@ class Interpreter(Executor):
     def _bound(self, value: Value, frame: Frame) -> RelayExpr:
         """An argument as a variable of the frame; what is constant stays, as scales have to."""
         if isinstance(value, list):
-            return Tuple([self._bound(v, frame) for v in value])
+            return nodes.Tuple([self._bound(v, frame) for v in value])
         if (constant := self._constants.get(id(value))) is not None:
             return constant
-        variable = Var("p", _type_of(value))
+        variable = nodes.Var("p", _type_of(value))
         frame.values[id(variable)] = value
         return variable
 
-    def _kernel(self, call: Call, arrays: Sequence[NDArray]) -> Kernel:
+    def _kernel(self, call: nodes.Call, arrays: Sequence[NDArray]) -> Kernel:
         attrs = structural_hash(call.attrs) if call.attrs is not None else 0
         shapes = tuple([(tuple(a.shape), str(a.dtype)) for a in arrays])
         assert isinstance(call.op, Op)
@@ -241,9 +229,9 @@ def needed_first(node: RelayExpr) -> tuple[RelayExpr, ...]:
     """The operands that are evaluated before the node, in any case."""
     if isinstance(node, Function):
         return ()
-    if isinstance(node, If):
+    if isinstance(node, nodes.If):
         return (node.cond,)
-    if isinstance(node, Let):
+    if isinstance(node, nodes.Let):
         return (node.value,)
     if isinstance(node, Match):
         return (node.data,)
@@ -276,7 +264,7 @@ def _as_value(value: Any) -> Value:
     if isinstance(value, (ConstructorValue, RefValue, Closure)):
         return value
     if isinstance(value, (bool, int, float, list)):
-        return const(value).data  # Python's numbers in the types that programs mean by them
+        return nodes.const(value).data  # Python's numbers in the types that programs mean by them
     return as_array(value)
 
 
@@ -300,8 +288,8 @@ def _flat(value: Value) -> list[NDArray]:
 
 def _typed_var(value: Value) -> RelayExpr:
     if isinstance(value, list):
-        return Tuple([_typed_var(v) for v in value])
-    return Var("p", _type_of(value))
+        return nodes.Tuple([_typed_var(v) for v in value])
+    return nodes.Var("p", _type_of(value))
 
 
 def _type_of(value: NDArray) -> Type:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+import tvm.relay.expr as nodes
 from tvm.error import TVMError, suggest
 from tvm.ir.adt import Constructor
 from tvm.ir.attrs import DictAttrs
@@ -27,18 +28,6 @@ from tvm.relay.adt import (
     PatternTuple,
     PatternVar,
     PatternWildcard,
-)
-from tvm.relay.expr import (
-    Call,
-    If,
-    Let,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-    const,
 )
 from tvm.relay.function import Function
 from tvm.relay.with_fields import set_virtual_device
@@ -72,7 +61,7 @@ class ExprReader(TypeReader):
         self.globals: dict[str, GlobalVar] = {}
         self.first_use: dict[str, Token] = {}
         self.constructors: dict[str, Constructor] = {}
-        self.free: list[Var] = []
+        self.free: list[nodes.Var] = []
 
     # -- blocks and functions
 
@@ -85,7 +74,7 @@ class ExprReader(TypeReader):
 
     def body(self) -> RelayExpr:
         """Bindings, then the value."""
-        bound: list[tuple[Var, RelayExpr, RelayExpr | None]] = []
+        bound: list[tuple[nodes.Var, RelayExpr, RelayExpr | None]] = []
         while True:
             if self.accept("let"):
                 variable, before = self._variable()
@@ -108,22 +97,22 @@ class ExprReader(TypeReader):
                 if not self.at(";"):
                     break
                 # for what it does alone
-                bound.append((Var("_", None, result.span), result, self.values.get("_")))
+                bound.append((nodes.Var("_", None, result.span), result, self.values.get("_")))
                 if self.ahead(1) == ";":
                     self.expect(";")
             self.expect(";")
         for variable, value, before in reversed(bound):
-            result = Let(variable, value, result)
+            result = nodes.Let(variable, value, result)
             self._restore(variable.name_hint, before)
         return result
 
-    def _variable(self) -> tuple[Var, RelayExpr | None]:
+    def _variable(self) -> tuple[nodes.Var, RelayExpr | None]:
         """A variable with its type, and what its name meant before."""
         token = self.expect_kind("local", "a variable")
         attrs = dict(self.list_until("}", self._attribute)) if self.accept("{") else {}
         annotation = self.type_() if self.accept(":") else None
         name = token.text[1:]
-        variable = Var(name, annotation, self._span(token))
+        variable = nodes.Var(name, annotation, self._span(token))
         set_virtual_device(variable, attrs.get("virtual_device"))
         return variable, self.values.get(name)
 
@@ -137,7 +126,7 @@ class ExprReader(TypeReader):
         """Parameters, result type and body, after the name or `fn`."""
         start, outer = self.token, dict(self.type_vars)
         type_params = self.type_params()
-        params: list[Var] = []
+        params: list[nodes.Var] = []
         shadowed: list[tuple[str, RelayExpr | None]] = []
         attrs: dict[str, Any] = {}
         self.expect("(")
@@ -173,7 +162,9 @@ class ExprReader(TypeReader):
         while self.token.kind == "sign" and self.token.text in _INFIX[level]:
             sign = self.take()
             right = self.expression(level + 1)
-            left = Call(Op.get(_INFIX[level][sign.text]), (left, right), span=self._span(sign))
+            left = nodes.Call(
+                Op.get(_INFIX[level][sign.text]), (left, right), span=self._span(sign)
+            )
         return left
 
     def _postfix(self) -> RelayExpr:
@@ -184,9 +175,9 @@ class ExprReader(TypeReader):
                 self.take()
                 expr = self._call(expr, start)
             elif isinstance(expr, Constructor) and not expr.inputs:
-                expr = Call(expr, (), span=self._span(start))
+                expr = nodes.Call(expr, (), span=self._span(start))
             elif self.token.kind == "item":
-                expr = TupleGetItem(expr, int(self.take().text[1:]), self._span(start))
+                expr = nodes.TupleGetItem(expr, int(self.take().text[1:]), self._span(start))
             else:
                 return expr
 
@@ -204,8 +195,8 @@ class ExprReader(TypeReader):
                 break
         span = self._span(start)
         if not isinstance(callee, Op):
-            return Call(callee, args, DictAttrs(attrs) if attrs else None, (), span)
-        return Call(callee, args, self._op_attrs(callee, attrs, start), (), span)
+            return nodes.Call(callee, args, DictAttrs(attrs) if attrs else None, (), span)
+        return nodes.Call(callee, args, self._op_attrs(callee, attrs, start), (), span)
 
     def _op_attrs(self, op: Op, attrs: dict[str, Any], start: Token) -> Any:
         kind: Any = op.attrs_type
@@ -241,13 +232,13 @@ class ExprReader(TypeReader):
             return self._word()
         if self.accept("("):
             fields, is_tuple = self.tuple_until(")", self._in_parentheses)
-            return Tuple(fields, self._span(token)) if is_tuple else fields[0]
+            return nodes.Tuple(fields, self._span(token)) if is_tuple else fields[0]
         if self.at("{"):
             return self.block()
         if self.accept("-"):
             if self.token.kind == "number":
                 return self._number(self.take(), -1)
-            return Call(Op.get("negative"), (self._postfix(),), span=self._span(token))
+            return nodes.Call(Op.get("negative"), (self._postfix(),), span=self._span(token))
         raise self.expected("an expression")
 
     def _in_parentheses(self) -> RelayExpr:
@@ -294,19 +285,19 @@ class ExprReader(TypeReader):
         then = self.block()
         self.expect("else")
         other = self._if(self.take()) if self.at("if") else self.block()
-        return If(cond, then, other, self._span(start))
+        return nodes.If(cond, then, other, self._span(start))
 
     def _ref(self, start: Token) -> RelayExpr:
         args = self._arguments(1)
-        return RefCreate(args[0], self._span(start))
+        return nodes.RefCreate(args[0], self._span(start))
 
     def _ref_read(self, start: Token) -> RelayExpr:
         args = self._arguments(1)
-        return RefRead(args[0], self._span(start))
+        return nodes.RefRead(args[0], self._span(start))
 
     def _ref_write(self, start: Token) -> RelayExpr:
         args = self._arguments(2)
-        return RefWrite(args[0], args[1], self._span(start))
+        return nodes.RefWrite(args[0], args[1], self._span(start))
 
     def _arguments(self, count: int) -> list[RelayExpr]:
         start = self.expect("(")
@@ -316,10 +307,10 @@ class ExprReader(TypeReader):
         return args
 
     def _true(self, _: Token) -> RelayExpr:
-        return const(True)
+        return nodes.const(True)
 
     def _false(self, _: Token) -> RelayExpr:
-        return const(False)
+        return nodes.const(False)
 
     def _meta(self, start: Token) -> Any:
         self.expect("[")
@@ -341,7 +332,7 @@ class ExprReader(TypeReader):
         is_complete = not self.accept("?")
         opening = self.expect("(")
         fields, is_tuple = self.tuple_until(")", self.expression)
-        data = Tuple(fields, self._span(opening)) if is_tuple else fields[0]
+        data = nodes.Tuple(fields, self._span(opening)) if is_tuple else fields[0]
         self.expect("{")
         clauses = self.list_until("}", self._clause)
         return Match(data, clauses, is_complete, self._span(start))
@@ -374,7 +365,7 @@ class ExprReader(TypeReader):
 
     def _number(self, token: Token, sign: int) -> RelayExpr:
         value, dtype = self._literal(token)
-        return const(
+        return nodes.const(
             np.asarray(sign * value, dtype="float64" if dtype[0] in "fb" else "int64"), dtype
         )
 

@@ -18,6 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import tvm.relay.expr as nodes
 from tvm.error import TVMError
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
@@ -26,19 +27,6 @@ from tvm.ir.op import Op
 from tvm.ir.serialize import load_json, save_json
 from tvm.relay.adt import Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.backend.interpreter import Interpreter, as_lists, as_tuples, needed_first
-from tvm.relay.expr import (
-    Call,
-    Constant,
-    If,
-    Let,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    TupleWrapper,
-    Var,
-)
 from tvm.relay.function import Function
 from tvm.relay.transform import InferType
 from tvm.runtime.device import cpu
@@ -63,8 +51,8 @@ class Operators:
         self._interpreter = Interpreter(IRModule(), cpu(), Target(target))
 
     def __call__(self, name: str, attrs: str | None, *args: Any) -> Any:
-        parameters = [Var("p") for _ in args]
-        call = Call(Op.get(name), parameters, attrs if attrs is None else load_json(attrs))
+        parameters = [nodes.Var("p") for _ in args]
+        call = nodes.Call(Op.get(name), parameters, attrs if attrs is None else load_json(attrs))
         return as_tuples(self._interpreter.apply_operator(call, [as_lists(a) for a in args]))
 
 
@@ -127,7 +115,7 @@ class PythonConverter:
             node, is_ready = stack.pop()
             if scope.find(node) is not None:
                 continue
-            below = () if isinstance(node, Let) else needed_first(node)
+            below = () if isinstance(node, nodes.Let) else needed_first(node)
             below = tuple([o for o in below if not isinstance(o, Op)])
             if below and not is_ready:
                 stack += [(node, True), *[(o, False) for o in reversed(below)]]
@@ -138,9 +126,9 @@ class PythonConverter:
         return found
 
     def _written(self, node: RelayExpr, scope: _Scope) -> str:
-        if isinstance(node, Let):
+        if isinstance(node, nodes.Let):
             return self._let(node, scope)
-        if isinstance(node, If):
+        if isinstance(node, nodes.If):
             cond = f"{scope.find(node.cond)}.numpy()"
             return self._branches(
                 [(cond, [], node.true_branch), ("True", [], node.false_branch)], scope
@@ -155,34 +143,34 @@ class PythonConverter:
             return self._global(node)
         if isinstance(node, Constructor):
             return f"(lambda *fields: ConstructorValue({node.tag}, list(fields), None))"
-        if isinstance(node, Var):
+        if isinstance(node, nodes.Var):
             raise TVMError(f"to_python requires a value for the variable %{node.name_hint}")
-        hint = node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else "value"
+        hint = node.op.name if isinstance(node, nodes.Call) and isinstance(node.op, Op) else "value"
         name = self.generate_var_name(hint)
         scope.lines.append(f"{name} = {self._text(node, scope)}")
         return name
 
     def _text(self, node: RelayExpr, scope: _Scope) -> str:
         """One Python expression for a node whose operands have names."""
-        if isinstance(node, Constant):
+        if isinstance(node, nodes.Constant):
             array = node.data.numpy()
             text = f"numpy.array({array.tolist()!r}, {str(node.data.dtype)!r})"
             return f"tvm.nd.array({text}.reshape({array.shape}))"
-        if isinstance(node, Call):
+        if isinstance(node, nodes.Call):
             args = ", ".join([str(scope.find(a)) for a in node.args])
             if isinstance(node.op, Op):
                 attrs = None if node.attrs is None else save_json(node.attrs)
                 return f"operator({node.op.name!r}, {attrs!r}, {args})"
             return f"{scope.find(node.op)}({args})"
-        if isinstance(node, Tuple):
+        if isinstance(node, nodes.Tuple):
             return f"tuple_object([{', '.join([str(scope.find(f)) for f in node.fields])}])"
-        if isinstance(node, TupleGetItem):
+        if isinstance(node, nodes.TupleGetItem):
             return f"{scope.find(node.tuple_value)}[{node.index}]"
-        if isinstance(node, RefCreate):
+        if isinstance(node, nodes.RefCreate):
             return f"RefValue({scope.find(node.value)})"
-        if isinstance(node, RefRead):
+        if isinstance(node, nodes.RefRead):
             return f"{scope.find(node.ref)}.value"
-        if isinstance(node, RefWrite):
+        if isinstance(node, nodes.RefWrite):
             ref, value = scope.find(node.ref), scope.find(node.value)
             return f"setattr({ref}, 'value', {value}) or tuple_object([])"
         raise TVMError(f"to_python cannot write a {type(node).__name__}", at=node)
@@ -190,7 +178,7 @@ class PythonConverter:
     # -- blocks
 
     def _let(self, node: RelayExpr, scope: _Scope) -> str:
-        while isinstance(node, Let):
+        while isinstance(node, nodes.Let):
             if isinstance(node.value, Function):
                 name = scope.names[id(node.var)] = self.generate_var_name(node.var.name_hint)
                 self._function(node.value, name, scope)
@@ -200,7 +188,7 @@ class PythonConverter:
         return self._value(node, scope)
 
     def _branches(
-        self, cases: Sequence[tuple[str, list[tuple[Var, str]], RelayExpr]], scope: _Scope
+        self, cases: Sequence[tuple[str, list[tuple[nodes.Var, str]], RelayExpr]], scope: _Scope
     ) -> str:
         """The value of the first case whose condition holds; each binds variables."""
         result = self.generate_var_name("result")
@@ -234,7 +222,7 @@ class PythonConverter:
         return self._globals[var.name_hint]
 
 
-def _matched(pattern: Pattern, data: str) -> tuple[str, list[tuple[Var, str]]]:
+def _matched(pattern: Pattern, data: str) -> tuple[str, list[tuple[nodes.Var, str]]]:
     """The condition under which a value fits a pattern, and what the variables are then."""
     if isinstance(pattern, PatternVar):
         return "True", [(pattern.var, data)]
@@ -251,7 +239,7 @@ def _matched(pattern: Pattern, data: str) -> tuple[str, list[tuple[Var, str]]]:
 
 
 def to_python(
-    expr: RelayExpr | TupleWrapper,
+    expr: RelayExpr | nodes.TupleWrapper,
     mod: IRModule | None = None,
     target: Target | str = "llvm",
 ) -> ast.Module:
@@ -267,12 +255,12 @@ def to_python(
         What operators are compiled for.
     """
     mod = InferType()(mod.clone() if mod is not None else IRModule())
-    prog = expr.astuple() if isinstance(expr, TupleWrapper) else expr
+    prog = expr.astuple() if isinstance(expr, nodes.TupleWrapper) else expr
     return PythonConverter(mod, Target(target)).convert(prog)
 
 
 def run_as_python(
-    expr: RelayExpr | TupleWrapper,
+    expr: RelayExpr | nodes.TupleWrapper,
     mod: IRModule | None = None,
     target: Target | str = "llvm",
 ) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+import tvm.relay.expr as nodes
 from tvm.error import TVMError
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
@@ -18,18 +19,6 @@ from tvm.ir.type import FuncType, RelayRefType, TensorType, TupleType, Type, Typ
 from tvm.ir.visitor import ContextVisitor
 from tvm.relay.adt import Clause, Match
 from tvm.relay.analysis.infer import function_type_of, infer_type_of
-from tvm.relay.expr import (
-    Call,
-    Constant,
-    If,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-    field_of,
-)
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.transform.let_list import LetList
 from tvm.relay.transform.normal_form import name_results
@@ -43,14 +32,16 @@ def map_tensors(
     if type(ty) is not TupleType:
         return rewrite(value, ty)
     fields = enumerate(ty.fields)
-    return Tuple([map_tensors(field_of(value, i), t, rewrite) for i, t in fields])
+    return nodes.Tuple([map_tensors(nodes.field_of(value, i), t, rewrite) for i, t in fields])
 
 
 def tensors_in(value: RelayExpr, ty: Type) -> list[tuple[RelayExpr, Type]]:
     """The fields of a value of that type, nested ones included, with their types."""
     if type(ty) is not TupleType:
         return [(value, ty)]
-    return [part for i, t in enumerate(ty.fields) for part in tensors_in(field_of(value, i), t)]
+    return [
+        part for i, t in enumerate(ty.fields) for part in tensors_in(nodes.field_of(value, i), t)
+    ]
 
 
 class TensorLifter(ContextVisitor, ABC):
@@ -65,7 +56,7 @@ class TensorLifter(ContextVisitor, ABC):
         """The type of what a tensor becomes."""
 
     @abstractmethod
-    def constant(self, node: Constant) -> RelayExpr:
+    def constant(self, node: nodes.Constant) -> RelayExpr:
         """What a constant becomes."""
 
     @abstractmethod
@@ -73,11 +64,11 @@ class TensorLifter(ContextVisitor, ABC):
         """The tensor that a condition's value stands for."""
 
     @abstractmethod
-    def operator(self, call: Call, args: list[Var], lets: LetList) -> RelayExpr:
+    def operator(self, call: nodes.Call, args: list[nodes.Var], lets: LetList) -> RelayExpr:
         """What a call of an operator becomes, over its new arguments."""
 
     @abstractmethod
-    def global_call(self, call: Call, args: list[RelayExpr], lets: LetList) -> RelayExpr:
+    def global_call(self, call: nodes.Call, args: list[RelayExpr], lets: LetList) -> RelayExpr:
         """What a call of a global function becomes."""
 
     @abstractmethod
@@ -103,8 +94,8 @@ class TensorLifter(ContextVisitor, ABC):
         ty = self.lifted_type(infer_type_of(named.body, self.mod))
         return Function(params, self._block(named.body), ty, named.type_params)
 
-    def _variable(self, old: Var) -> Var:
-        new = Var(old.name_hint, self.lifted_type(infer_type_of(old, self.mod)))
+    def _variable(self, old: nodes.Var) -> nodes.Var:
+        new = nodes.Var(old.name_hint, self.lifted_type(infer_type_of(old, self.mod)))
         self.new[id(old)] = new
         return new
 
@@ -118,30 +109,30 @@ class TensorLifter(ContextVisitor, ABC):
     def visit_relay_expr(self, node: RelayExpr, lets: LetList) -> RelayExpr:
         raise TVMError(f"{type(node).__name__} is not known here", at=node)
 
-    def visit_var(self, node: Var, lets: LetList) -> RelayExpr:
+    def visit_var(self, node: nodes.Var, lets: LetList) -> RelayExpr:
         return self.new[id(node)]
 
-    def visit_constant(self, node: Constant, lets: LetList) -> RelayExpr:
+    def visit_constant(self, node: nodes.Constant, lets: LetList) -> RelayExpr:
         return self.constant(node)
 
-    def visit_tuple(self, node: Tuple, lets: LetList) -> RelayExpr:
-        return Tuple([self.visit(f, lets) for f in node.fields])
+    def visit_tuple(self, node: nodes.Tuple, lets: LetList) -> RelayExpr:
+        return nodes.Tuple([self.visit(f, lets) for f in node.fields])
 
-    def visit_tuple_get_item(self, node: TupleGetItem, lets: LetList) -> RelayExpr:
-        return TupleGetItem(self.visit(node.tuple_value, lets), node.index)
+    def visit_tuple_get_item(self, node: nodes.TupleGetItem, lets: LetList) -> RelayExpr:
+        return nodes.TupleGetItem(self.visit(node.tuple_value, lets), node.index)
 
-    def visit_if(self, node: If, lets: LetList) -> RelayExpr:
+    def visit_if(self, node: nodes.If, lets: LetList) -> RelayExpr:
         cond = self.condition(self.visit(node.cond, lets))
-        return If(cond, self._block(node.true_branch), self._block(node.false_branch))
+        return nodes.If(cond, self._block(node.true_branch), self._block(node.false_branch))
 
-    def visit_ref_create(self, node: RefCreate, lets: LetList) -> RelayExpr:
-        return RefCreate(self.visit(node.value, lets))
+    def visit_ref_create(self, node: nodes.RefCreate, lets: LetList) -> RelayExpr:
+        return nodes.RefCreate(self.visit(node.value, lets))
 
-    def visit_ref_read(self, node: RefRead, lets: LetList) -> RelayExpr:
-        return RefRead(self.visit(node.ref, lets))
+    def visit_ref_read(self, node: nodes.RefRead, lets: LetList) -> RelayExpr:
+        return nodes.RefRead(self.visit(node.ref, lets))
 
-    def visit_ref_write(self, node: RefWrite, lets: LetList) -> RelayExpr:
-        return RefWrite(self.visit(node.ref, lets), self.visit(node.value, lets))
+    def visit_ref_write(self, node: nodes.RefWrite, lets: LetList) -> RelayExpr:
+        return nodes.RefWrite(self.visit(node.ref, lets), self.visit(node.value, lets))
 
     def visit_global_var(self, node: GlobalVar, lets: LetList) -> RelayExpr:
         return self.global_value(node)
@@ -163,10 +154,10 @@ class TensorLifter(ContextVisitor, ABC):
             clauses.append(Clause(pattern, self._block(clause.rhs)))
         return Match(self.visit(node.data, lets), clauses, node.complete)
 
-    def visit_call(self, call: Call, lets: LetList) -> RelayExpr:
+    def visit_call(self, call: nodes.Call, lets: LetList) -> RelayExpr:
         args = [self.visit(a, lets) for a in call.args]
         if type(call.op) is Op:
             return self.operator(call, [lets.push(a, None, "a") for a in args], lets)
         if type(call.op) is GlobalVar:
             return self.global_call(call, args, lets)
-        return Call(self.visit(call.op, lets), args)
+        return nodes.Call(self.visit(call.op, lets), args)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import tvm.relay.expr as nodes
 from tvm.ir.adt import Constructor
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
@@ -26,18 +27,6 @@ from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTup
 from tvm.relay.analysis.contents import check_constant
 from tvm.relay.analysis.infer import known_type
 from tvm.relay.analysis.unify import Binding, instantiate, unify
-from tvm.relay.expr import (
-    Call,
-    Constant,
-    If,
-    Let,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
 from tvm.relay.function import Function, is_opaque, is_primitive
 from tvm.relay.transform.common import map_relay_functions
 from tvm.relay.transform.fold_constant import ConstantFolder
@@ -94,7 +83,7 @@ class Env:
     values: dict[int, Known] = field(default_factory=dict)
     types: Binding = field(default_factory=dict)
 
-    def find(self, variable: Var) -> Known | None:
+    def find(self, variable: nodes.Var) -> Known | None:
         env: Env | None = self
         while env is not None:
             if (found := env.values.get(id(variable))) is not None:
@@ -143,7 +132,7 @@ class PartialEvaluator(ContextVisitor):
         key = id(func)
         self.depth[key] = self.depth.get(key, 0) + MAX_NESTED_CALLS  # not to be followed inside
         env = form.env.inner()
-        params = [Var(p.name_hint, env.type_of(p.type_annotation)) for p in func.params]
+        params = [nodes.Var(p.name_hint, env.type_of(p.type_annotation)) for p in func.params]
         env.values.update({id(p): Known(new) for p, new in zip(func.params, params, strict=True)})
         lets = LetList()
         result = self._evaluate(func.body, env, lets)
@@ -167,14 +156,14 @@ class PartialEvaluator(ContextVisitor):
             memo[id(let.var)] = self._let(let, env, lets)
         if (known := memo.get(id(result))) is None:
             known = self.visit(result, env, lets)
-            if type(result) is not Var:
+            if type(result) is not nodes.Var:
                 memo[id(result)] = known
         return known
 
-    def _let(self, let: Let, env: Env, lets: LetList) -> Known:
+    def _let(self, let: nodes.Let, env: Env, lets: LetList) -> Known:
         if type(let.value) is Function and not is_primitive(let.value):
             # it may call itself: inside, its name is what its code calls
-            variable = Var(let.var.name_hint, env.type_of(let.var.type_annotation))
+            variable = nodes.Var(let.var.name_hint, env.type_of(let.var.type_annotation))
             form = FunctionForm(let.value, env, self.level)
             env.values[id(let.var)] = Known(variable, form)
             lets.bind(variable, self._residual(form))
@@ -185,7 +174,7 @@ class PartialEvaluator(ContextVisitor):
         """Constants, operators and kernels are what they are."""
         return Known(node)
 
-    def visit_var(self, node: Var, env: Env, lets: LetList) -> Known:
+    def visit_var(self, node: nodes.Var, env: Env, lets: LetList) -> Known:
         return env.find(node) or Known(node)
 
     def visit_constructor(self, node: Constructor, env: Env, lets: LetList) -> Known:
@@ -197,12 +186,12 @@ class PartialEvaluator(ContextVisitor):
         form = FunctionForm(node, env, self.level)
         return Known(lets.push(self._residual(form), None, "f"), form)
 
-    def visit_tuple(self, node: Tuple, env: Env, lets: LetList) -> Known:
+    def visit_tuple(self, node: nodes.Tuple, env: Env, lets: LetList) -> Known:
         fields = [self._evaluate(f, env, lets) for f in node.fields]
         made = node.replace(fields=tuple([f.code for f in fields]))
         return Known(lets.push(made), TupleForm(fields))
 
-    def visit_tuple_get_item(self, node: TupleGetItem, env: Env, lets: LetList) -> Known:
+    def visit_tuple_get_item(self, node: nodes.TupleGetItem, env: Env, lets: LetList) -> Known:
         value = self._evaluate(node.tuple_value, env, lets)
         if isinstance(value.form, TupleForm):
             return value.form.fields[node.index]
@@ -216,23 +205,23 @@ class PartialEvaluator(ContextVisitor):
 
     # -- references
 
-    def visit_ref_create(self, node: RefCreate, env: Env, lets: LetList) -> Known:
+    def visit_ref_create(self, node: nodes.RefCreate, env: Env, lets: LetList) -> Known:
         value = self._evaluate(node.value, env, lets)
         cell = CellForm()
         self.cells.append(cell)
         self.store[id(cell)] = value
-        return Known(lets.push(RefCreate(value.code), None, "r"), cell)
+        return Known(lets.push(nodes.RefCreate(value.code), None, "r"), cell)
 
-    def visit_ref_read(self, node: RefRead, env: Env, lets: LetList) -> Known:
+    def visit_ref_read(self, node: nodes.RefRead, env: Env, lets: LetList) -> Known:
         ref = self._evaluate(node.ref, env, lets)
         if isinstance(ref.form, CellForm) and (held := self.store.get(id(ref.form))):
             return held
-        return Known(lets.push(RefRead(ref.code)))
+        return Known(lets.push(nodes.RefRead(ref.code)))
 
-    def visit_ref_write(self, node: RefWrite, env: Env, lets: LetList) -> Known:
+    def visit_ref_write(self, node: nodes.RefWrite, env: Env, lets: LetList) -> Known:
         ref = self._evaluate(node.ref, env, lets)
         value = self._evaluate(node.value, env, lets)
-        code = lets.push(RefWrite(ref.code, value.code), None, "u")
+        code = lets.push(nodes.RefWrite(ref.code, value.code), None, "u")
         if isinstance(ref.form, CellForm):
             self.store[id(ref.form)] = value
         else:  # any of them
@@ -241,9 +230,9 @@ class PartialEvaluator(ContextVisitor):
 
     # -- branches
 
-    def visit_if(self, node: If, env: Env, lets: LetList) -> Known:
+    def visit_if(self, node: nodes.If, env: Env, lets: LetList) -> Known:
         cond = self._evaluate(node.cond, env, lets)
-        if type(cond.code) is Constant:
+        if type(cond.code) is nodes.Constant:
             taken = node.true_branch if cond.code.data.numpy() else node.false_branch
             return self._evaluate(taken, env.inner(), lets)
         before = dict(self.store)
@@ -259,7 +248,7 @@ class PartialEvaluator(ContextVisitor):
 
     # -- calls
 
-    def visit_call(self, call: Call, env: Env, lets: LetList) -> Known:
+    def visit_call(self, call: nodes.Call, env: Env, lets: LetList) -> Known:
         args = [self._evaluate(a, env, lets) for a in call.args]
         if type(call.op) is Op:
             return self._operator(call, args, lets)
@@ -274,18 +263,18 @@ class PartialEvaluator(ContextVisitor):
             self.store.clear()  # unknown code may write to any cell
         return Known(lets.push(call.replace(op=callee.code, args=_codes(args))))
 
-    def _operator(self, call: Call, args: list[Known], lets: LetList) -> Known:
+    def _operator(self, call: nodes.Call, args: list[Known], lets: LetList) -> Known:
         new = call.replace(args=_codes([self._as_tuple(a) for a in args]))
         if all([check_constant(a) for a in new.args]):
             folded = self.folder.fold(new)
-            if type(folded) is Constant:
+            if type(folded) is nodes.Constant:
                 return Known(folded)
         return Known(lets.push(call.replace(args=_codes(args))))
 
     def _as_tuple(self, value: Known) -> Known:
         """A tuple of constants as one expression."""
         if isinstance(value.form, TupleForm) and value.form.fields:
-            return Known(Tuple([self._as_tuple(f).code for f in value.form.fields]))
+            return Known(nodes.Tuple([self._as_tuple(f).code for f in value.form.fields]))
         return value
 
     def _is_followed(self, form: FunctionForm, args: list[Known]) -> bool:
@@ -332,7 +321,8 @@ class PartialEvaluator(ContextVisitor):
         for clause in node.clauses:
             self.store = dict(before)
             fresh = {
-                v: Var(v.name_hint, env.type_of(v.type_annotation)) for v in clause.lhs.bound_vars()
+                v: nodes.Var(v.name_hint, env.type_of(v.type_annotation))
+                for v in clause.lhs.bound_vars()
             }
             inner = env.inner({id(old): Known(new) for old, new in fresh.items()})
             clauses.append(
