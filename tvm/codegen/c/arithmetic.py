@@ -11,29 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import tvm.tir.expr as exprs
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.dtype import DType
 from tvm.tir.analysis.never_nan import never_nan
-from tvm.tir.expr import (
-    And,
-    BinaryOpExpr,
-    Broadcast,
-    Cast,
-    CmpExpr,
-    Div,
-    FloatImm,
-    FloorDiv,
-    FloorMod,
-    IntImm,
-    Max,
-    Min,
-    Mod,
-    Not,
-    Or,
-    Select,
-)
 
 from .code import LONGEST, Code
 from .types import FLOAT32, FLOAT64, TYPES, float_text, integer_text, narrow_name
@@ -56,18 +39,18 @@ def bare(text: str) -> str:
     return text
 
 
-def _binary(sign: str) -> Callable[[Any, BinaryOpExpr], str]:
+def _binary(sign: str) -> Callable[[Any, exprs.BinaryOpExpr], str]:
     """A method for an operation that may overflow."""
 
-    def write(self: ArithmeticWriter, node: BinaryOpExpr) -> str:
+    def write(self: ArithmeticWriter, node: exprs.BinaryOpExpr) -> str:
         a, b = self.visit(node.a), self.visit(node.b)
         return self.operation(sign, node.dtype, a, b)
 
     return write
 
 
-def _comparison(sign: str) -> Callable[[Any, CmpExpr], str]:
-    def write(self: ArithmeticWriter, node: CmpExpr) -> str:
+def _comparison(sign: str) -> Callable[[Any, exprs.CmpExpr], str]:
+    def write(self: ArithmeticWriter, node: exprs.CmpExpr) -> str:
         dtype = node.a.dtype
         a, b = self.visit(node.a), self.visit(node.b)
         if TYPES[dtype.element].kind == "narrow":
@@ -91,10 +74,10 @@ class ArithmeticWriter(Visitor):
             return self.code.share(TYPES[node.dtype.element].text, "t", bare(text))
         return text
 
-    def visit_int_imm(self, node: IntImm) -> str:
+    def visit_int_imm(self, node: exprs.IntImm) -> str:
         return integer_text(node.dtype, node.value)
 
-    def visit_float_imm(self, node: FloatImm) -> str:
+    def visit_float_imm(self, node: exprs.FloatImm) -> str:
         return float_text(node.dtype, node.value)
 
     visit_add = _binary("+")
@@ -125,10 +108,10 @@ class ArithmeticWriter(Visitor):
 
     # ---- division
 
-    def visit_div(self, node: Div) -> str:
+    def visit_div(self, node: exprs.Div) -> str:
         return self._divide("/", node.dtype, self.visit(node.a), self.visit(node.b), node.b)
 
-    def visit_mod(self, node: Mod) -> str:
+    def visit_mod(self, node: exprs.Mod) -> str:
         a, b = self.visit(node.a), self.visit(node.b)
         return self.remainder(node.dtype, a, b, node.b)
 
@@ -150,7 +133,7 @@ class ArithmeticWriter(Visitor):
             return self.helper(f"tvm_{name}_{type_.text.removesuffix('_t')}", bare(a), bare(b))
         return f"(({type_.text})({a} {sign} {b}))" if type_.bits < 32 else f"({a} {sign} {b})"
 
-    def visit_floor_div(self, node: FloorDiv) -> str:
+    def visit_floor_div(self, node: exprs.FloorDiv) -> str:
         a, b = self.operand(node.a), self.operand(node.b)
         quotient = self._divide("/", node.dtype, a, b, node.b)
         kind = TYPES[node.dtype.element].kind
@@ -161,7 +144,7 @@ class ArithmeticWriter(Visitor):
         rest = self._divide("%", node.dtype, a, b, node.b)
         return f"({quotient} - ({_rounded_up(rest, b)} ? 1 : 0))"
 
-    def visit_floor_mod(self, node: FloorMod) -> str:
+    def visit_floor_mod(self, node: exprs.FloorMod) -> str:
         a, b = self.operand(node.a), self.operand(node.b)
         kind = TYPES[node.dtype.element].kind
         if kind in ("float", "narrow"):
@@ -179,13 +162,13 @@ class ArithmeticWriter(Visitor):
 
     # ---- choices
 
-    def visit_min(self, node: Min) -> str:
+    def visit_min(self, node: exprs.Min) -> str:
         return self._extremum(node, "<")
 
-    def visit_max(self, node: Max) -> str:
+    def visit_max(self, node: exprs.Max) -> str:
         return self._extremum(node, ">")
 
-    def _extremum(self, node: BinaryOpExpr, sign: str) -> str:
+    def _extremum(self, node: exprs.BinaryOpExpr, sign: str) -> str:
         a, b = self.operand(node.a), self.operand(node.b)
         kind = TYPES[node.dtype.element].kind
         is_number = kind not in ("float", "narrow") or never_nan(node.a)
@@ -200,21 +183,21 @@ class ArithmeticWriter(Visitor):
             left = self.named(left, FLOAT32)
         return f"(({left} {sign} {right} || {left} != {left}) ? {a} : {b})"
 
-    def visit_select(self, node: Select) -> str:
+    def visit_select(self, node: exprs.Select) -> str:
         condition = self.visit(node.condition)
         yes, no = self.visit(node.true_value), self.visit(node.false_value)
         return f"({condition} ? {yes} : {no})"
 
-    def visit_not(self, node: Not) -> str:
+    def visit_not(self, node: exprs.Not) -> str:
         return f"(!{self.visit(node.a)})"
 
-    def visit_and(self, node: And) -> str:
+    def visit_and(self, node: exprs.And) -> str:
         return self._logical(node, "&&", "{}")
 
-    def visit_or(self, node: Or) -> str:
+    def visit_or(self, node: exprs.Or) -> str:
         return self._logical(node, "||", "!{}")
 
-    def _logical(self, node: And | Or, sign: str, undecided: str) -> str:
+    def _logical(self, node: exprs.And | exprs.Or, sign: str, undecided: str) -> str:
         a = self.visit(node.a)
         with self.code.collected() as steps:
             b = self.visit(node.b)
@@ -248,7 +231,7 @@ class ArithmeticWriter(Visitor):
 
     # ---- conversions
 
-    def visit_cast(self, node: Cast) -> str:
+    def visit_cast(self, node: exprs.Cast) -> str:
         return self.convert(self.visit(node.value), node.value.dtype, node.dtype)
 
     def convert(self, text: str, source: DType, target: DType) -> str:
@@ -334,9 +317,9 @@ class ArithmeticWriter(Visitor):
 
 def _divides_all(divisor: PrimExpr) -> bool:
     """Whether every number may be divided by it: a constant other than 0 and -1."""
-    if type(divisor) is Broadcast:
+    if type(divisor) is exprs.Broadcast:
         divisor = divisor.value
-    return type(divisor) is IntImm and divisor.value not in (0, -1)
+    return type(divisor) is exprs.IntImm and divisor.value not in (0, -1)
 
 
 def _rounded_up(rest: str, b: str) -> str:

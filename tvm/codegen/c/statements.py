@@ -6,26 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import tvm.tir.stmt as stmts
 from tvm.codegen.llvm.tensor_check import reports_itself
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import PointerType, PrimType
 from tvm.tir.expr import Call, IntImm, StringImm, Var
-from tvm.tir.stmt import (
-    Allocate,
-    AllocateConst,
-    AssertStmt,
-    AttrStmt,
-    DeclBuffer,
-    Evaluate,
-    For,
-    ForKind,
-    IfThenElse,
-    LetStmt,
-    SeqStmt,
-    Stmt,
-    While,
-)
 
 from .arithmetic import bare
 from .code import Code
@@ -140,11 +126,11 @@ class FunctionWriter(MemoryWriter):
         if var not in self.used and var.dtype.lanes == 1:
             self.code.do(f"(void){self.values[var]}")
 
-    def visit_let_stmt(self, stmt: LetStmt) -> None:
+    def visit_let_stmt(self, stmt: stmts.LetStmt) -> None:
         with self.bound(stmt.var, stmt.value):
             self.visit(stmt.body)
 
-    def visit_attr_stmt(self, stmt: AttrStmt) -> None:
+    def visit_attr_stmt(self, stmt: stmts.AttrStmt) -> None:
         key = stmt.attr_key
         if key == "pragma_parallel_launch_point":
             write_launch(self, stmt.body)
@@ -169,7 +155,7 @@ class FunctionWriter(MemoryWriter):
             )
         self.visit(stmt.body)
 
-    def _with_barrier(self, stmt: AttrStmt) -> None:
+    def _with_barrier(self, stmt: stmts.AttrStmt) -> None:
         if self.parallel is None:
             raise LoweringError("parallel_barrier_when_finish needs parallel_launch_point", at=stmt)
         self.visit(stmt.body)
@@ -177,7 +163,7 @@ class FunctionWriter(MemoryWriter):
 
     # ---- memory
 
-    def visit_allocate(self, stmt: Allocate) -> None:
+    def visit_allocate(self, stmt: stmts.Allocate) -> None:
         size = stmt.constant_size()
         if size is None:
             raise LoweringError(
@@ -192,7 +178,7 @@ class FunctionWriter(MemoryWriter):
         if stmt.buffer_var not in self.read:
             self.code.do(f"(void){name}")
 
-    def visit_allocate_const(self, stmt: AllocateConst) -> None:
+    def visit_allocate_const(self, stmt: stmts.AllocateConst) -> None:
         dtype = stmt.dtype
         self.pointees[stmt.buffer_var] = TYPES[dtype.element].memory
         self.constants.add(stmt.buffer_var)
@@ -200,16 +186,16 @@ class FunctionWriter(MemoryWriter):
         self.values[stmt.buffer_var] = self.module.constant_array(stmt.data, dtype, is_argument)
         self.visit(stmt.body)
 
-    def visit_decl_buffer(self, stmt: DeclBuffer) -> None:
+    def visit_decl_buffer(self, stmt: stmts.DeclBuffer) -> None:
         self.visit(stmt.body)
 
     # ---- control
 
-    def visit_seq_stmt(self, stmt: SeqStmt) -> None:
+    def visit_seq_stmt(self, stmt: stmts.SeqStmt) -> None:
         for part in stmt.seq:
             self.visit(part)
 
-    def visit_evaluate(self, stmt: Evaluate) -> None:
+    def visit_evaluate(self, stmt: stmts.Evaluate) -> None:
         value = stmt.value
         if type(value) is IntImm:
             return
@@ -221,7 +207,7 @@ class FunctionWriter(MemoryWriter):
         if text not in ("0", "NULL"):
             self.code.do(f"(void){text}")
 
-    def visit_if_then_else(self, stmt: IfThenElse) -> None:
+    def visit_if_then_else(self, stmt: stmts.IfThenElse) -> None:
         # indices do not overflow; data may
         with self.wrapping(bool(loads_in(stmt.condition))):
             test = bare(self.visit(stmt.condition))
@@ -231,16 +217,16 @@ class FunctionWriter(MemoryWriter):
             with self.code.block("else"):
                 self.visit(stmt.else_case)
 
-    def visit_while(self, stmt: While) -> None:
+    def visit_while(self, stmt: stmts.While) -> None:
         with self.code.block("for (;;)"):
             test = self.visit(stmt.condition)
             self.code.do(f"if (!{test}) break")
             self.visit(stmt.body)
 
-    def visit_for(self, loop: For) -> None:
-        if loop.kind is ForKind.THREAD_BINDING:
+    def visit_for(self, loop: stmts.For) -> None:
+        if loop.kind is stmts.ForKind.THREAD_BINDING:
             raise LoweringError("target c cannot bind a loop to GPU threads", at=loop)
-        if loop.kind is not ForKind.PARALLEL:
+        if loop.kind is not stmts.ForKind.PARALLEL:
             self._serial(loop)
         elif self.parallel is None:
             write_launch(self, loop)
@@ -250,7 +236,7 @@ class FunctionWriter(MemoryWriter):
             self.parallel.used = True
             partitioned(self, loop, self.parallel)
 
-    def _serial(self, loop: For) -> None:
+    def _serial(self, loop: stmts.For) -> None:
         begin, extent, dtype = loop.min, loop.extent, loop.loop_var.dtype
         counter = "int64_t" if dtype.bits < 32 else TYPES[dtype].text
         if isinstance(begin, IntImm) and isinstance(extent, IntImm):
@@ -267,7 +253,7 @@ class FunctionWriter(MemoryWriter):
             end = self.named(count if starts_at_zero else f"({first} + {count})", extent.dtype)
         self.counted(loop, first, end, "1", counter)
 
-    def counted(self, loop: For, begin: str, end: str, step: str, counter: str) -> None:
+    def counted(self, loop: stmts.For, begin: str, end: str, step: str, counter: str) -> None:
         """A loop from ``begin`` to ``end``, counted in the type ``counter``."""
         var = loop.loop_var
         name = self.define(var)
@@ -282,7 +268,7 @@ class FunctionWriter(MemoryWriter):
 
     # ---- failure
 
-    def visit_assert_stmt(self, stmt: AssertStmt) -> None:
+    def visit_assert_stmt(self, stmt: stmts.AssertStmt) -> None:
         condition = self.visit(stmt.condition)
         with self.code.block(f"if (!{condition})"):
             if not reports_itself(stmt.condition):
@@ -313,7 +299,7 @@ class FunctionWriter(MemoryWriter):
     def visit_string_imm(self, node: StringImm) -> str:
         return f"((void*){string_text(node.value)})"
 
-    def visit_stmt(self, stmt: Stmt) -> None:
+    def visit_stmt(self, stmt: stmts.Stmt) -> None:
         raise LoweringError(
             f"{type(stmt).__name__} must be lowered before code generation", at=stmt
         )

@@ -5,34 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import tvm.tir.expr as exprs
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.constants import wrap
-from tvm.tir.expr import (
-    And,
-    BinaryOpExpr,
-    Broadcast,
-    BufferLoad,
-    Call,
-    CallEffectKind,
-    Cast,
-    CmpExpr,
-    Div,
-    FloatImm,
-    FloorDiv,
-    FloorMod,
-    IntImm,
-    Max,
-    Min,
-    Mod,
-    Not,
-    Or,
-    Select,
-    Var,
-)
 from tvm.tir.fold import truncated
 from tvm.tir.intrinsics import INTRINSICS
 
@@ -51,10 +30,10 @@ from .types import (
 )
 
 
-def _binary(integer: str, floating: str) -> Callable[[Any, BinaryOpExpr], str]:
+def _binary(integer: str, floating: str) -> Callable[[Any, exprs.BinaryOpExpr], str]:
     """A method for an operation that may overflow."""
 
-    def write(self: ArithmeticWriter, node: BinaryOpExpr) -> str:
+    def write(self: ArithmeticWriter, node: exprs.BinaryOpExpr) -> str:
         a = self.visit(node.a)
         b = self.visit(node.b)
         type_ = TYPES[node.dtype]
@@ -70,8 +49,8 @@ def _binary(integer: str, floating: str) -> Callable[[Any, BinaryOpExpr], str]:
     return write
 
 
-def _comparison(signed: str, unsigned: str, floating: str) -> Callable[[Any, CmpExpr], str]:
-    def write(self: ArithmeticWriter, node: CmpExpr) -> str:
+def _comparison(signed: str, unsigned: str, floating: str) -> Callable[[Any, exprs.CmpExpr], str]:
+    def write(self: ArithmeticWriter, node: exprs.CmpExpr) -> str:
         dtype = node.a.dtype
         a = self.visit(node.a)
         b = self.visit(node.b)
@@ -97,10 +76,10 @@ class ArithmeticWriter(Visitor):
     # Data wraps around, as in numpy.
     no_wrap: str
 
-    def visit_int_imm(self, node: IntImm) -> str:
+    def visit_int_imm(self, node: exprs.IntImm) -> str:
         return integer_text(node.dtype, node.value)
 
-    def visit_float_imm(self, node: FloatImm) -> str:
+    def visit_float_imm(self, node: exprs.FloatImm) -> str:
         return float_text(node.dtype, node.value)
 
     visit_add = _binary("add", "fadd")
@@ -116,13 +95,13 @@ class ArithmeticWriter(Visitor):
 
     # ---- division
 
-    def visit_div(self, node: Div) -> str:
+    def visit_div(self, node: exprs.Div) -> str:
         return self._divide(node, "sdiv", "udiv", "fdiv")
 
-    def visit_mod(self, node: Mod) -> str:
+    def visit_mod(self, node: exprs.Mod) -> str:
         return self._divide(node, "srem", "urem", "frem")
 
-    def _divide(self, node: BinaryOpExpr, signed: str, unsigned: str, floating: str) -> str:
+    def _divide(self, node: exprs.BinaryOpExpr, signed: str, unsigned: str, floating: str) -> str:
         a = self.visit(node.a)
         b = self.visit(node.b)
         type_ = TYPES[node.dtype]
@@ -135,7 +114,7 @@ class ArithmeticWriter(Visitor):
         found = self.code.pure(f"{name} {type_.text} {a}, {divisor}")
         return self._mended(node, name, found, rejected, a, b)
 
-    def _divisor(self, node: BinaryOpExpr, b: str) -> tuple[str, str | None]:
+    def _divisor(self, node: exprs.BinaryOpExpr, b: str) -> tuple[str, str | None]:
         """The divisor with 1 in place of those that trap, and which lanes these are.
 
         They are zero and, as the least number divided by it has no place, -1.
@@ -155,7 +134,7 @@ class ArithmeticWriter(Visitor):
         return safe, rejected
 
     def _mended(
-        self, node: BinaryOpExpr, name: str, found: str, rejected: str | None, a: str, b: str
+        self, node: exprs.BinaryOpExpr, name: str, found: str, rejected: str | None, a: str, b: str
     ) -> str:
         """A quotient by the true divisor; a remainder of division by 1 is right as it is."""
         if rejected is None or name.endswith("rem"):
@@ -165,7 +144,7 @@ class ArithmeticWriter(Visitor):
         other = self.code.pure(f"mul {text} {a}, {b}")  # 0, or -a
         return self.code.pure(f"select {mask} {rejected}, {text} {other}, {text} {found}")
 
-    def visit_floor_div(self, node: FloorDiv) -> str:
+    def visit_floor_div(self, node: exprs.FloorDiv) -> str:
         type_ = TYPES[node.dtype]
         if type_.kind == "float":
             quotient = self._divide(node, "", "", "fdiv")
@@ -182,7 +161,7 @@ class ArithmeticWriter(Visitor):
         found = self.code.pure(f"add {text} {quotient}, {down}")
         return self._mended(node, "sdiv", found, rejected, a, b)
 
-    def visit_floor_mod(self, node: FloorMod) -> str:
+    def visit_floor_mod(self, node: exprs.FloorMod) -> str:
         type_ = TYPES[node.dtype]
         if type_.kind == "float":
             # a - floor(a / b) * b has b's sign
@@ -212,13 +191,13 @@ class ArithmeticWriter(Visitor):
 
     # ---- minimum and maximum
 
-    def visit_min(self, node: Min) -> str:
+    def visit_min(self, node: exprs.Min) -> str:
         return self._extremum(node, "min")
 
-    def visit_max(self, node: Max) -> str:
+    def visit_max(self, node: exprs.Max) -> str:
         return self._extremum(node, "max")
 
-    def _extremum(self, node: BinaryOpExpr, name: str) -> str:
+    def _extremum(self, node: exprs.BinaryOpExpr, name: str) -> str:
         a, b = self.visit(node.a), self.visit(node.b)
         return self.extremum(name, node.dtype, a, b)
 
@@ -238,25 +217,25 @@ class ArithmeticWriter(Visitor):
 
     # ---- logic
 
-    def visit_and(self, node: And) -> str:
+    def visit_and(self, node: exprs.And) -> str:
         return self._logical(node, "and")
 
-    def visit_or(self, node: Or) -> str:
+    def visit_or(self, node: exprs.Or) -> str:
         return self._logical(node, "or")
 
-    def visit_not(self, node: Not) -> str:
+    def visit_not(self, node: exprs.Not) -> str:
         a = self.visit(node.a)
         type_ = TYPES[node.dtype]
         return self.code.pure(f"xor {type_.text} {a}, {splat(type_, 'true')}")
 
-    def _logical(self, node: And | Or, name: str) -> str:
+    def _logical(self, node: exprs.And | exprs.Or, name: str) -> str:
         if node.dtype.lanes == 1 and may_trap(node.b, node.a):
             return self._short_circuit(node, name)
         a = self.visit(node.a)
         b = self.visit(node.b)
         return self.code.pure(f"{name} {TYPES[node.dtype].text} {a}, {b}")
 
-    def _short_circuit(self, node: And | Or, name: str) -> str:
+    def _short_circuit(self, node: exprs.And | exprs.Or, name: str) -> str:
         code = self.code
         a = self.visit(node.a)
         origin, other, done = code.label, code.new_label("other"), code.new_label("done")
@@ -270,7 +249,7 @@ class ArithmeticWriter(Visitor):
         known = "false" if name == "and" else "true"
         return code.value(f"phi i1 [ {known}, %{origin} ], [ {b}, %{last} ]")
 
-    def visit_select(self, node: Select) -> str:
+    def visit_select(self, node: exprs.Select) -> str:
         condition = self.visit(node.condition)
         yes = self.visit(node.true_value)
         no = self.visit(node.false_value)
@@ -280,8 +259,8 @@ class ArithmeticWriter(Visitor):
 
     # ---- conversions
 
-    def visit_cast(self, node: Cast) -> str:
-        if type(node.value) is FloatImm and TYPES[node.dtype].kind in ("signed", "unsigned"):
+    def visit_cast(self, node: exprs.Cast) -> str:
+        if type(node.value) is exprs.FloatImm and TYPES[node.dtype].kind in ("signed", "unsigned"):
             # constants are converted here: LLVM leaves open what becomes of those that do not fit
             return integer_text(
                 node.dtype, wrap(truncated(node.value.value, node.dtype), node.dtype)
@@ -390,32 +369,32 @@ def _hazards(node: PrimExpr) -> set[Any]:
     while pending:
         current = pending.pop()
         kind = type(current)
-        if kind is BufferLoad:
+        if kind is exprs.BufferLoad:
             found.add((current.buffer.data, *[_position(i) for i in current.indices]))
-        elif kind is Call and current.op is STRUCT_GET:
+        elif kind is exprs.Call and current.op is STRUCT_GET:
             # one field of a structure is as safe as the others
-            found.add(current.args[0] if isinstance(current.args[0], Var) else current)
-        elif (kind is Call and getattr(current.op, "effect", None) != CallEffectKind.Pure) or (
-            kind in _DIVISIONS and type(current.b) is not IntImm
-        ):
+            found.add(current.args[0] if isinstance(current.args[0], exprs.Var) else current)
+        elif (
+            kind is exprs.Call and getattr(current.op, "effect", None) != exprs.CallEffectKind.Pure
+        ) or (kind in _DIVISIONS and type(current.b) is not exprs.IntImm):
             found.add(current)
         pending.extend(current.children())
     return found
 
 
 def _position(index: PrimExpr) -> Any:
-    return index.value if isinstance(index, IntImm) else index
+    return index.value if isinstance(index, exprs.IntImm) else index
 
 
 STRUCT_GET = INTRINSICS["tvm_struct_get"]
-_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
+_DIVISIONS = (exprs.Div, exprs.Mod, exprs.FloorDiv, exprs.FloorMod)
 
 
 def _constant(node: PrimExpr) -> int | None:
     """The value of a constant or of all lanes of one."""
-    if type(node) is Broadcast:
+    if type(node) is exprs.Broadcast:
         node = node.value
-    return node.value if type(node) is IntImm else None
+    return node.value if type(node) is exprs.IntImm else None
 
 
 def _power_of_two(node: PrimExpr) -> int | None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import tvm.tir.stmt as stmts
 from tvm.arith import detect_linear_equation
 from tvm.contrib.clang import create_llvm
 from tvm.error import LoweringError
@@ -14,22 +15,6 @@ from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import DType
 from tvm.tir.expr import BufferLoad, Call, IntImm, Let, StringImm, Var
-from tvm.tir.stmt import (
-    Allocate,
-    AllocateConst,
-    AssertStmt,
-    AttrStmt,
-    BufferStore,
-    DeclBuffer,
-    Evaluate,
-    For,
-    ForKind,
-    IfThenElse,
-    LetStmt,
-    SeqStmt,
-    Stmt,
-    While,
-)
 
 from .alias import AliasScopes
 from .code import Code
@@ -92,7 +77,7 @@ class FunctionWriter(MemoryWriter):
 
     # ---- bindings
 
-    def visit_let_stmt(self, stmt: LetStmt) -> None:
+    def visit_let_stmt(self, stmt: stmts.LetStmt) -> None:
         self._bind(stmt.var, stmt.value)
         self.visit(stmt.body)
 
@@ -109,7 +94,7 @@ class FunctionWriter(MemoryWriter):
             if source in _FRESH_MEMORY:
                 self.alignment[var] = ALIGNMENT
 
-    def visit_attr_stmt(self, stmt: AttrStmt) -> None:
+    def visit_attr_stmt(self, stmt: stmts.AttrStmt) -> None:
         key = stmt.attr_key
         if key == "storage_alignment" and isinstance(stmt.node, Var):
             assert isinstance(stmt.value, IntImm)
@@ -133,7 +118,7 @@ class FunctionWriter(MemoryWriter):
             )
         self.visit(stmt.body)
 
-    def _with_barrier(self, stmt: AttrStmt) -> None:
+    def _with_barrier(self, stmt: stmts.AttrStmt) -> None:
         region = self.frame.parallel
         if region is None:
             raise LoweringError("parallel_barrier_when_finish needs parallel_launch_point", at=stmt)
@@ -145,7 +130,7 @@ class FunctionWriter(MemoryWriter):
 
     # ---- memory
 
-    def visit_allocate(self, stmt: Allocate) -> None:
+    def visit_allocate(self, stmt: stmts.Allocate) -> None:
         size = stmt.constant_size()
         if size is None:
             raise LoweringError(
@@ -160,18 +145,18 @@ class FunctionWriter(MemoryWriter):
         self.aliases.add(stmt.buffer_var)
         self.visit(stmt.body)
 
-    def visit_allocate_const(self, stmt: AllocateConst) -> None:
+    def visit_allocate_const(self, stmt: stmts.AllocateConst) -> None:
         self.values[stmt.buffer_var] = self.module.constant_array(stmt.data)
         self.alignment[stmt.buffer_var] = ALIGNMENT
         self.aliases.add(stmt.buffer_var)
         self.visit(stmt.body)
 
-    def visit_decl_buffer(self, stmt: DeclBuffer) -> None:
+    def visit_decl_buffer(self, stmt: stmts.DeclBuffer) -> None:
         self.visit(stmt.body)
 
     # ---- control
 
-    def visit_seq_stmt(self, stmt: SeqStmt) -> None:
+    def visit_seq_stmt(self, stmt: stmts.SeqStmt) -> None:
         parts = parts_of(stmt)
         groups = loop_groups(parts) if self.frame.parallel is None else []
         for group in groups:
@@ -180,12 +165,12 @@ class FunctionWriter(MemoryWriter):
             for part in parts:
                 self.visit(part)
 
-    def visit_evaluate(self, stmt: Evaluate) -> None:
+    def visit_evaluate(self, stmt: stmts.Evaluate) -> None:
         value = stmt.value
         if type(value) is not IntImm:
             self.visit(without_result(value) if type(value) is Call else value)
 
-    def visit_if_then_else(self, stmt: IfThenElse) -> None:
+    def visit_if_then_else(self, stmt: stmts.IfThenElse) -> None:
         code = self.code
         condition = self.visit(stmt.condition)
         then, done = code.new_label("then"), code.new_label("end")
@@ -202,7 +187,7 @@ class FunctionWriter(MemoryWriter):
             code.jump(done)
         code.start(done)
 
-    def visit_while(self, stmt: While) -> None:
+    def visit_while(self, stmt: stmts.While) -> None:
         code = self.code
         test, body, done = code.new_label("test"), code.new_label("while"), code.new_label("end")
         code.jump(test)
@@ -214,8 +199,8 @@ class FunctionWriter(MemoryWriter):
         code.jump(test)
         code.start(done)
 
-    def visit_for(self, loop: For) -> None:
-        if loop.kind is ForKind.PARALLEL:
+    def visit_for(self, loop: stmts.For) -> None:
+        if loop.kind is stmts.ForKind.PARALLEL:
             region = self.frame.parallel
             if region is None:
                 write_launch(self, loop)
@@ -225,11 +210,11 @@ class FunctionWriter(MemoryWriter):
                 region.used = True
                 partitioned(self, loop, region)
             return
-        if loop.kind is ForKind.THREAD_BINDING:
+        if loop.kind is stmts.ForKind.THREAD_BINDING:
             raise LoweringError("target llvm cannot bind a loop to GPU threads", at=loop)
         self._serial(loop)
 
-    def _serial(self, loop: For) -> None:
+    def _serial(self, loop: stmts.For) -> None:
         begin, extent = loop.min, loop.extent
         first = self.wide(begin)
         if type(extent) is IntImm and type(begin) is IntImm:
@@ -241,7 +226,7 @@ class FunctionWriter(MemoryWriter):
             end = self.code.pure(f"add nsw i64 {first}, {end}")
         self.counted(loop, first, end, "1", runs=False)
 
-    def counted(self, loop: For, begin: str, end: str, step: str, runs: bool) -> None:
+    def counted(self, loop: stmts.For, begin: str, end: str, step: str, runs: bool) -> None:
         """A loop from ``begin`` to ``end``, counted in i64, the type of addresses.
 
         ``runs`` says that it certainly executes once or more.
@@ -279,8 +264,8 @@ class FunctionWriter(MemoryWriter):
         flag = "nsw" if dtype.is_int else "nuw"
         return self.code.pure(f"trunc {flag} i64 {index} to {text}")
 
-    def _loop_metadata(self, loop: For) -> str:
-        if loop.kind is ForKind.UNROLLED:
+    def _loop_metadata(self, loop: stmts.For) -> str:
+        if loop.kind is stmts.ForKind.UNROLLED:
             return f", !llvm.loop !{self.module.loop_metadata('llvm.loop.unroll.enable')}"
         if _is_row(loop) or _is_copy(loop):
             return f", !llvm.loop !{self.module.loop_metadata('llvm.loop.unroll.disable')}"
@@ -288,7 +273,7 @@ class FunctionWriter(MemoryWriter):
 
     # ---- failure
 
-    def visit_assert_stmt(self, stmt: AssertStmt) -> None:
+    def visit_assert_stmt(self, stmt: stmts.AssertStmt) -> None:
         code = self.code
         condition = self.visit(stmt.condition)
         passed, failed = code.new_label("passed"), code.new_label("failed")
@@ -346,7 +331,7 @@ class FunctionWriter(MemoryWriter):
     def visit_string_imm(self, node: StringImm) -> str:
         return self.module.string(node.value)
 
-    def visit_stmt(self, stmt: Stmt) -> None:
+    def visit_stmt(self, stmt: stmts.Stmt) -> None:
         raise LoweringError(
             f"{type(stmt).__name__} must be lowered before code generation", at=stmt
         )
@@ -357,10 +342,10 @@ class FunctionWriter(MemoryWriter):
         )
 
 
-def _is_row(loop: For) -> bool:
+def _is_row(loop: stmts.For) -> bool:
     """Whether a short loop stores neighbouring elements: vectors, unless LLVM opens it before."""
     store, extent = loop.body, loop.extent
-    if type(extent) is not IntImm or type(store) is not BufferStore:
+    if type(extent) is not IntImm or type(store) is not stmts.BufferStore:
         return False
     if not 16 <= extent.value <= 64 or len(store.indices) != 1:
         return False
@@ -368,10 +353,10 @@ def _is_row(loop: For) -> bool:
     return bool(step) and type(step[0]) is IntImm and step[0].value == 1
 
 
-def _is_copy(loop: For) -> bool:
+def _is_copy(loop: stmts.For) -> bool:
     """Whether a loop only moves vectors: opened, it is no faster, and hundreds are much text."""
     store, extent = loop.body, loop.extent
-    if type(extent) is not IntImm or extent.value <= 4 or type(store) is not BufferStore:
+    if type(extent) is not IntImm or extent.value <= 4 or type(store) is not stmts.BufferStore:
         return False
     return type(store.value) is BufferLoad and store.value.dtype.lanes > 1
 

@@ -10,29 +10,12 @@ from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.traverse import operands, post_order, post_order_by
 
+from . import pattern as patterns
 from .matcher import Found, matched
-from .pattern import (
-    AltPattern,
-    AttrPattern,
-    CallPattern,
-    ConstantPattern,
-    DataTypePattern,
-    DFPattern,
-    DominatorPattern,
-    ExprPattern,
-    FunctionPattern,
-    IfPattern,
-    LetPattern,
-    ShapePattern,
-    TupleGetItemPattern,
-    TuplePattern,
-    TypePattern,
-    WildcardPattern,
-)
 
 PARTITIONED = "PartitionedFromPattern"
 _COMPOSITE = (
-    CallPattern, TuplePattern, TupleGetItemPattern, IfPattern, LetPattern, FunctionPattern,
+    patterns.CallPattern, patterns.TuplePattern, patterns.TupleGetItemPattern, patterns.IfPattern, patterns.LetPattern, patterns.FunctionPattern,
 )  # fmt: skip
 
 
@@ -46,15 +29,15 @@ class Group:
     inputs: list[RelayExpr]
     order: list[RelayExpr]  # inside and inputs, operands first
 
-    def node_map(self) -> dict[DFPattern, list[RelayExpr]]:
+    def node_map(self) -> dict[patterns.DFPattern, list[RelayExpr]]:
         """The expressions that each part of the pattern stands for."""
-        result: dict[DFPattern, list[RelayExpr]] = {}
+        result: dict[patterns.DFPattern, list[RelayExpr]] = {}
         for pattern, expr in self.found:
             result.setdefault(pattern, []).append(expr)
         return result
 
 
-def find_groups(pattern: DFPattern, expr: RelayExpr) -> dict[int, Group]:
+def find_groups(pattern: patterns.DFPattern, expr: RelayExpr) -> dict[int, Group]:
     """The matches by the identity of their result."""
     order = post_order(expr)
     users = _users(order)
@@ -97,7 +80,7 @@ def _group(root: RelayExpr, found: Found) -> Group:
     for pattern, expr in found:
         if isinstance(pattern, _COMPOSITE):
             inside[id(expr)] = expr
-        elif isinstance(pattern, (ConstantPattern, ExprPattern)):
+        elif isinstance(pattern, (patterns.ConstantPattern, patterns.ExprPattern)):
             embedded.add(id(expr))
     inputs: dict[int, RelayExpr] = {}
     for node in inside.values():
@@ -166,23 +149,31 @@ def _may_match(node: RelayExpr, heads: set[Op] | None) -> bool:
     return heads is None or not isinstance(node, Call) or node.op in heads
 
 
-def _head_types(pattern: DFPattern, depth: int = 0) -> set[Op] | None:
+def _head_types(pattern: patterns.DFPattern, depth: int = 0) -> set[Op] | None:
     """The operators that a call matched by `pattern` may have; None if any."""
     if depth > 20:
         return None
-    if isinstance(pattern, CallPattern):
-        if not isinstance(pattern.op, ExprPattern) or not isinstance(pattern.op.expr, Op):
+    if isinstance(pattern, patterns.CallPattern):
+        if not isinstance(pattern.op, patterns.ExprPattern) or not isinstance(pattern.op.expr, Op):
             return None
         name = pattern.op.expr.name
         products = {Op.get("multiply"), Op.get("divide")}  # (a * b) / c is a * (b / c)
         return products if name in ("multiply", "divide") else {pattern.op.expr}
-    if isinstance(pattern, AltPattern):
+    if isinstance(pattern, patterns.AltPattern):
         left, right = _head_types(pattern.left, depth + 1), _head_types(pattern.right, depth + 1)
         return None if left is None or right is None else left | right
-    if isinstance(pattern, (TypePattern, DataTypePattern, ShapePattern, AttrPattern)):
+    if isinstance(
+        pattern,
+        (
+            patterns.TypePattern,
+            patterns.DataTypePattern,
+            patterns.ShapePattern,
+            patterns.AttrPattern,
+        ),
+    ):
         return _head_types(pattern.pattern, depth + 1)
-    if isinstance(pattern, DominatorPattern):
+    if isinstance(pattern, patterns.DominatorPattern):
         return _head_types(pattern.child, depth + 1)
-    if isinstance(pattern, WildcardPattern):
+    if isinstance(pattern, patterns.WildcardPattern):
         return None if pattern.pattern is None else _head_types(pattern.pattern, depth + 1)
-    return None if isinstance(pattern, ExprPattern) else set()
+    return None if isinstance(pattern, patterns.ExprPattern) else set()
