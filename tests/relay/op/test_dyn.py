@@ -256,3 +256,21 @@ def test_numbers_up_to_a_computed_stop_have_a_known_count() -> None:
 def test_constant_counts_with_a_fraction_are_rejected() -> None:
     with pytest.raises(tvm.error.OpAttributeInvalid, match="an integer"):
         relay.tile(relay.var("x", shape=(2, 3)), relay.const(np.array([1.5, 2.0], "float32")))
+
+
+def test_ranks_and_branches_that_become_static_need_no_types_before() -> None:
+    x = relay.var("x", shape=(2, 3), dtype="int64")
+    shape = relay.shape_of(x)
+    filled = relay.full(relay.const(2.0), relay.strided_slice(shape, [0], relay.shape_of(shape)))
+    chosen = relay.If(relay.const(1), relay.reshape(x, [6]), relay.reshape(x, [6, 1]))
+    for body, wanted in ((filled, (2, 3)), (chosen, (6,))):
+        mod = tvm.IRModule.from_expr(relay.Function([x], body))
+        static = relay.transform.DynamicToStatic()(mod)["main"]
+        assert static.ret_type.concrete_shape == wanted
+
+
+def test_programs_without_types_are_refused_as_they_were_written() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(3,), dtype="int64")
+    body = relay.reshape(x + relay.cast(y, "float32"), relay.shape_of(y))
+    with pytest.raises(tvm.error.TypeCheckError, match="add"):
+        relay.transform.DynamicToStatic()(tvm.IRModule.from_expr(relay.Function([x, y], body)))

@@ -20,6 +20,8 @@ T = "Tensor[(2,), float32]"
 HERE, THERE = "virtual_device=meta[VirtualDevice][0]", "virtual_device=meta[VirtualDevice][1]"
 COPY_BACK = "src_virtual_device=meta[VirtualDevice][1], dst_virtual_device=meta[VirtualDevice][0]"
 
+COPY_THERE = "src_virtual_device=meta[VirtualDevice][0], dst_virtual_device=meta[VirtualDevice][1]"
+
 
 def planned(func: relay.Function) -> relay.Function:
     return PlanDevices(CONFIG)(tvm.IRModule.from_expr(func))["main"]
@@ -177,8 +179,27 @@ def test_functions_say_where_their_ends_live() -> None:
         function_on_device(relay.Function([x, y], x + on_device(y, EXT)), [CPU, EXT], CPU)
     )
     assert copies(func) == [(12, 1)] and kinds(func) == ([1, 12], 1)
+    func = planned(function_on_device(relay.Function([x, y], x + y), [CPU, EXT], CPU))
+    assert copies(func) == [(12, 1)]
+    identity = function_on_device(relay.Function([x], x), [CPU], CPU)
     with pytest.raises(tvm.error.TVMError, match=r"got device 1\(0\) and device 12\(0\)"):
-        planned(function_on_device(relay.Function([x, y], x + y), [CPU, EXT], CPU))
+        planned(function_on_device(relay.Function([y], identity(y)), [EXT], EXT))
+
+
+def test_an_operand_of_operators_on_two_devices_is_copied() -> None:
+    check(
+        f"""def @main(%a: {T}, %b: {T}, %c: {T}) {{
+              %0 = on_device(add(%a, %b), {HERE});
+              %1 = on_device(add(%b, %c), {THERE});
+              subtract(%0, %1) }}""",
+        f"""def @main(%a {{{HERE}}}: {T}, %b {{{HERE}}}: {T}, %c {{{THERE}}}: {T}, {HERE}) -> {T} {{
+              %0 = add(%a, %b);
+              %1 = device_copy(%b, {COPY_THERE});
+              %2 = add(%1, %c);
+              %3 = on_device(%2, {THERE}, constrain_result=True);
+              %4 = device_copy(%3, {COPY_BACK});
+              subtract(%0, %4) }}""",
+    )
 
 
 def test_copies_between_one_device_are_dropped() -> None:

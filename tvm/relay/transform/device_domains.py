@@ -5,12 +5,13 @@ and one for the result. The operands and the result of an operator share a domai
 `if`, and what a variable is bound to. `on_device` and `device_copy` part the domain before them
 from the one after. Functions say where their parameters and results live (`virtual_device_`).
 Domains that nobody says anything about live on the default device. Constants live wherever they
-are used.
+are used. What is said of devices comes first: an operand that lives elsewhere than its operator by
+then is copied.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from tvm.error import TVMError
 from tvm.ir.adt import Constructor
@@ -25,7 +26,7 @@ from tvm.relay.function import Function, is_opaque, relay_functions
 from tvm.relay.op.memory.memory import ALLOC_STORAGE, ALLOC_TENSOR
 from tvm.relay.op.registry import ops
 from tvm.relay.op.vm.vm import RESHAPE_TENSOR, SHAPE_FUNC, SHAPE_OF
-from tvm.relay.transform.operators import calls
+from tvm.relay.transform.operators import calls, is_operator_call
 from tvm.relay.traverse import operands, post_order, split_lets
 from tvm.target.compilation_config import CompilationConfig
 from tvm.target.virtual_device import VirtualDevice
@@ -70,16 +71,23 @@ class DeviceDomains(ContextVisitor):
         main = config.default_primitive_virtual_device
         self._devices = {repr(main): main}  # one object for equal devices
         self._kept: list[RelayExpr] = []  # so that ids stay theirs
+        self._copied: set[tuple[int, int]] = set()  # calls of operators and operands elsewhere
         conditions: list[If] = []
         hints: list[Call] = []
+        computations: list[Call] = []
         for func in relay_functions(mod).values():
             for node in () if is_opaque(func) else _evaluated(func):
+                if self._is_computation(node):
+                    computations.append(node)
+                    continue
                 self._constrain(node)
                 if type(node) is If:
                     conditions.append(node)
                 elif type(node) is Function:
                     self.params.update([id(p) for p in node.params])
                     hints += _hints_of_result(node)
+        for call in computations:
+            self._compute(call)
         for node in conditions:  # the host decides, unless the value is elsewhere
             condition = self.of(node.cond).value()
             condition.device = condition.device or config.host_virtual_device
@@ -108,6 +116,10 @@ class DeviceDomains(ContextVisitor):
     def device(self, domain: Domain) -> VirtualDevice:
         """Where the values of a domain live."""
         return domain.value().device or self.config.default_primitive_virtual_device
+
+    def is_copied(self, node: RelayExpr, operand: RelayExpr) -> bool:
+        """Whether an operator needs a copy of an operand, which others need where it is."""
+        return (id(node), id(operand)) in self._copied
 
     def required(self, node: RelayExpr) -> list[Domain]:
         """The domain that each operand of a node must belong to."""
@@ -168,6 +180,29 @@ class DeviceDomains(ContextVisitor):
             self._assign(self.of(node), node.virtual_device_, node)
         if type(node) is Call:
             self._result(node)
+
+    def _is_computation(self, node: RelayExpr) -> TypeGuard[Call]:
+        """Whether a node is an operator whose operands are where its result is."""
+        if not is_operator_call(node):
+            return False
+        own = self.of(node)
+        return all([domain is own for domain in self._arguments(node)])
+
+    def _compute(self, call: Call) -> None:
+        own = self.of(call)
+        for arg in call.args:
+            if isinstance(arg, (Constant, Op, Constructor)):
+                continue
+            here, there = own.root(), self.of(arg).root()
+            if self._are_apart(here, there):
+                self._copied.add((id(call), id(arg)))
+            else:
+                self._join(own, there, call)
+
+    def _are_apart(self, a: Domain, b: Domain) -> bool:
+        if a.result is not None or b.result is not None or a.device is None or b.device is None:
+            return False
+        return _merged(a.device, b.device) is None
 
     def _result(self, call: Call) -> None:
         """Where the value of a call lives."""

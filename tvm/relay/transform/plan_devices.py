@@ -90,7 +90,10 @@ class _Capturer(PostOrderRewriter):
         below = []
         required = self.domains.required(old)
         for before, after, domain in zip(operands(old), operands(new), required, strict=True):
-            below.append(self._edge(before, after, domain, here))
+            if self.domains.is_copied(old, before):
+                below.append(self._copied(after, self.domains.device_of(before), here))
+            else:
+                below.append(self._edge(before, after, domain, here))
         return with_operands(new, below) if below else new  # type: ignore[return-value]
 
     def _edge(
