@@ -27,6 +27,15 @@ class UnsuitableValue(OpAttributeInvalid):
         self.value = value
 
 
+class Numbers(tuple[Any, ...]):
+    """The numbers of an attribute: a tuple that prints as programs write it, ``[1, 2]``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"[{', '.join([repr(number) for number in self])}]"
+
+
 def as_int(value: object) -> int:
     """A Python int from an int, an `IntImm`, a numpy integer or a scalar constant."""
     if isinstance(value, IntImm):
@@ -55,12 +64,12 @@ def as_float(value: object) -> float:
 def as_ints(values: object) -> tuple[int, ...]:
     """A tuple of ints from one int or from a sequence of them."""
     if isinstance(values, Constant):
-        return tuple([as_int(v) for v in values.data.numpy().reshape(-1)])
+        return Numbers([as_int(v) for v in values.data.numpy().reshape(-1)])
     if isinstance(values, (str, bytes, Mapping)):
         reject(values, "integers")
     if isinstance(values, Iterable):
-        return tuple([as_int(v) for v in values])
-    return (as_int(values),)
+        return Numbers([as_int(v) for v in values])
+    return Numbers([as_int(values)])
 
 
 def as_optional_int(value: object) -> int | None:
@@ -77,7 +86,7 @@ def as_tuple(tensors: Any) -> RelayExpr:
 
 def as_floats(values: object) -> tuple[float, ...]:
     """A tuple of floats from a sequence of numbers."""
-    return tuple([as_float(value) for value in as_list(values, "numbers")])
+    return Numbers([as_float(value) for value in as_list(values, "numbers")])
 
 
 def as_expr(value: Any, dtype: str | None = None) -> RelayExpr:

@@ -10,6 +10,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
+from .attributes import as_ints
 from .computes import computed_by
 from .layout import Layouts, data_layouts, has_blocks, layout_any
 from .operator import Expr, Ints, operator
@@ -56,7 +57,7 @@ def _per_axis_layout(
     own = tir.layout("".join([letter, *blocks]))
     if source != chosen:
         positions = [chosen.index_of(part) for part in (letter, *[letter.lower() for _ in blocks])]
-        attrs = attrs.replace(axes=tuple(positions))
+        attrs = attrs.replace(axes=as_ints(positions))
     return LayoutChoice((chosen, own, own, own), (chosen,), attrs)
 
 

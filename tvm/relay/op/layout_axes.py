@@ -16,6 +16,7 @@ from tvm import tir
 from tvm.ir.attrs import Attrs
 from tvm.ir.type import TensorType, Type
 
+from .attributes import as_ints
 from .layout import Layouts, data_layouts, has_blocks, layout_names
 from .registry import InferLayout, LayoutChoice
 from .types import Dim, Shape, are_known, shape_of_type
@@ -36,7 +37,7 @@ class Move:
 
     def axes(self, letters: Sequence[str]) -> tuple[int, ...]:
         """Where axes stand now."""
-        return tuple([self.target.index_of(letter) for letter in letters])
+        return as_ints([self.target.index_of(letter) for letter in letters])
 
     def has_blocks_of(self, letters: Sequence[str]) -> bool:
         """Whether one of the axes is in blocks now."""
@@ -176,7 +177,7 @@ def layout_reduced(
             # with `exclude` the attribute names the axes that stay
             named = [c for c in source if (c in gone) != attrs.exclude]
             positions = [i for i, c in enumerate(target) if c.upper() in named]
-            attrs = attrs.replace(axis=tuple(positions))
+            attrs = attrs.replace(axis=as_ints(positions))
         return LayoutChoice((target, *(kept,) * len(move.beside)), (left,), attrs)
 
     return rule
@@ -207,7 +208,7 @@ def _sliced_axes(attrs: Any, source: tir.Layout, target: tir.Layout, shape: Shap
     """The attributes of a slice with its axes in another order."""
     if attrs.axes is not None:
         axes = [target.index_of(source[axis % len(source)]) for axis in attrs.axes]
-        return attrs.replace(axes=tuple(axes))
+        return attrs.replace(axes=as_ints(axes))
     ends: Sequence[Any] = [-1] * len(shape) if attrs.slice_mode == "size" else shape
     values = []
     for given, missing in (
@@ -273,7 +274,7 @@ def layout_split(attrs: Any, move: Move) -> LayoutChoice | None:
         elif any([cut % block for cut in (*cuts, extent)]):
             return None
         else:
-            attrs = attrs.replace(indices_or_sections=tuple([cut // block for cut in cuts]))
+            attrs = attrs.replace(indices_or_sections=as_ints([cut // block for cut in cuts]))
     if source != target:
         attrs = attrs.replace(axis=target.index_of(letter))
     return move.choice(attrs, *(target,) * count)
