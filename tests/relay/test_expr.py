@@ -160,3 +160,9 @@ def test_module_of_a_tuple_of_results() -> None:
     mod = tvm.IRModule.from_expr(relay.split(x, 2))
     assert isinstance(relay.testing.run_infer_type(relay.split(x, 2)).checked_type, relay.TupleType)
     assert mod["main"].params == (x,)
+
+
+def test_numbers_of_attributes_print_as_programs_write_them() -> None:
+    x = relay.var("x", shape=(2, 3, 4))
+    axes = relay.transpose(x, (0, 2, 1)).attrs.axes
+    assert str(axes) == "[0, 2, 1]" and axes == (0, 2, 1)

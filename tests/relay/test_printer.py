@@ -92,3 +92,15 @@ def test_types_as_text() -> None:
     assert str(relay.TensorType((1, relay.Any()), "int8")) == "Tensor[(1, ?), int8]"
     assert str(relay.TensorType((), "int8")) == "int8"
     assert str(relay.TupleType([relay.TensorType((3,), "int8")])) == "(Tensor[(3,), int8],)"
+
+
+def test_layers_of_other_programs_are_named_positions_in_texts_are_not() -> None:
+    x = relay.var("x", shape=(2,))
+    named = relay.frontend.common.set_span(relay.exp(x), "Exp_0")
+    func = relay.Function([x], relay.log(named))
+    assert "exp(%x) /* span=Exp_0:0:0 */;" in func.astext()
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+    assert "exp(%x) /* ty=Tensor[(2), float32] span=Exp_0:0:0 */;".replace("(2)", "(2,)") in (
+        typed.astext()
+    )
+    assert "span" not in relay.parse(typed.astext()).astext()

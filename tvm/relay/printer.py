@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.serialize import save_json
+from tvm.ir.span import SequentialSpan, Span
 from tvm.ir.type import (
     FuncType,
     IncompleteType,
@@ -281,8 +283,22 @@ class Printer:
     def _comment(self, node: RelayExpr) -> str:
         if self.annotate is not None:
             return self.annotate(node)
+        if not self.show_types:
+            return ""
         ty = getattr(node, "_checked_type_", None)
-        return f"ty={type_text(ty)}" if ty is not None and self.show_types else ""
+        origin = _origin(node.span)
+        notes = [f"ty={type_text(ty)}"] if ty is not None else []
+        return " ".join([*notes, f"span={origin}"] if origin else notes)
+
+
+def _origin(span: Any) -> str:
+    """The layers of another program that a node comes from; positions in a text are none."""
+    if isinstance(span, SequentialSpan):
+        return ",".join([origin for part in span.spans if (origin := _origin(part))])
+    if not isinstance(span, Span) or span.line > 0:
+        return ""
+    name = span.source_name.name.replace("*/", "* /").replace("\n", " ")
+    return f"{name}:{span.line}:{span.column}" if name else ""
 
 
 def _shared_nodes(root: RelayExpr) -> set[int]:
@@ -349,6 +365,8 @@ def _is_default(value: object, default: object) -> bool:
         return True
     if isinstance(value, Node) or isinstance(default, Node):
         return False
+    if isinstance(value, tuple) and isinstance(default, tuple):
+        return value == default
     return type(value) is type(default) and value == default
 
 

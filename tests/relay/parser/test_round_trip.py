@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,8 @@ def assert_round_trip(mod: tvm.IRModule) -> None:
     text = mod.astext()
     again = relay.parse(text)
     tvm.ir.assert_structural_equal(again, mod, map_free_vars=True)
-    assert again.astext() == text
+    # what was read comes from this text, no longer from where its layers came from
+    assert again.astext() == re.sub(r" span=\S+", "", text)
 
 
 def check(func: relay.Expr) -> None:
