@@ -19,6 +19,7 @@ from tvm.relay.expr import Call, Var
 from tvm.relay.op.registry import ops
 from tvm.relay.traverse import post_order
 from tvm.runtime.ndarray import NDArray
+from tvm.support.docstrings import described_by
 
 Array = np.ndarray[Any, Any]
 
@@ -119,6 +120,7 @@ def process_dense(
     return result
 
 
+@described_by(process_dense)
 def process_conv2d(
     expr: RelayExpr,
     params: MutableMapping[str, NDArray],
@@ -134,14 +136,6 @@ def process_conv2d(
 
     Parameters
     ----------
-    expr : relay.Expr
-        The network.
-    params : dict of str to NDArray
-        Its parameters; sparse ones are replaced by `name.data`, `name.indices` and `name.indptr`.
-    block_size : tuple of int
-        Rows and columns of the blocks that are zero or not.
-    sparsity_threshold : float
-        The least share of zeros of a weight that is replaced, from 0 to 1.
     layout : str
         "NHWC" or "NCHW"; other convolutions stay.
     kernel_size : int

@@ -24,6 +24,8 @@ from tvm.relay.quantize.context import QuantizeContext, current_context, quantiz
 from tvm.relay.quantize.simulate import attach_input, attach_simulated_quantize
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.traverse import rewrite_function
+from tvm.support.docstrings import described_by
+from tvm.support.signatures import take_names
 
 Rewrite = Callable[[Call, list[Any], Any], Any]
 INPUT, WEIGHT, ACTIVATION = QAnnotateKind.INPUT, QAnnotateKind.WEIGHT, QAnnotateKind.ACTIVATION
@@ -46,20 +48,21 @@ class QAnnotateExpr(MarkedExpr):
         return self.expr
 
 
-def register_rule(attribute: str, op_name: str, frewrite: Rewrite | None, level: int) -> Any:
-    """Give an operator a rule, or return the decorator that does."""
+def rule_registry(attribute: str) -> Callable[[Callable[[], None]], Callable[..., Any]]:
+    """A function that registers rules, under the name and the docstring of the decorated one."""
 
-    def register(rule: Rewrite) -> Rewrite:
-        Op.get(op_name).set_attr(attribute, rule, level)
-        return rule
+    def register_rule(op_name: str, frewrite: Rewrite | None = None, level: int = 10) -> Any:
+        def register(rule: Rewrite) -> Rewrite:
+            Op.get(op_name).set_attr(attribute, rule, level)
+            return rule
 
-    return register if frewrite is None else register(frewrite)
+        return register if frewrite is None else register(frewrite)
+
+    return lambda named: described_by(_registration)(take_names(register_rule, named))
 
 
-def register_annotate_function(
-    op_name: str, frewrite: Rewrite | None = None, level: int = 10
-) -> Any:
-    """Register a rule for an operator: `f(ref_call, new_args, ctx)`, or None to leave the call.
+def _registration(op_name: str, frewrite: Rewrite | None = None, level: int = 10) -> None:
+    """What is registered.
 
     Parameters
     ----------
@@ -71,7 +74,10 @@ def register_annotate_function(
         Of several rules that of the highest level holds.
     """
 
-    return register_rule(ANNOTATE_RULE, op_name, frewrite, level)
+
+@rule_registry(ANNOTATE_RULE)
+def register_annotate_function() -> None:
+    """Register a rule for an operator: `f(ref_call, new_args, ctx)`, or None to leave the call."""
 
 
 def kind_of(value: Any) -> tuple[RelayExpr, QAnnotateKind | None]:

@@ -18,7 +18,7 @@ from tvm.relay.expr import Call, Constant, TempExpr
 from tvm.relay.function import Function
 from tvm.relay.op.annotation import cast_hint, stop_fusion
 from tvm.relay.op.registry import ops
-from tvm.relay.quantize.annotate import Annotator, MarkedExpr, Rewrite, register_rule
+from tvm.relay.quantize.annotate import Annotator, MarkedExpr, Rewrite, rule_registry
 from tvm.relay.quantize.config import QAnnotateKind, current_qconfig
 from tvm.relay.quantize.context import QuantizeContext, current_context, quantize_context
 from tvm.relay.transform.common import FunctionPass
@@ -41,22 +41,9 @@ def partition_expr_check(expr: Any) -> tuple[bool, RelayExpr]:
     return (True, expr.expr) if isinstance(expr, QPartitionExpr) else (False, expr)
 
 
-def register_partition_function(
-    op_name: str, frewrite: Rewrite | None = None, level: int = 10
-) -> Any:
-    """Register a rule for an operator: `f(ref_call, new_args, ctx)`, or None to cut its arguments.
-
-    Parameters
-    ----------
-    op_name : str
-        The operator's name.
-    frewrite : function, optional
-        The rule; without it this is a decorator.
-    level : int
-        Of several rules that of the highest level holds.
-    """
-
-    return register_rule(PARTITION_RULE, op_name, frewrite, level)
+@rule_registry(PARTITION_RULE)
+def register_partition_function() -> None:
+    """Register a rule for an operator: `f(ref_call, new_args, ctx)`, or None to cut its arguments."""
 
 
 def _cut(value: Any) -> RelayExpr:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tvm import te, tir
+from tvm.support.signatures import take_names
 
 from ..utils import cast_scalar, dims
 from .utils import dilated_window, get_pad_tuple
@@ -91,17 +93,32 @@ def _deformable(
     return te.compute([extents[axis] for axis in data_layout], element, name=name, tag=name)
 
 
-def deformable_conv2d_nchw(
-    data: te.Tensor,
-    offset: te.Tensor,
-    kernel: te.Tensor,
-    strides: Sequence[int],
-    padding: Any,
-    dilation: Sequence[int],
-    deformable_groups: int,
-    groups: int,
-    out_dtype: str,
-) -> te.Tensor:
+def _in_layouts(
+    data_layout: str, kernel_layout: str
+) -> Callable[[Callable[[], None]], Callable[..., te.Tensor]]:
+    """A convolution in fixed layouts, under the name and the docstring of the decorated function."""
+
+    def convolution(
+        data: te.Tensor,
+        offset: te.Tensor,
+        kernel: te.Tensor,
+        strides: Sequence[int],
+        padding: Any,
+        dilation: Sequence[int],
+        deformable_groups: int,
+        groups: int,
+        out_dtype: str,
+    ) -> te.Tensor:
+        return _deformable(
+            data, offset, kernel, strides, padding, dilation, deformable_groups, groups,
+            out_dtype or data.dtype, (data_layout, kernel_layout),
+        )  # fmt: skip
+
+    return partial(take_names, convolution)
+
+
+@_in_layouts("NCHW", "OIHW")
+def deformable_conv2d_nchw() -> None:
     """Deformable convolution of NCHW data by an OIHW kernel.
 
     Parameters
@@ -118,25 +135,8 @@ def deformable_conv2d_nchw(
     out_dtype : str
         The dtype of the sums.
     """
-    return _deformable(
-        data, offset, kernel, strides, padding, dilation, deformable_groups, groups,
-        out_dtype or data.dtype, ("NCHW", "OIHW"),
-    )  # fmt: skip
 
 
-def deformable_conv2d_nhwc(
-    data: te.Tensor,
-    offset: te.Tensor,
-    kernel: te.Tensor,
-    strides: Sequence[int],
-    padding: Any,
-    dilation: Sequence[int],
-    deformable_groups: int,
-    groups: int,
-    out_dtype: str,
-) -> te.Tensor:
+@_in_layouts("NHWC", "HWIO")
+def deformable_conv2d_nhwc() -> None:
     """Deformable convolution of NHWC data (and offsets) by an HWIO kernel."""
-    return _deformable(
-        data, offset, kernel, strides, padding, dilation, deformable_groups, groups,
-        out_dtype or data.dtype, ("NHWC", "HWIO"),
-    )  # fmt: skip

@@ -20,6 +20,7 @@ from tvm.relay.op.joining import concatenate as plain_concatenate
 from tvm.relay.op.layout import layout_concatenate
 from tvm.relay.op.layout_axes import layout_with_two_axes
 from tvm.relay.op.operator import Expr, Tensors, operator
+from tvm.relay.op.parameters import same_parameters
 from tvm.relay.op.registry import ops
 from tvm.relay.op.types import expect, expect_tuple, shape_of_type
 from tvm.relay.op.types import tensor as tensor_type
@@ -202,18 +203,8 @@ def add(
     infer_layout=layout_with_two_axes,
     qnn_canonicalize=_canonicalize_subtract,
 )
-def subtract(
-    lhs: Expr,
-    rhs: Expr,
-    lhs_scale: Expr,
-    lhs_zero_point: Expr,
-    rhs_scale: Expr,
-    rhs_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    lhs_axis: int = -1,
-    rhs_axis: int = -1,
-) -> RelayExpr:
+@same_parameters(add)
+def subtract() -> None:
     """The difference of quantised tensors; parameters as in `add`."""
 
 
@@ -224,18 +215,8 @@ def subtract(
     infer_layout=layout_with_two_axes,
     qnn_canonicalize=_canonicalize_mul,
 )
-def mul(
-    lhs: Expr,
-    rhs: Expr,
-    lhs_scale: Expr,
-    lhs_zero_point: Expr,
-    rhs_scale: Expr,
-    rhs_zero_point: Expr,
-    output_scale: Expr,
-    output_zero_point: Expr,
-    lhs_axis: int = -1,
-    rhs_axis: int = -1,
-) -> RelayExpr:
+@same_parameters(add)
+def mul() -> None:
     """The product of quantised tensors; parameters as in `add`."""
 
 

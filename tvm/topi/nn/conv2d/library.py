@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tvm import te, tir
 from tvm.error import RuntimeValueError
+from tvm.support.signatures import take_names
 
 from ..dense.library import schedule_product
 from ..utils import get_pad_tuple
@@ -70,28 +72,30 @@ def dnnl_conv2d(
     return out
 
 
-def conv2d_nchw_dnnl(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: int | Sequence[int],
-    padding: Any,
-    dilation: int | Sequence[int],
-    out_dtype: str = "float32",
-) -> te.Tensor:
+def _in_layout(channel_last: bool) -> Callable[[Callable[[], None]], Callable[..., te.Tensor]]:
+    """A convolution in one layout, under the name and the docstring of the decorated function."""
+
+    def convolution(
+        data: te.Tensor,
+        kernel: te.Tensor,
+        strides: int | Sequence[int],
+        padding: Any,
+        dilation: int | Sequence[int],
+        out_dtype: str = "float32",
+    ) -> te.Tensor:
+        return dnnl_conv2d(data, kernel, strides, padding, dilation, 1, channel_last, out_dtype)
+
+    return partial(take_names, convolution)
+
+
+@_in_layout(channel_last=False)
+def conv2d_nchw_dnnl() -> None:
     """A convolution of NCHW by OIHW."""
-    return dnnl_conv2d(data, kernel, strides, padding, dilation, 1, False, out_dtype)
 
 
-def conv2d_nhwc_dnnl(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    strides: int | Sequence[int],
-    padding: Any,
-    dilation: int | Sequence[int],
-    out_dtype: str = "float32",
-) -> te.Tensor:
+@_in_layout(channel_last=True)
+def conv2d_nhwc_dnnl() -> None:
     """A convolution of NHWC by HWIO."""
-    return dnnl_conv2d(data, kernel, strides, padding, dilation, 1, True, out_dtype)
 
 
 schedule_conv2d_nchw_dnnl = schedule_conv2d_nhwc_dnnl = schedule_product
