@@ -196,8 +196,8 @@ except tvm.TVMError as error:
 
 # 8. A pass of your own ---------------------------------------------------------------------------
 #
-# `substitute`, `post_order_visit` and the visitors are what passes are written with. This one scales
-# each stored constant; `structural_equal` compares programs up to the names of bound variables.
+# `substitute`, `post_order_visit` and the visitors are what passes are written with. This one starts
+# sums at one; `structural_equal` compares programs up to the names of bound variables.
 
 chapter(8, "a pass of your own")
 
@@ -224,7 +224,7 @@ print("the result is one more everywhere")
 # 9. Code -----------------------------------------------------------------------------------------
 #
 # `tvm.build` lowers further: the function gets the packed calling convention, with checks of every
-# argument's type, shape and place; then LLVM makes object code of it. The module is a runtime object:
+# argument's type, shape and device; then LLVM makes object code of it. The module is a runtime object:
 # the compiled function is called with arrays, in place.
 
 chapter(9, "codegen: LLVM and assembly")

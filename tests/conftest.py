@@ -5,6 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.golden import Golden
 from tests.system_tools import what_was_not_covered
 from tvm.ir.node import check_nodes
 
@@ -12,6 +13,16 @@ check_nodes()
 # shells start background jobs with interrupts ignored, and so would be the programs that tests interrupt
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write expected texts anew")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compares a text with a file of `goldens/` beside the test."""
+    return Golden(request.path.parent / "goldens", request.config.getoption("--update-golden"))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

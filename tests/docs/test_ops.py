@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from tests.golden import Golden
+
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "ops.py"
 
 
-def test_table_of_operators_is_up_to_date() -> None:
+def test_table_of_operators_is_up_to_date(golden: Golden) -> None:
     spec = importlib.util.spec_from_file_location("ops", TOOL)
     assert spec is not None and spec.loader is not None
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
-    found = tool.PAGE.read_text(encoding="utf8").splitlines()
-    assert found == tool.page().splitlines(), "run: python tools/ops.py --write"
+    golden(tool.PAGE, tool.page())

@@ -9,6 +9,7 @@ import pytest
 
 import tvm
 from tests.codegen.llvm.helpers import flat_function
+from tests.golden import Golden
 from tests.system_tools import needs_tool
 from tvm import te, tir
 from tvm.error import TVMError
@@ -37,30 +38,10 @@ def check_doubles(func: object, size: int = 8) -> None:
     np.testing.assert_array_equal(y.numpy(), x.numpy() * 2)
 
 
-GOLDEN = """\
-static int double_it_task(int task_id, TVMParallelGroupEnv* env, void* closure) {
-  float* TVM_RESTRICT B_1 = ((struct double_it_task_closure*)closure)->B_1;
-  float* TVM_RESTRICT A_1 = ((struct double_it_task_closure*)closure)->A_1;
-  const int64_t chunk = ((int64_t)2 + env->num_task - 1) / env->num_task;
-  const int64_t first = task_id * chunk;
-  const int64_t last = first + chunk;
-  const int64_t whole = 2;
-  const int64_t end = last < whole ? last : whole;
-  for (int64_t iteration = first; iteration < end; ++iteration) {
-    const int32_t i_outer = (int32_t)iteration;
-    for (int32_t lane = 0; lane < 4; ++lane) {
-      B_1[(i_outer * 4) + lane] = A_1[(i_outer * 4) + lane] * 2.0f;
-    }
-  }
-  (void)env;
-  (void)task_id;
-  return 0;
-}
-"""
-
-
-def test_text_of_a_scheduled_loop() -> None:
-    assert GOLDEN in built().get_source()
+def test_text_of_a_scheduled_loop(golden: Golden) -> None:
+    source = built().get_source()
+    begin = source.index("static int double_it_task(")
+    golden("double_it_task.c", source[begin : source.index("\n}\n", begin) + 3])
 
 
 def test_same_program_gives_the_same_text() -> None:
