@@ -18,12 +18,12 @@ from tvm.support.scope import compiling
 from tvm.target import Target
 from tvm.target.ext_dev import code_target
 from tvm.target.versions import version_targets
-from tvm.te.schedule.lower import lower_schedule
+from tvm.te.schedule.lower import argument_buffer, lower_schedule
 from tvm.te.schedule.reads import check_reads
 from tvm.te.schedule.schedule import Schedule
 from tvm.te.tensor import Tensor
-from tvm.tir.buffer import Buffer, decl_buffer
-from tvm.tir.expr import IntImm, Var
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.pipeline import lower_for_host, lower_module
 
@@ -94,19 +94,13 @@ def get_binds(
     for arg in args:
         if isinstance(arg, Tensor):
             if arg not in bound:
-                bound[arg] = _buffer_of(arg, compact)
+                bound[arg] = argument_buffer(arg, compact)
             listed.append(bound[arg])
         elif isinstance(arg, (Buffer, Var)):
             listed.append(arg)
         else:
             raise ValueError(f"args must be Tensor, Buffer or Var, got {type(arg).__name__}")
     return bound, listed
-
-
-def _buffer_of(tensor: Tensor, compact: bool) -> Buffer:
-    any_dim = any(not isinstance(dim, IntImm) for dim in tensor.shape)
-    kind = "auto_broadcast" if any_dim and not compact else ""
-    return decl_buffer(tensor.shape, tensor.dtype, tensor.op.name, buffer_type=kind)
 
 
 def schedule_to_module(

@@ -20,7 +20,7 @@ from tvm.support import DType, ScalableLanes, deep
 
 from . import expr as e
 from . import stmt as s
-from .buffer import Buffer
+from .buffer import Buffer, BufferType
 from .function import PrimFunc
 from .interp_values import (
     BINARY,
@@ -114,9 +114,11 @@ class Interpreter(Visitor):
         for dim, size in zip(buffer.shape, array.shape, strict=True):
             if isinstance(dim, e.Var) and dim not in self.env:
                 self.env[dim] = constant(size, dim.dtype)
-        for stride, step in zip(buffer.strides, array.strides, strict=False):
+        for stride, size, step in zip(buffer.strides, array.shape, array.strides, strict=False):
             if isinstance(stride, e.Var) and stride not in self.env:
-                self.env[stride] = constant(step // array.itemsize, stride.dtype)
+                is_repeated = size == 1 and buffer.buffer_type is BufferType.AUTO_BROADCAST
+                steps = 0 if is_repeated else step // array.itemsize
+                self.env[stride] = constant(steps, stride.dtype)
         if isinstance(buffer.elem_offset, e.Var):
             self.env.setdefault(buffer.elem_offset, constant(0, buffer.elem_offset.dtype))
         self.memory[buffer.data] = _Memory(_flat_view(array))

@@ -158,7 +158,12 @@ def lower_module(mod: IRModule, simple_mode: bool = False) -> IRModule:
 def build_passes(target: Any, unpacked: bool = False) -> list[Pass]:
     """The passes that bring a lowered module to the calling convention of ``target``'s host."""
     convention = UNPACKED_CONVENTION if unpacked else CONVENTION
-    passes: list[Pass] = [tir.BindTarget(target), tir.AnnotateEntryFunc(), *convention]
+    passes: list[Pass] = [
+        tir.BindTarget(target),
+        tir.AnnotateEntryFunc(),
+        tir.SpecializeUnitStrides(),
+        *convention,
+    ]
     if PassContext.current().get("tir.disable_assert", False):
         passes.append(tir.SkipAssert())
     return passes

@@ -70,6 +70,7 @@ from .rewrite_unsafe_select import RewriteUnsafeSelect
 from .select_local_lanes import SelectLocalLanes
 from .simplify import Simplify
 from .skip_assert import SkipAssert
+from .specialize_unit_strides import SpecializeUnitStrides
 from .split_host_device import AnnotateDeviceRegions, SplitHostDevice
 from .storage_flatten import StorageFlatten
 from .storage_legalize import BF16StorageLegalize, FP8StorageLegalize
@@ -105,7 +106,7 @@ __all__ = [
     "LowerOpaqueBlock", "LowerTVMBuiltin", "MakePackedAPI", "MakeUnpackedAPI", "NarrowDataType",
     "PlanAndUpdateBufferAllocationLocation", "PrimFuncPass", "RemoveAssume", "RemoveNoOp",
     "RemoveStoreUndef", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "SelectLocalLanes", "Simplify",
-    "SkipAssert", "SplitHostDevice", "StorageFlatten", "StorageRewrite", "TransposeTiles", "UnifyThreadBinding",
+    "SkipAssert", "SpecializeUnitStrides", "SplitHostDevice", "StorageFlatten", "StorageRewrite", "TransposeTiles", "UnifyThreadBinding",
     "UnrollLoop", "VectorizeLoop", "VerifyMemory", "VerifyVTCMLimit", "prim_func_pass",
 ]  # fmt: skip
 
