@@ -12,6 +12,7 @@ from tvm._ffi.registry import remove_global_func
 from tvm.error import TVMError
 from tvm.script import ir as I
 from tvm.script import tir as T
+from tvm.tir.interp import interpret
 
 
 @pytest.mark.parametrize("target", ["llvm", "c"])
@@ -103,3 +104,20 @@ def test_static_handles_outlive_calls(target: str, tmp_path: Path) -> None:
     call()
     remove_global_func("test_calls.count")  # it trusts the pointers that it is given
     assert seen == [1, 2]
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_integers_may_be_asked_whether_they_are_null(target: str, tmp_path: Path) -> None:
+    @T.prim_func
+    def main(A: T.Buffer((3,), "int32"), B: T.Buffer((3,), "bool")):
+        for i in range(3):
+            B[i] = T.isnullptr(A[i])
+
+    built = tvm.build(main, target=target)
+    built.export_library(str(tmp_path / "f.so"))
+    a, b = tvm.nd.array(np.array([0, 1, -1], "int32")), tvm.nd.empty((3,), "bool")
+    tvm.runtime.load_module(str(tmp_path / "f.so"))(a, b)
+    assert b.numpy().tolist() == [True, False, False]
+    again = np.zeros(3, "bool")
+    interpret(main, a.numpy(), again)
+    assert again.tolist() == [True, False, False]

@@ -165,6 +165,11 @@ def _q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> Any:
     return _rounded_shift(x, y, _exact(q) - _exact(s))
 
 
+def _is_null(address: Any) -> Any:
+    is_number = isinstance(address, (int, np.integer, np.ndarray))
+    return address == 0 if is_number else address is None
+
+
 def _q_multiply_shift_per_axis(
     x: Any, y: Any, left: Any, right: Any, q: Any, has_left: Any, has_right: Any
 ) -> Any:
@@ -207,7 +212,7 @@ _EXACT_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bitwise_not": np.invert, "shift_left": np.left_shift, "shift_right": np.right_shift,
     "popcount": _popcount, "clz": _clz, "likely": lambda x: x, "assume": lambda x: x,
     "q_multiply_shift": _q_multiply_shift,
-    "q_multiply_shift_per_axis": _q_multiply_shift_per_axis, "isnullptr": lambda x: x is None,
+    "q_multiply_shift_per_axis": _q_multiply_shift_per_axis, "isnullptr": _is_null,
     "tvm_thread_invariant": lambda x: x,
 }  # fmt: skip
 

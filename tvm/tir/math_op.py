@@ -230,9 +230,9 @@ def isfinite(x: Any, span: Span | None = None) -> PrimExpr:
 
 
 def isnullptr(x: Any, span: Span | None = None) -> PrimExpr:
-    """Whether a pointer is null."""
+    """Whether a pointer, or an address as an integer, is null."""
     value = as_expr(x)
-    if not value.dtype.is_handle:
+    if not (value.dtype.is_handle or value.dtype.is_int or value.dtype.is_uint):
         raise TypeError(f"isnullptr requires a pointer, got {value.dtype}")
     return _call("isnullptr", BOOL, value, span=span)
 

@@ -267,7 +267,8 @@ def _access_ptr(w: FunctionWriter, call: Call) -> str:
 
 
 def _is_null(w: FunctionWriter, call: Call) -> str:
-    return f"({w.visit(call.args[0])} == NULL)"
+    address = call.args[0]
+    return f"({w.visit(address)} == {'NULL' if address.dtype.is_handle else '0'})"
 
 
 def _prefetch(w: FunctionWriter, call: Call) -> str:

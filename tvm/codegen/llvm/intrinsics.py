@@ -367,7 +367,9 @@ def _access_ptr(w: FunctionWriter, call: Call) -> str:
 
 
 def _is_null(w: FunctionWriter, call: Call) -> str:
-    return w.code.pure(f"icmp eq ptr {w.visit(call.args[0])}, null")
+    address = call.args[0]
+    text, null = w.visit(address), "null" if address.dtype.is_handle else "0"
+    return w.code.pure(f"icmp eq {TYPES[address.dtype].text} {text}, {null}")
 
 
 def _prefetch(w: FunctionWriter, call: Call) -> str:
