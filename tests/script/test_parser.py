@@ -303,6 +303,32 @@ def test_data_types_may_be_said_again() -> None:
     )
 
 
+def test_data_types_of_intrinsics_of_devices_may_be_said_last() -> None:
+    @T.prim_func
+    def last(A: T.Buffer((8,), "float16")):
+        T.evaluate(T.mma_fill(8, A.data, 0, dtype="float16"))
+
+    @T.prim_func
+    def first(A: T.Buffer((8,), "float16")):
+        T.mma_fill("float16", 8, A.data, 0)
+
+    assert_structural_equal(last.body, first.body, True)
+
+
+def test_views_have_the_data_type_of_what_they_show() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((4, 4), "int32")):
+        for i in range(4):
+            with T.block("row"):
+                v = T.axis.spatial(4, i)
+                row = T.match_buffer(A[v, 0:4])
+                row[0, 0] = 1
+
+    (view,) = func.body.block.body.body.block.match_buffers
+    assert view.buffer.dtype == "int32"
+    assert [int(extent) for extent in view.buffer.shape] == [1, 4]
+
+
 def test_stores_convert_between_widths() -> None:
     @T.prim_func
     def implicit(A: T.Buffer(2, "e4m3_float8"), B: T.Buffer(2, "float32"), C: T.Buffer(2, "int8")):

@@ -85,7 +85,10 @@ def match_buffer(
     buffer_type: str = "default",
     axis_separators: Sequence[int] | None = None,
 ) -> Buffer:
-    """The buffer that a handle parameter is bound to, or in a block a view of a region."""
+    """The buffer that a handle parameter is bound to, or in a block a view of a region.
+
+    A view has the region's extents and the data type of its buffer, unless the shape is given.
+    """
     rest = (strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators)
     if isinstance(param, Var):
         function = prim_func_frame("T.match_buffer of a parameter")
@@ -97,7 +100,7 @@ def match_buffer(
         return found
     region = as_region(param)
     if shape is None:
-        shape = [item.extent for item in region.region]
+        shape, dtype = [item.extent for item in region.region], region.buffer.dtype
     found = buffer(shape, dtype, data, *rest)
     frame = innermost(BlockFrame, "T.match_buffer of a region", "T.block")
     frame.match_buffers.append(s.MatchBufferRegion(found, region))

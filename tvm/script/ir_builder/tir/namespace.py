@@ -90,8 +90,7 @@ def _with_stated_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
 
     The data type may be said last; where it is derived it may be said too.
     """
-    code = function.__code__
-    named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    named = _parameters(function)
     if "dtype" in named and named[0] != "dtype":
         return function
     comes_first = named[:1] == ("dtype",)
@@ -103,6 +102,15 @@ def _with_stated_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **keywords)
 
     return call
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of those that can be said by name."""
+    signature = getattr(function, "__signature__", None)
+    if signature is not None:
+        return tuple(signature.parameters)
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def op_cast(dtype: Any, value: Any) -> Any:
