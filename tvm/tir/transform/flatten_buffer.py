@@ -91,7 +91,7 @@ def flat_view(buffer: Buffer) -> FlatView:
     strides = tuple(buffer.strides) or compact_strides(buffer.shape)
     offset = None if is_const(buffer.elem_offset, 0) else buffer.elem_offset
     if buffer.strides:
-        extent = buffer.shape[0] * strides[0] if buffer.shape else const(1, "int32")
+        extent = strides[0] * buffer.shape[0] if buffer.shape else const(1, "int32")
         # a unit axis with a stride still only has its first element
         return FlatView(_flat(buffer, extent), buffer.shape, strides, None, offset)
     return FlatView(_flat(buffer, product(buffer.shape)), buffer.shape, strides, None, offset)

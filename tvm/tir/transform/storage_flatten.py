@@ -122,15 +122,7 @@ def storage_flatten(func: PrimFunc, config: StorageFlattenConfig) -> PrimFunc:
     """Allocate realized regions and make every buffer one-dimensional."""
     if not comes_from_te(func):
         return func
-    flattener = StorageFlattener(config)
-    body = flattener.visit(func.body)
-    if body is func.body:
-        return func
-    for buffer in reversed(list(func.buffer_map.values())):
-        view = flattener.views.get(buffer)
-        if view is not None and view.buffer is not buffer:
-            body = DeclBuffer(view.buffer, body)
-    return func.with_body(body)
+    return func.with_body(StorageFlattener(config).visit(func.body))
 
 
 StorageFlatten = storage_flatten.factory
