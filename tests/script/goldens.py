@@ -135,7 +135,7 @@ def main(A: T.Buffer((64,), "float32")):
 def main(A: T.Buffer((64,), "float32"), n: T.int32, w: T.int64, b: T.bool):
     A[n - (n - 1)] = A[(n + 1) * 2 // 3 % 4] / (A[0] - A[1])
     A[T.min(n, 3)] = T.max(A[0], T.float32("-inf"))
-    A[T.truncmod(n, 4)] = T.Cast("float32", T.truncdiv(n, 2))
+    A[T.truncmod(n, 4)] = T.Cast("float32", T.Div(n, 2))
     A[T.Cast("int32", w + T.int64(1))] = T.if_then_else(b, T.exp(A[0]), T.float32("nan"))
     A[T.bitwise_and(n, T.shift_left(1, n))] = T.float32(-1.5)
     x = T.int32()

@@ -109,10 +109,9 @@ def _operands(node: Any, path: Path, d: IRDocsifier) -> tuple[ExprDoc, ExprDoc]:
 def print_operator(node: Any, path: Path, d: IRDocsifier) -> Doc:
     kind, folded = OPERATORS[type(node)]
     operands = _operands(node, path, d)
-    if type(node) is e.Div and not node.a.dtype.is_float:
-        name = "Div" if _folds(node, folded) else "truncdiv"
-        return d.tir(name).call(*operands)
-    if _folds(node, folded):
+    # the operator / of integers is refused, as languages differ in what it means
+    is_truncated = type(node) is e.Div and not node.a.dtype.is_float
+    if is_truncated or _folds(node, folded):
         return d.tir(type(node).__name__).call(*operands)
     return OperationDoc(kind, operands)
 
