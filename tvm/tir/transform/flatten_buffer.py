@@ -20,7 +20,7 @@ from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.support.dtype import dtype as as_dtype
-from tvm.tir.buffer import Buffer
+from tvm.tir.buffer import Buffer, BufferType
 from tvm.tir.expr import (
     And,
     Broadcast,
@@ -124,7 +124,9 @@ def _flat(buffer: Buffer, extent: PrimExpr) -> Buffer:
     if same_shape and dtype is buffer.dtype and is_const(buffer.elem_offset, 0):
         return buffer
     zero = const(0, buffer.elem_offset.dtype)
-    return buffer.replace(dtype=dtype, shape=(extent,), strides=(), elem_offset=zero)
+    return buffer.replace(
+        dtype=dtype, shape=(extent,), strides=(), elem_offset=zero, buffer_type=BufferType.DEFAULT
+    )
 
 
 def compact_strides(shape: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
