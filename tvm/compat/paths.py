@@ -51,6 +51,8 @@ CLASSIC = {
     """,
 }
 
+# modules of packages that are not here, and where they are
+MOVED = {"tvm.meta_schedule.testing.te_workload": "tvm.testing.te_workload"}
 
 # package -> names that it had, and the layers above it define: (name, module or module:attribute)
 FROM_ABOVE = {
@@ -120,6 +122,10 @@ class ClassicPaths(MetaPathFinder, Loader):
         package, _, name = fullname.rpartition(".")
         if name in CLASSIC.get(package, "").split():
             return ModuleSpec(fullname, self)
+        if fullname in MOVED:
+            return ModuleSpec(fullname, self)
+        if any([path.rpartition(".")[0] == fullname for path in MOVED]):
+            return ModuleSpec(fullname, self, is_package=True)
         if package.startswith("tvm.topi") and _absent_library(package, name) is not None:
             return ModuleSpec(fullname, self, is_package=True)
         return None
@@ -132,6 +138,9 @@ class ClassicPaths(MetaPathFinder, Loader):
         if not isinstance(module, Facade):
             return
         package, _, name = module.__name__.rpartition(".")
+        if module.__name__ in MOVED:
+            module._package = importlib.import_module(MOVED[module.__name__])
+            return
         module._package = importlib.import_module(package)
         module._function = vars(module._package).get(name)
 

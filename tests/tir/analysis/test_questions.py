@@ -8,7 +8,7 @@ import pytest
 
 from tests.tir.transform.programs import function, loop, store
 from tvm import te, tir
-from tvm.error import LoweringError, TVMError
+from tvm.error import LoweringError
 from tvm.ir import IRModule
 from tvm.script import tir as T
 from tvm.tir import analysis
@@ -53,10 +53,24 @@ def test_flops_take_the_larger_branch() -> None:
     assert analysis.estimate_tir_flops(branches) == 1
 
 
-def test_flops_need_constant_loops() -> None:
+def test_flops_of_loops_whose_extent_is_not_known_count_once() -> None:
     n = tir.Var("n")
-    with pytest.raises(TVMError, match="constant extents"):
-        analysis.estimate_tir_flops(loop(n, lambda i: store(B, [i, 0], A[i, 0] + 1.0)))
+    body = loop(n, lambda i: loop(4, lambda j: store(B, [i, j], A[i, j] + 1.0)))
+    assert analysis.estimate_tir_flops(body) == 4
+
+
+def test_flops_are_neither_conditions_nor_intrinsics() -> None:
+    def value(i: tir.PrimExpr) -> tir.PrimExpr:
+        return tir.if_then_else(i % 2 == 0, tir.exp(A[i, 0] - 1.0), tir.const(0, "float32"))
+
+    body = loop(8, lambda i: IfThenElse(i % 3 == 1, store(B, [i, 0], value(i))))
+    assert analysis.estimate_tir_flops(body) == 8
+
+
+def test_functions_may_tell_their_flops() -> None:
+    body = loop(8, lambda i: store(B, [i, 0], A[i, 0] + 1.0))
+    func = function([A, B], body).with_attr("estimated_flops", 32)
+    assert analysis.estimate_tir_flops(IRModule({"main": func})) == 32
 
 
 def temporary(size: int, *inner: Stmt) -> Stmt:

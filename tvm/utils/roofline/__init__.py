@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from tvm._ffi.runtime_ctypes import Device
-from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar
 from tvm.ir.instrument import PassInstrument
 from tvm.ir.module import IRModule
@@ -32,6 +31,7 @@ from tvm.runtime.profiling import Count, Duration, Metric, Ratio, Report
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.tir.analysis import estimate_tir_flops
+from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
 
 from . import cuda, x86
@@ -179,11 +179,10 @@ def _inputs_of(mod: IRModule, params: Any, dev: Device) -> list[Any]:
 
 
 def _flops_of(func: PrimFunc) -> float | None:
-    """The operations of a kernel; None if its loops have open extents."""
-    try:
-        return estimate_tir_flops(func)
-    except TVMError:
-        return None
+    """The operations of a kernel; None if its arrays have open extents."""
+    extents = [extent for buffer in func.buffer_map.values() for extent in buffer.shape]
+    is_open = any([not isinstance(extent, IntImm) for extent in extents])
+    return None if is_open else estimate_tir_flops(func)
 
 
 def _comparison(call: Mapping[str, Metric], flops: float, roof: _Roof) -> dict[str, Metric]:
