@@ -136,11 +136,11 @@ def _arg_reduction(
         return reducer((position, load(at)), axis=reduced)
 
     found = reduce_axes(
-        data, axis, keepdims, reducer, f"{data.op.name}_{name}_temp", combine, tag.COMM_REDUCE_IDX
+        data, axis, keepdims, reducer, f"{data.op.name}_red_temp", combine, tag.COMM_REDUCE_IDX
     )
     index = found[0]
     return te.compute(
-        index.shape, lambda *i: index(*i).astype(kind), name=f"T_{name}", tag=tag.COMM_REDUCE
+        index.shape, lambda *i: index(*i).astype(kind), f"{data.op.name}_red", tag.COMM_REDUCE
     )
 
 
