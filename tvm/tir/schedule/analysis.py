@@ -13,11 +13,18 @@ from tvm.tir.stmt import BlockRealize, For, Stmt
 
 from .analyses.bindings import uses_var, variables_of
 from .analyses.block_kind import output_buffers
+from .auto_tensorize import AutoTensorizeMappingInfo, get_auto_tensorize_mapping_info
 from .errors import PrimitiveError
 from .primitives.get import get_block
 from .random_variables import BlockRV
 from .schedule import Schedule
+from .suggested_layout import suggest_index_map
 from .tree import loops_of, realizes_below, scope_of
+
+__all__ = [
+    "AutoTensorizeMappingInfo", "TensorizeInfo", "get_auto_tensorize_mapping_info",
+    "get_tensorize_loop_mapping", "has_block", "is_output_block", "suggest_index_map",
+]  # fmt: skip
 
 
 class TensorizeInfo(Object):
