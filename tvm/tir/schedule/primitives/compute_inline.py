@@ -7,8 +7,14 @@ C[i] = B[i] + 1      reverse_compute_inline(C)    C[i] = A[i] * 2 + 1
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
-from tvm.arith import Analyzer, detect_iter_map, inverse_affine_iter_map
+from tvm.arith import (
+    Analyzer,
+    detect_iter_map,
+    estimate_region_lower_bound,
+    inverse_affine_iter_map,
+)
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter, Visitor
@@ -16,7 +22,7 @@ from tvm.support import deep
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, IntImm, Var, const
+from tvm.tir.expr import BufferLoad, IntImm, Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferStore, MatchBufferRegion, Stmt
 from tvm.tir.stmt_functor import free_vars, substitute
 
@@ -211,6 +217,7 @@ def _inverted(
     found = detect_iter_map(loads[0].indices, axes, True, "nocheck", False)
     if not found.indices:
         _reject_indices(block)
+    _require_all_written(loads[0], block, source, producer.block)
     inverse = inverse_affine_iter_map(found.indices, source.indices)
     values: dict[Var, PrimExpr] = {}
     analyzer = Analyzer()
@@ -233,6 +240,34 @@ def _inverted(
     for index, wanted in zip(again, source.indices, strict=True):
         condition = op.all(condition, op.equal(index, wanted))
     return values, op.all(analyzer.simplify(condition), _predicate(realize, values, analyzer))
+
+
+def _require_all_written(
+    load: BufferLoad, block: Block, source: BufferStore, producer: Block
+) -> None:
+    """An instance of the consumer beyond what is written would have none to be computed in."""
+    analyzer = Analyzer()
+    for axis in (*producer.iter_vars, *block.iter_vars):
+        assert axis.dom is not None
+        analyzer.bind(axis.var, axis.dom)
+    domain = {axis.var: axis.dom for axis in producer.iter_vars if axis.dom is not None}
+    points = [Range.from_min_extent(index, 1) for index in source.indices]
+    written = estimate_region_lower_bound(points, domain)
+    if written is None:
+        _reject_indices(block)
+    for index, stored in zip(load.indices, written, strict=True):
+        inside = op.all(
+            op.greater_equal(index, stored.min_value), op.less_equal(index, stored.max_value)
+        )
+        if not analyzer.can_prove(inside):
+            raise PrimitiveError(
+                "ScheduleError: The producer block does not write all that the consumer block "
+                "reads",
+                f"The block {{0}} reads {load.buffer.name} at {index}, beyond the elements from "
+                f"{stored.min_value} to {stored.max_value} that {{1}} writes, so it can't be "
+                "inlined into it",
+                block, producer,
+            )  # fmt: skip
 
 
 def _predicate(realize: BlockRealize, values: dict[Var, PrimExpr], analyzer: Analyzer) -> PrimExpr:
@@ -259,7 +294,7 @@ def _is_domain_check(realize: BlockRealize) -> bool:
         return analyzer.can_prove(realize.predicate)
 
 
-def _reject_indices(block: Block) -> None:
+def _reject_indices(block: Block) -> NoReturn:
     raise PrimitiveError(
         "ScheduleError: The body of the inlined block should be in form of "
         "'B[...] = g(i, j, k, A[f(i, j, k, ...)] ...)', where A is the only buffer the block "

@@ -52,9 +52,12 @@ def decompose_padding(state: ScheduleState, block_sref: StmtSRef, loop_sref: Stm
     bounds = _bounds(block, condition)
     if not bounds:
         _reject(block, "its condition always holds")
-    _require_chain(inside, block)
     fill, fill_block = _filling(block, realize, inside, filler)
-    copy, copy_block = _copying(block, realize, inside, value, bounds, domain_of(loops))
+    own = _own_loops(inside, block)
+    copy, copy_block = _copying(block, realize, own, value, bounds, domain_of(loops))
+    old: Stmt = own[0] if own else realize
+    for loop in reversed(inside[: len(inside) - len(own)]):
+        copy, old = loop.replace(body=exchanged(loop.body, old, copy)), loop
     parent = loop_sref.parent
     assert parent is not None and parent.stmt is not None
     body = exchanged(parent.stmt.body, loop_sref.loop, seq([fill, copy]))
@@ -118,15 +121,11 @@ def _bounds(block: Block, condition: PrimExpr) -> dict[Var, Range]:
     return bounds
 
 
-def _require_chain(loops: Sequence[For], block: Block) -> None:
+def _own_loops(loops: Sequence[For], block: Block) -> Sequence[For]:
+    """The innermost loops that have nothing inside but the block."""
     inner: list[Any] = [*loops[1:], block]
-    for loop, below in zip(loops, inner, strict=True):
-        if not only_child(loop, below):
-            raise PrimitiveError(
-                "ScheduleError: The loops around the padding have several children",
-                "The loop {0} is required to have nothing inside but the block {1}",
-                loop, block,
-            )  # fmt: skip
+    shared = [not only_child(loop, below) for loop, below in zip(loops, inner, strict=True)]
+    return loops[len(loops) - shared[::-1].index(True) :] if any(shared) else loops
 
 
 def _renamed(block: Block) -> tuple[list[IterVar], dict[Var, PrimExpr]]:
