@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.tir.schedule.programs import PROGRAMS
+from tests.tir.schedule.zoo import ZOO
+from tvm.ir import structural_equal
 from tvm.tir import PrimFunc, Schedule, ScheduleError
 from tvm.tir.interp import interpret
 
@@ -25,8 +26,10 @@ def run(func: PrimFunc) -> list[Any]:
     numbers = np.random.default_rng(0)
     arrays = []
     for param in func.params:
-        shape = [int(extent) for extent in func.buffer_map[param].shape]  # type: ignore[call-overload]
-        arrays.append(numbers.uniform(-1, 1, shape).astype(func.buffer_map[param].dtype))
+        buffer = func.buffer_map[param]
+        shape = [int(extent) for extent in buffer.shape]  # type: ignore[call-overload]
+        low, high = (-1, 1) if buffer.dtype.is_float else (0, 5)
+        arrays.append(numbers.uniform(low, high, shape).astype(buffer.dtype))
     interpret(func, *arrays)
     return arrays
 
@@ -46,7 +49,10 @@ class RandomScheduler:
             self.rfactor, self.rfactor, self.blockize, self.transform_layout, self.set_scope,
             self.merge, self.cache_inplace, self.transform_block_layout, self.reindex,
             self.decompose_padding, self.loop_partition, self.rolling_buffer, self.rolling_buffer,
-            self.pad_einsum, self.cache_index, self.read_at, self.write_at,
+            self.pad_einsum, self.cache_index, self.read_at, self.write_at, self.storage_align,
+            self.reorder_block_iter_var, self.reindex_cache_read, self.reindex_cache_write,
+            self.blockize_all, self.sample, self.transform_read_layout, self.reindex_read,
+            self.separate_axes,
         ]  # fmt: skip
 
     def step(self) -> None:
@@ -179,6 +185,50 @@ class RandomScheduler:
     def transform_block_layout(self) -> None:
         self.sch.transform_block_layout(self.block(), lambda *i: i[::-1])
 
+    def storage_align(self) -> None:
+        self.sch.storage_align(self.block(), 0, self.random.choice([-2, -1, 0]), 8, 3)
+
+    def reorder_block_iter_var(self) -> None:
+        block = self.block()
+        order = list(range(len(self.sch.get(block).iter_vars)))
+        self.random.shuffle(order)
+        self.sch.reorder_block_iter_var(block, order)
+
+    def reindex_cache_read(self) -> None:
+        self.sch.reindex_cache_read(
+            self.block(), self.random.randrange(2), "global", lambda *i: i[::-1]
+        )
+
+    def reindex_cache_write(self) -> None:
+        self.sch.reindex_cache_write(self.block(), 0, "global", lambda *i: i[::-1])
+
+    def blockize_all(self) -> None:
+        blocks = self.sch.get_child_blocks(self.sch.get_block("root"))
+        self.sch.blockize(self.random.sample(blocks, min(2, len(blocks))))
+
+    def sample(self) -> None:
+        loop = self.loop()
+        self.sch.split(loop, self.sch.sample_perfect_tile(loop, 2, 8))
+
+    def transform_read_layout(self) -> None:
+        block = self.block()
+        reads = self.sch.get(block).reads
+        at = self.random.randrange(max(1, len(reads)))
+        if at < len(reads) and reads[at].buffer in self.sch.mod["main"].buffer_map.values():
+            return
+        self.sch.transform_layout(
+            block, ("read", at), lambda *i: [*i[:-1], i[-1] // 4, i[-1] % 4], pad_value=0.0
+        )
+
+    def reindex_read(self) -> None:
+        self.sch.reindex(self.block(), ("read", self.random.randrange(2)))
+
+    def separate_axes(self) -> None:
+        block = self.block()
+        if self.sch.get(block).writes[0].buffer in self.sch.mod["main"].buffer_map.values():
+            return
+        self.sch.set_axis_separator(block, ("write", 0), [1])
+
     def decompose_reduction(self) -> None:
         block = self.block()
         self.sch.decompose_reduction(block, self.random.choice(self.sch.get_loops(block)))
@@ -186,13 +236,16 @@ class RandomScheduler:
 
 def check(seed: int) -> list[str]:
     """Schedule the program of a seed at random and compare; the steps that were applied."""
-    func = PROGRAMS[seed % len(PROGRAMS)]
+    func = ZOO[seed % len(ZOO)]
     expected = run(func)
     scheduler = RandomScheduler(func, seed)
     for _ in range(3 * STEPS):
         scheduler.step()
         if len(scheduler.applied) == STEPS:
             break
+    replayed = Schedule(func)
+    scheduler.sch.trace.apply_to_schedule(replayed, remove_postproc=False)
+    assert structural_equal(replayed.mod, scheduler.sch.mod), f"seed {seed}: the trace differs"
     for found, wanted in zip(run(scheduler.sch.mod["main"]), expected, strict=True):
         np.testing.assert_allclose(found, wanted, TOLERANCE, TOLERANCE, err_msg=f"seed {seed}")
     return scheduler.applied
@@ -201,10 +254,15 @@ def check(seed: int) -> list[str]:
 def main(count: int, first: int) -> None:
     """Check seeds one after the other."""
     applied: dict[str, int] = {}
+    failures: list[int] = []
     for seed in range(first, first + count):
-        for name in check(seed):
-            applied[name] = applied.get(name, 0) + 1
-    print(f"{count} schedules compute what they did: {applied}")
+        try:
+            for name in check(seed):
+                applied[name] = applied.get(name, 0) + 1
+        except Exception as error:
+            failures.append(seed)
+            print(f"seed {seed}: {type(error).__name__}: {str(error).strip()[:300]}", flush=True)
+    print(f"of {count} schedules {len(failures)} fail: {failures}; applied: {applied}")
 
 
 if __name__ == "__main__":
