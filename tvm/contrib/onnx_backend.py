@@ -36,7 +36,7 @@ from tvm.relay.frontend.onnx.registry import (
     Value,
     ValueRequired,
 )
-from tvm.relay.frontend.onnx.tensors import HELD_AS, representable
+from tvm.relay.frontend.onnx.tensors import HELD_AS, numpy_type, representable
 from tvm.relay.function import Function
 from tvm.relay.traverse import post_order
 from tvm.runtime.container import ADT
@@ -188,7 +188,7 @@ class _Program:
 
 def _narrow_type(value: onnx.ValueInfoProto) -> Any:
     """The numpy type of an output that has few bits, and that we hold wider."""
-    kind = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type or 1)
+    kind = numpy_type(value.type.tensor_type.elem_type or 1)
     return kind if kind.name in ("int2", "int4", "uint2", "uint4", *HELD_AS) else None
 
 

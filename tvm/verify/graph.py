@@ -11,6 +11,7 @@ import onnx
 from onnx import helper
 
 from tvm.error import TVMError, suggest
+from tvm.relay.frontend.onnx.tensors import numpy_type
 
 # what they give differs from run to run
 _RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial",
@@ -232,7 +233,7 @@ def _element_type(value: onnx.ValueInfoProto) -> np.dtype[Any]:
             f"verify requires tensors as inputs, {value.name!r} is a "
             f"{(value.type.WhichOneof('value') or 'value without type').removesuffix('_type')}"
         )
-    return np.dtype(helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type))
+    return numpy_type(value.type.tensor_type.elem_type)
 
 
 def _known_size(dim: onnx.TensorShapeProto.Dimension) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -10,6 +11,12 @@ from onnx.reference import ReferenceEvaluator
 
 from tvm import relay
 from tvm.contrib import onnx_backend
+from tvm.relay.frontend.onnx.tensors import (
+    element_type,
+    numpy_type,
+    tensor_array,
+    tensor_dtype,
+)
 
 KINDS = ("FLOAT8E4M3FNUZ", "FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT8E8M0")
 
@@ -61,3 +68,20 @@ def test_values_between_two_casts_have_few_bits() -> None:
     assert relay.transform.InferType()(mod)["main"].ret_type.dtype == "float32"
     x = np.float32([0.3, 2.4, 2.5, -7, 100])
     np.testing.assert_array_equal(onnx_backend.run_model(model, [x])[0], [0.5, 2, 2, -6, 6])
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2fnuz", "int4", "uint4"])
+def test_types_do_not_depend_on_what_the_package_holds_them_as(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Releases of onnx before 1.18 give float32 and int8 for them."""
+    kind = np.dtype(getattr(ml_dtypes, name))
+    tensor = onnx.numpy_helper.from_array(np.array([0.5, 3]).astype(kind))
+    wide = np.array([0.5, 3]).astype(kind).astype("float32")
+    monkeypatch.setattr(onnx.numpy_helper, "to_array", lambda *_: wide)
+    monkeypatch.setattr(onnx.helper, "tensor_dtype_to_np_dtype", lambda _: np.dtype("float32"))
+    assert numpy_type(tensor.data_type) == kind
+    assert element_type(tensor_dtype(tensor.data_type)) in (tensor.data_type, TensorProto.FLOAT)
+    held = tensor_array(tensor)
+    assert held.dtype == (kind if name != "float8_e5m2fnuz" else np.float32)
+    np.testing.assert_array_equal(held.astype("float32"), wide)

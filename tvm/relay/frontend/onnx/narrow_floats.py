@@ -12,7 +12,7 @@ from tvm.relay.frontend.common import constant
 
 from .checker import all_nodes
 from .shape_inference import inferred, without_weights
-from .tensors import HELD_AS
+from .tensors import HELD_AS, numpy_type
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,9 @@ _POWERS = "float8_e8m0fnu"  # powers of two alone
 
 def narrow_name(element_type: int | str | None) -> str:
     """The name of an ONNX element type that is held wider, empty for others."""
-    from onnx.helper import tensor_dtype_to_np_dtype
-
     if not element_type or isinstance(element_type, str):  # strings are of the first opsets
         return ""
-    name = str(tensor_dtype_to_np_dtype(element_type))
+    name = str(numpy_type(element_type))
     return name if name in HELD_AS else ""
 
 

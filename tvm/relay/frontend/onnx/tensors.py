@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tvm.error import OpAttributeUnImplemented
@@ -12,6 +13,12 @@ from tvm.support import dtype as as_dtype
 # ours have other names, or numpy's differ
 _NAMES = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
 
+# by ONNX's numbers: releases of the package before 1.18 hold their values in wider types
+_NARROW_NUMBERS = {
+    16: "bfloat16", 17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2",
+    20: "float8_e5m2fnuz", 21: "uint4", 22: "int4",
+}  # fmt: skip
+
 # types that relay lacks, and those that have all their values
 HELD_AS = dict.fromkeys(
     ("float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn",
@@ -19,10 +26,19 @@ HELD_AS = dict.fromkeys(
 )  # fmt: skip
 
 
+def numpy_type(number: int) -> np.dtype[Any]:
+    """The type of numpy, or of ml_dtypes, that an ONNX element type is."""
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    name = _NARROW_NUMBERS.get(number)
+    element = tensor_dtype_to_np_dtype(number) if name is None else getattr(ml_dtypes, name)
+    found: np.dtype[Any] = np.dtype(element)
+    return found
+
+
 def tensor_dtype(element_type: int | str) -> str:
     """The name of an ONNX element type, which the first opsets give as a string."""
     from onnx import TensorProto
-    from onnx.helper import tensor_dtype_to_np_dtype
 
     number = (
         TensorProto.DataType.Value(element_type) if isinstance(element_type, str) else element_type
@@ -32,7 +48,7 @@ def tensor_dtype(element_type: int | str) -> str:
             "tensors of strings have no type in relay",
             hint="models that take strings run by tvm.contrib.onnx_backend",
         )
-    name = str(tensor_dtype_to_np_dtype(number))
+    name = str(numpy_type(number))
     name = HELD_AS.get(name, _NAMES.get(name, name))
     try:
         as_dtype(name)
@@ -48,7 +64,10 @@ def tensor_array(tensor: Any, folder: str = "") -> np.ndarray[Any, Any]:
 
     if any(dim < 0 for dim in tensor.dims):
         raise ValueError(f"its shape is {tuple(tensor.dims)}")
-    return representable(numpy_helper.to_array(tensor, folder))
+    array = numpy_helper.to_array(tensor, folder)
+    if tensor.data_type in _NARROW_NUMBERS:
+        array = array.astype(numpy_type(tensor.data_type), copy=False)
+    return representable(array)
 
 
 def representable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -72,7 +91,7 @@ def attribute_value(attr: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf8", errors="replace")
     if isinstance(value, onnx.TensorProto):
-        return representable(onnx.numpy_helper.to_array(value))
+        return tensor_array(value)
     if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
         return [v.decode("utf8") if isinstance(v, bytes) else v for v in value]
     return value
@@ -82,4 +101,6 @@ def element_type(dtype: str) -> int:
     """ONNX's number of one of our element types."""
     from onnx.helper import np_dtype_to_tensor_dtype
 
-    return np_dtype_to_tensor_dtype(np.dtype(as_dtype(dtype).numpy))
+    name = {ours: theirs for theirs, ours in _NAMES.items()}.get(dtype, dtype)
+    narrow = {theirs: number for number, theirs in _NARROW_NUMBERS.items()}
+    return narrow.get(name) or np_dtype_to_tensor_dtype(np.dtype(as_dtype(dtype).numpy))

@@ -13,6 +13,7 @@ from .fallback import has_reference
 from .functions import has_function
 from .registry import CONVERTERS, key_of
 from .shape_inference import inferred
+from .tensors import numpy_type
 
 _HINT = (
     "export with another opset, simplify the model so that these operators go away, or let a "
@@ -67,12 +68,10 @@ def _near(node: Any) -> str:
 
 def _text(proto: Any) -> str:
     """A type as ``float32[1, 3]``, with question marks for what is not known."""
-    from onnx import helper
-
     if proto is None or not proto.HasField("tensor_type"):
         return "?" if proto is None else (proto.WhichOneof("value") or "?").removesuffix("_type")
     tensor = proto.tensor_type
-    dtype = str(helper.tensor_dtype_to_np_dtype(tensor.elem_type)) if tensor.elem_type else "?"
+    dtype = str(numpy_type(tensor.elem_type)) if tensor.elem_type else "?"
     if not tensor.HasField("shape"):
         return f"{dtype}[...]"
     dims = [
