@@ -48,6 +48,12 @@ def test_types_of_ml_dtypes(name: type) -> None:
     assert nd.array(np.array(1.5).astype(name)).numpy().astype("float32") == 1.5
 
 
+def test_uint16_is_copied_as_the_bits_of_bfloat16() -> None:
+    values = np.array([1.5, -2.0, 3e38]).astype(ml_dtypes.bfloat16)
+    array = nd.empty((3,), "bfloat16").copyfrom(values.view("uint16"))
+    np.testing.assert_array_equal(array.numpy(), values)
+
+
 def test_python_numbers_and_lists() -> None:
     assert nd.array(3).dtype is dtype("int64")
     assert nd.array([[1.0, 2.0]]).shape == (1, 2)

@@ -124,7 +124,10 @@ class NDArray(NDArrayBase, Object):
         return self.device.device_type, self.device.device_id
 
     def copyfrom(self, source_array: Any) -> NDArray:
-        """Copy from an array of the same shape; elements of Python and numpy arrays are converted."""
+        """Copy from an array of the same shape; elements of Python and numpy arrays are converted.
+
+        Elements of uint16 are the bits of bfloat16, as in programs without a type for it.
+        """
         if isinstance(source_array, NDArray):
             source_array.copyto(self)
             return self
@@ -133,6 +136,8 @@ class NDArray(NDArrayBase, Object):
         source = _as_numbers(source_array, "copyfrom")
         if source.shape != shape:
             raise ValueError(f"copyfrom needs shape {shape}, got {source.shape}")
+        if dtype == "bfloat16" and source.dtype == np.uint16:
+            source = source.view(_held_type(dtype))
         compact = np.ascontiguousarray(source, _held_type(dtype)).reshape(shape)
         self._copy_from_buffer(_plain(compact))
         return self

@@ -157,3 +157,13 @@ def test_tuples_of_the_runtime_are_arguments() -> None:
     text = "def @main(%t: (Tensor[(2,), float32], Tensor[(2,), float32])) { %t.0 - %t.1 }"
     arrays = [tvm.nd.array(np.full(2, n, "float32")) for n in (3, 1)]
     np.testing.assert_array_equal(value(text, tuple_object(arrays)).numpy(), [2, 2])
+
+
+def test_arrays_of_numpys_types_become_narrow_ones_that_have_their_numbers() -> None:
+    text = 'def @main(%x: Tensor[(2,), int4], %y: Tensor[(2,), bfloat16]) { cast(%x, dtype="float32") + cast(%y, dtype="float32") }'
+    run = relay.create_executor("vm", relay.parse(text)).evaluate()
+    found = run(np.array([-8, 7], "int8"), np.float32([0.5, 1.0]))
+    np.testing.assert_array_equal(found.numpy(), [-7.5, 8.0])
+    for wrong in ((np.array([8, 0]), np.float32([0, 0])), (np.array([1, 0]), np.float32([0.1, 0]))):
+        with pytest.raises(tvm.TVMError, match="needs|requires"):
+            run(*wrong)

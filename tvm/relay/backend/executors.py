@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import tvm.runtime.ndarray as nd
@@ -17,6 +18,7 @@ from tvm.relay.expr import Constant, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import bind, free_vars
 from tvm.runtime.executor.inputs import as_number
+from tvm.support import DType
 
 _NUMBERS = (np.ndarray, np.generic, int, float)
 
@@ -99,9 +101,33 @@ def _of_type(value: Any, ty: Type | None) -> Any:
     """Numbers in the width that a parameter has, where the program says it."""
     if isinstance(ty, TupleType) and isinstance(value, (tuple, list)):
         return [_of_type(v, field) for v, field in zip(value, ty.fields, strict=True)]
-    if not isinstance(ty, TensorType) or not isinstance(value, _NUMBERS):
+    if not isinstance(ty, TensorType):
+        return value
+    if isinstance(value, np.ndarray) and _is_narrow(ty.dtype):
+        return _narrowed(value, ty.dtype)
+    if not isinstance(value, _NUMBERS):
         return value
     return nd.array(as_number(np.asarray(value), ty.dtype.numpy))
+
+
+def _is_narrow(dtype: DType) -> bool:
+    """Whether numpy itself has no such type."""
+    held: np.dtype[Any] = dtype.numpy
+    return (dtype.bits < 8 and held.kind != "b") or held.isbuiltin != _OF_NUMPY
+
+
+def _narrowed(value: np.ndarray, dtype: DType) -> Any:
+    """An array of a type of numpy's as one that numpy lacks, if that has all the numbers."""
+    if value.dtype.isbuiltin != _OF_NUMPY:
+        return value
+    element = getattr(ml_dtypes, str(dtype)) if dtype.bits < 8 else dtype.numpy
+    back = value.astype(element).astype(value.dtype)
+    if not np.array_equal(back, value, equal_nan=value.dtype.kind == "f"):
+        return value
+    return nd.empty(value.shape, dtype).copyfrom(back)
+
+
+_OF_NUMPY = 1  # `isbuiltin` of numpy's own types
 
 
 def as_array(value: Any) -> nd.NDArray:
