@@ -143,6 +143,9 @@ def test_operators_like_a_tensor_know_its_type() -> None:
     assert simplified(relay.zeros_like(x)).op.name == "zeros"
     assert simplified(relay.full_like(x, relay.const(2.0))).op.name == "full"
     assert simplified(relay.reshape_like(z, x)).attrs.newshape == (2, 3)
+    none = relay.var("none", shape=(2, 0, 4))
+    found = simplified(relay.reshape_like(relay.var("flat", shape=(0,)), none))
+    assert found.attrs.newshape == (2, 0, 4) and found.checked_type.concrete_shape == (2, 0, 4)
     assert simplified(relay.cast_like(x, z)).attrs.dtype == "int8"
     row = relay.var("row", shape=(1, 3))
     assert simplified(relay.broadcast_to_like(row, x)).attrs.shape == (2, 3)

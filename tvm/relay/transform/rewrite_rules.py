@@ -151,7 +151,8 @@ class CallBuilder:
         return ops.cast(x, dtype=self.ty.dtype)
 
     def reshape(self, x: RelayExpr) -> Call:
-        return ops.reshape(x, newshape=self.ty.concrete_shape)
+        shape = self.ty.concrete_shape
+        return ops.reshape(x, newshape=shape, allowzero=0 in shape)
 
     def broadcast_to(self, x: RelayExpr) -> Call:
         return ops.broadcast_to(x, shape=self.ty.concrete_shape, dtype=self.ty.dtype)
