@@ -62,3 +62,8 @@ def test_dropout_of_training_keeps_the_mean() -> None:
     y, kept = draw("Dropout", *inputs, outputs=2)
     np.testing.assert_allclose(y, kept / np.float32(0.75))
     assert abs(y.mean() - 1) < 0.03
+
+
+def test_seeds_may_be_integers() -> None:
+    whole, real = [draw("RandomUniform", shape=[9], seed=seed) for seed in (3, 3.0)]
+    np.testing.assert_array_equal(whole, real)

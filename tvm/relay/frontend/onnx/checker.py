@@ -113,7 +113,8 @@ def _check_attribute(node: Any, attr: Any, known: Mapping[str, Any]) -> None:
         text = f"has no attribute {attr.name!r}"
         raise _of_node(OpAttributeInvalid, node, text, hint=suggest(attr.name, known))
     wanted = known[attr.name].type
-    if attr.type and attr.type != wanted.value:
+    is_number = attr.type == attr.INT and wanted.value == attr.FLOAT  # which exporters write
+    if attr.type and attr.type != wanted.value and not is_number:
         kinds = type(attr).AttributeType.Name(attr.type), wanted.name
         text = f"requires the attribute {attr.name!r} to be {kinds[1]}, got {kinds[0]}"
         raise _of_node(OpAttributeInvalid, node, text)

@@ -14,6 +14,7 @@ from tvm.relay.frontend.common import constant, infer_shape, is_static, scalar_l
 from tvm.relay.frontend.dynamic_extents import as_vector, element, extent, with_static_extents
 from tvm.relay.frontend.indexing import SLICE_END, from_front, padded
 
+from .dynamic_axes import flags_of_axes, has_dynamic_axes, kept_extents, spread_over_axes
 from .registry import OnnxNode, Result, Rows, onnx_op, onnx_ops, static_ints
 from .shape_inference import reshape_by
 
@@ -41,6 +42,8 @@ def _size(node: OnnxNode) -> RelayExpr:
 @onnx_op("Reshape")
 def _reshape(node: OnnxNode) -> RelayExpr:
     if node.has(1) and not isinstance(wanted := node.value_or_expr(1, "shape"), np.ndarray):
+        if node.attr("allowzero", 0):
+            return _op.reshape(node[0], wanted, allowzero=True)
         spec = reshape_by(node.input_dims[0], node.output_dims[0]) if node.output_dims else None
         return _op.reshape(node[0], wanted if spec is None else spec)
     extents = node.ints("shape", 1)
@@ -76,33 +79,19 @@ _MOVEMENTS: Rows = {
 onnx_ops(_MOVEMENTS)
 
 
-def _has_dynamic_axes(node: OnnxNode) -> bool:
-    """Whether input 1, the axes, is known only at run time."""
-    return node.has(1) and isinstance(node.value_or_expr(1, "axes"), RelayExpr)
-
-
-def _is_among(axes: RelayExpr, rank: int) -> RelayExpr:
-    """For each axis of a rank whether it is among run-time axes, which may be negative."""
-    given = _op.expand_dims(from_front(_op.cast(axes, "int64"), rank), 1)
-    hits = _op.equal(given, constant(np.arange(rank), "int64"))
-    return _op.max(_op.cast(hits, "int64"), axis=[0])
-
-
 @onnx_op("Squeeze")
 def _squeeze(node: OnnxNode) -> RelayExpr:
-    if not _has_dynamic_axes(node):
+    if not has_dynamic_axes(node):
         return _op.squeeze(node[0], node.ints("axes", 1))
     rank = len(node.shape(0))
-    # the axes that are kept come first, in any order among themselves
-    order = _op.argsort(_is_among(node[1], rank), 0, True, "int64")
-    kept = _op.strided_slice(order, [0], [rank - node.static_shape(1)[0]])
-    return _op.reshape(node[0], _op.take(_op.shape_of(node[0], "int64"), _op.sort(kept), 0))
+    flags = flags_of_axes(node[1], rank)
+    return _op.reshape(node[0], kept_extents(node[0], flags, rank - node.static_shape(1)[0]))
 
 
 @onnx_op("Unsqueeze")
 def _unsqueeze(node: OnnxNode) -> RelayExpr:
-    if _has_dynamic_axes(node):
-        added = _is_among(node[1], len(node.shape(0)) + node.static_shape(1)[0])
+    if has_dynamic_axes(node):
+        added = flags_of_axes(node[1], len(node.shape(0)) + node.static_shape(1)[0])
         ones = scalar_like(1, added)
         source = _op.cumsum(ones - added, axis=0) - ones  # -1 before the first old axis
         extents = _op.take(_op.shape_of(node[0], "int64"), source, 0, mode="clip")
@@ -168,6 +157,8 @@ def _dynamic_split(node: OnnxNode, axis: int, sizes: RelayExpr) -> list[RelayExp
 @onnx_op("Slice")
 def _slice(node: OnnxNode) -> RelayExpr:
     shape = node.shape(0)
+    if node.allow_dynamic and any(node.has(i) and node.value(i) is None for i in (3, 4)):
+        return _slice_by_axes_of_the_run(node)
     if node.allow_dynamic and any(node.has(i) and node.value(i) is None for i in (1, 2)):
         return _dynamic_slice_bounds(node)
     starts, ends = node.ints("starts", 1), node.ints("ends", 2)
@@ -230,6 +221,28 @@ def _dynamic_slice_bounds(node: OnnxNode) -> RelayExpr:
     return with_static_extents(
         result, [None if axis in axes else dim for axis, dim in enumerate(shape)]
     )
+
+
+def _slice_by_axes_of_the_run(node: OnnxNode) -> RelayExpr:
+    """A slice whose axes or steps the run knows: each axis by the indices of its elements."""
+    rank, count = len(node.shape(0)), infer_shape(node[1])[0]
+    dims = _op.shape_of(node[0], "int64")
+    axes = node[3] if node.has(3) else constant(np.arange(count), "int64")
+    zeros, ones = _op.zeros_like(dims), _op.ones_like(dims)
+    steps = spread_over_axes(node[4], axes, rank, ones) if node.has(4) else ones
+    starts = spread_over_axes(node[1], axes, rank, zeros)
+    ends = spread_over_axes(node[2], axes, rank, dims)
+    is_down = _op.less(steps, zeros)
+    least, most = _op.where(is_down, zeros - ones, zeros), _op.where(is_down, dims - ones, dims)
+    first, last = [
+        _op.minimum(_op.maximum(_op.where(_op.less(v, zeros), v + dims, v), least), most)
+        for v in (starts, ends)
+    ]  # fmt: skip
+    x = node[0]
+    for axis in range(rank):
+        bounds = [_op.reshape(element(v, axis), ()) for v in (first, last, steps)]
+        x = _op.take(x, _op.arange(*bounds, "int64"), axis)
+    return x
 
 
 def _within(bound: RelayExpr, extent: RelayExpr, least: int, is_reversed: bool) -> RelayExpr:
@@ -343,9 +356,17 @@ def _tile(node: OnnxNode) -> RelayExpr:
 @onnx_op("Pad", "com.microsoft.Pad")
 def _pad(node: OnnxNode) -> RelayExpr:
     rank = len(node.shape(0))
+    if has_dynamic_axes(node, 3):
+        zeros, count = constant(np.zeros(rank), "int64"), node.static_shape(3)[0]
+        sides = [
+            spread_over_axes(_op.strided_slice(node[1], [i], [i + count]), node[3], rank, zeros)
+            for i in (0, count)
+        ]
+        return _dynamic_pad(node, _op.stack(sides, 1), list(range(rank)))
     axes = node.ints("axes", 3, list(range(rank)))
     if node.has(1) and not isinstance(node.value_or_expr(1, "pads"), np.ndarray):
-        return _dynamic_pad(node, [axis % rank for axis in axes])
+        widths = _dynamic_widths(node, [axis % rank for axis in axes])
+        return _dynamic_pad(node, widths, [axis % rank for axis in axes])
     pads = node.ints("pads", 1, node.attr("paddings"))
     begins, ends = [0] * rank, [0] * rank
     for i, axis in enumerate(axes):
@@ -359,16 +380,21 @@ def _pad(node: OnnxNode) -> RelayExpr:
     return padded(node[0], list(zip(begins, ends, strict=True)), fill, mode)
 
 
-def _dynamic_pad(node: OnnxNode, axes: list[int]) -> RelayExpr:
-    """Padding of dynamic widths, none of which may be negative."""
-    mode, zero = node.attr("mode", "constant"), constant(np.zeros(1, "int64"))
-    if mode == "wrap":
-        raise node.unsupported("mode 'wrap' with dynamic widths")
+def _dynamic_widths(node: OnnxNode, axes: list[int]) -> RelayExpr:
+    """Before and behind each axis, (axes, 2)."""
+    zero = constant(np.zeros(1, "int64"))
     sides = [[zero] * len(node.shape(0)) for _ in range(2)]
     for i, axis in enumerate(axes):
         for side, offset in zip(sides, (0, len(axes)), strict=True):
             side[axis] = element(node[1], i + offset)
-    widths = _op.stack([_op.concatenate(side, 0) for side in sides], 1)
+    return _op.stack([_op.concatenate(side, 0) for side in sides], 1)
+
+
+def _dynamic_pad(node: OnnxNode, widths: RelayExpr, axes: list[int]) -> RelayExpr:
+    """Padding of dynamic widths, none of which may be negative."""
+    mode = node.attr("mode", "constant")
+    if mode == "wrap":
+        raise node.unsupported("mode 'wrap' with dynamic widths")
     fill = _op.reshape(node[2], ()) if node.has(2) else scalar_like(0.0, node[0])
     result = _op.nn.pad(node[0], widths, fill, mode)
     kept = [None if axis in axes else dim for axis, dim in enumerate(node.shape(0))]

@@ -56,7 +56,7 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     for index, backwards in enumerate(passes):
         outputs, state = run(node, index, cell(node, index, batch), backwards)
         sequences.append(outputs)
-        states.append(state)
+        states.append([_of_begun(node, value) for value in state])
     result = [_op.stack(sequences, 1)]
     result += [_op.stack(list(kind), 0) for kind in zip(*states, strict=True)]
     return result[: max(node.output_count, 1)]
@@ -122,6 +122,14 @@ def _is_running(node: OnnxNode, time: RelayExpr, like: RelayExpr) -> RelayExpr:
     """Which sequences of the batch have a step ``time``."""
     mask = _op.greater(node[4], _op.cast(time, node.dtype(4)))
     return _op.broadcast_to_like(_op.expand_dims(mask, 1), like)
+
+
+def _of_begun(node: OnnxNode, state: RelayExpr) -> RelayExpr:
+    """The last state: zeros for sequences of no steps, as in ONNX Runtime."""
+    if not node.has(4) or not (node.has(5) or node.has(6)):
+        return state
+    begun = _is_running(node, constant(0, "int64"), state)
+    return _op.where(begun, state, _op.zeros_like(state))
 
 
 def _clipped(node: OnnxNode, x: RelayExpr) -> RelayExpr:

@@ -11,6 +11,8 @@ from tvm.relay.frontend.dynamic_extents import extent, iota, reshaped
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.normalization import moments, p_norm, rms_norm, standardized, weighted
 
+from .dynamic_axes import has_dynamic_axes
+from .dynamic_reduction import reduce_dynamic_axes
 from .registry import Converter, OnnxNode, onnx_op, onnx_ops
 
 Reduction = Callable[..., RelayExpr]
@@ -28,7 +30,9 @@ _REDUCTIONS: dict[str, Reduction] = {
 
 def _reducing(reduction: Reduction) -> Converter:
     def convert(node: OnnxNode) -> RelayExpr:
-        axes = node.ints("axes", 1)
+        if has_dynamic_axes(node) and node.shape(1) != (0,):
+            return reduce_dynamic_axes(node)
+        axes = [] if node.has(1) and node.shape(1) == (0,) else node.ints("axes", 1)
         if not axes and node.attr("noop_with_empty_axes", 0):
             return node[0]
         return reduction(node[0], axis=axes or None, keepdims=bool(node.attr("keepdims", 1)))
