@@ -9,30 +9,29 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_value, is_static, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, is_static, scalar_like
 from tvm.relay.frontend.deformable import Window, deformable_conv2d
-from tvm.relay.frontend.dynamic_extents import element
-from tvm.relay.frontend.dynamic_resize import COORDINATES, resize_by_dynamic_factor
+from tvm.relay.frontend.dynamic_extents import as_vector, element, extent
+from tvm.relay.frontend.dynamic_resize import resize_dynamic_axis
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis, resize_images
 
-from .registry import OnnxNode, ValueRequired, onnx_op
+from .registry import OnnxNode, onnx_op
 
 
 @onnx_op("Resize", "Upsample")
 def _resize(node: OnnxNode) -> RelayExpr:
     """Whole images by one operator where it does exactly the same, else axis by axis."""
-    shape = node.shape(0)
-    if (scales := _dynamic_scales(node)) is not None:
-        return _dynamic_scale_resize(node, scales)
-    if not is_static(shape) or (node.allow_dynamic and node.has(3) and node.value(3) is None):
-        return _dynamic_resize(node)
+    shape, how = node.shape(0), _resizing(node)
+    if not is_static(shape) or _is_of_the_run(node, _scales_index(node), 3):
+        return _dynamic_resize(node, how)
     given = _factors(node, shape)
     size = _resized(node, shape, given)
     factors = given or _sized_factors(node, shape, size)
-    how = _resizing(node)
     if _is_plain(shape, size, given, how):
         return resize_images(node[0], size[2:], how)
+    if how.coordinates == "tf_crop_and_resize" and _is_of_the_run(node, 1):
+        return _dynamic_resize(node, how)
     regions = _regions(node, len(shape)) if how.coordinates == "tf_crop_and_resize" else {}
     is_float = node.dtype(0).startswith("float")
     x = node[0] if is_float or how.method == "nearest_neighbor" else node[0].astype("float32")
@@ -47,60 +46,99 @@ def _scales_index(node: OnnxNode) -> int:
     return 1 if node.op_type == "Upsample" or node.opset < 11 else 2
 
 
-def _dynamic_scales(node: OnnxNode) -> RelayExpr | None:
-    """The scales, if they are known only at run time."""
-    index = _scales_index(node)
-    if not node.allow_dynamic or not node.has(index) or node.shape(index) == (0,):
-        return None
-    return node[index] if node.value(index) is None else None
+def _is_of_the_run(node: OnnxNode, *indices: int) -> bool:
+    """Whether one of the inputs is known only at run time."""
+    return node.allow_dynamic and any(
+        node.has(i) and node.shape(i) != (0,) and node.value(i) is None for i in indices
+    )
 
 
-def _dynamic_scale_resize(node: OnnxNode, scales: RelayExpr) -> RelayExpr:
-    """Axis by axis, by dynamic scales and extents."""
-    how, rank = _resizing(node), len(node.shape(0))
-    is_nearest, factors = how.method == "nearest_neighbor", infer_value(scales, node.values)
-    if how.coordinates not in COORDINATES or how.antialias or how.method == "cubic":
-        raise ValueRequired(
-            f"{node.op_type} {node.name} requires constants for scales and extents of the kind "
-            f"{node.attr('mode', 'nearest')!r}, {how.coordinates!r}", scales,
-        )  # fmt: skip
+def _dynamic_resize(node: OnnxNode, how: Resizing) -> RelayExpr:
+    """By extents, scales or a part of the image that the run knows."""
+    if (size := _dynamic_size(node, how)) is not None:
+        return resize_images(node[0], size, how)
+    rank = len(node.shape(0))
+    is_crop = how.coordinates == "tf_crop_and_resize"
+    axes, is_nearest = _axes(node, rank), how.method == "nearest_neighbor"
     x = node[0] if is_nearest or node.dtype(0).startswith("float") else node[0].astype("float32")
-    for position, axis in enumerate(_axes(node, rank)):
-        is_mixed = is_nearest or axis >= 2 or rank < 3  # never images and channels
-        if is_mixed and (factors is None or factors[position] != 1):
-            x = resize_by_dynamic_factor(
-                x, axis, _op.cast(element(scales, position), "float32"), how
-            )
+    roi = node.value_or_expr(1, "roi") if is_crop else None
+    for position, (axis, (factor, want)) in enumerate(zip(axes, _wanted(node, axes), strict=True)):
+        is_mixed = is_nearest or is_crop or axis >= 2 or rank < 3  # never images and channels
+        if is_mixed and (is_crop or not _is_unchanged(node, axis, factor, want)):
+            region = (0.0, 1.0) if roi is None else (
+                _item(roi, position), _item(roi, position + len(axes))
+            )  # fmt: skip
+            x = resize_dynamic_axis(x, axis, factor, want, how, region)
     return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
 
 
-def _dynamic_resize(node: OnnxNode) -> RelayExpr:
-    """Images of dynamic batch or size."""
-    how, shape = _resizing(node), node.shape(0)
-    factors = _factors(node, shape)
-    is_integer = factors is None or all(
-        float(factor * dim if isinstance(dim, int) else factor).is_integer()
-        for dim, factor in zip(shape, factors, strict=True)
-    )
-    if factors is not None and (len(shape) != 4 or not is_integer):
-        axes = _axes(node, len(shape))
-        return _dynamic_scale_resize(node, constant([factors[axis] for axis in axes], "float32"))
+def _item(values: Any, index: int) -> Any:
+    """A number of an array, or a vector of one number of a vector."""
+    return float(values[index]) if isinstance(values, np.ndarray) else element(values, index)
+
+
+def _is_unchanged(node: OnnxNode, axis: int, factor: Any, want: Any) -> bool:
+    if isinstance(factor, float):
+        return factor == 1.0
+    return factor is None and isinstance(want, int) and want == node.shape(0)[axis]
+
+
+def _wanted(node: OnnxNode, axes: Sequence[int]) -> list[tuple[Any, Any]]:
+    """For each axis its factor and its extent, None for the one that the other tells."""
+    shape, index = node.shape(0), _scales_index(node)
+    if _is_of_the_run(node, index):
+        return [(element(node[index], i), None) for i in range(len(axes))]
+    if (factors := _factors(node, shape)) is not None:
+        return [(factors[axis], None) for axis in axes]
+    sizes = node.value_or_expr(3, "sizes")
+    wanted = [
+        int(sizes[i]) if isinstance(sizes, np.ndarray) else _op.cast(element(sizes, i), "int64")
+        for i in range(len(axes))
+    ]
+    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return [(None, want) for want in wanted]
+    have = [_op.cast(as_vector(extent(node[0], axis)), "float32") for axis in axes]
+    pairs = zip(wanted, have, strict=True)
+    ratios = _op.concatenate([_op.cast(as_vector(w), "float32") / h for w, h in pairs], 0)
+    find = _op.min if policy == "not_larger" else _op.max
+    ratio, half = find(ratios, keepdims=True), constant([0.5], "float32")
+    return [(ratio, _op.cast(_op.floor(ratio * h + half), "int64")) for h in have]
+
+
+def _dynamic_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int] | None:
+    """Height and width of the result where one operator resizes images, batches of any size."""
+    shape = node.shape(0)
     is_plain = how.coordinates in _COORDINATES and not (how.antialias or how.exclude_outside)
     if len(shape) != 4 or not is_plain or not node.dtype(0).startswith("float"):
-        node.static_shape(0)
-    return resize_images(node[0], _dynamic_size(node, how), how)
-
-
-def _dynamic_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int]:
-    """Height and width of the result, as numbers if they are known."""
-    shape, factors = node.shape(0), _factors(node, node.shape(0))
+        return None
+    if _is_of_the_run(node, _scales_index(node)):
+        return None
+    if (factors := _factors(node, shape)) is not None:
+        return _size_by_factors(node, factors)
+    if node.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return None
+    axes = _axes(node, 4)
     known = node.output_dims[0] if node.output_dims else None
-    if factors is None and known is not None:
-        extents = [dim for dim in known[2:] if isinstance(dim, int)]
-        if len(extents) == len(known[2:]):
-            return extents
-    if factors is None:
-        return _op.strided_slice(_op.cast(node[3], "int64"), [2], [4])
+    if known is not None and is_static(known[2:]) and set(axes) >= {2, 3}:
+        size = [int(dim) for dim in known[2:]]
+        is_sure = is_static(shape[2:]) and not has_ties(shape[2:], size)
+        return size if is_sure or how.method != "nearest_neighbor" else None
+    # nearest neighbours in the middle of two elements are found by exact positions
+    if axes != [0, 1, 2, 3] or how.method == "nearest_neighbor":
+        return None
+    return _op.strided_slice(_op.cast(node[3], "int64"), [2], [4])
+
+
+def _size_by_factors(node: OnnxNode, factors: list[float]) -> RelayExpr | list[int] | None:
+    """Height and width, if the extents alone tell the factors."""
+    shape = node.shape(0)
+    is_integer = [
+        float(factor * dim if isinstance(dim, int) else factor).is_integer()
+        for dim, factor in zip(shape, factors, strict=True)
+    ]
+    if not all(is_integer) or factors[:2] != [1.0, 1.0]:
+        return None
     if is_static(shape[2:]):
         return [int(np.floor(d * f)) for d, f in zip(shape[2:], factors[2:], strict=True)]
     have = _op.strided_slice(_op.shape_of(node[0], "int64"), [2], [4])
