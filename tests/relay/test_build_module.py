@@ -284,3 +284,17 @@ def test_every_pass_of_the_pipelines_can_be_disabled_before_it_ran() -> None:
     assert {p.info.name for p in passes} <= RELAY_PASSES
     with tvm.transform.PassContext(disabled_pass=["FuseAttention", "WideAccumulation"]):
         pass
+
+
+@pytest.mark.parametrize("executor", ["graph", "aot"])
+def test_records_of_schedules_are_kept_with_the_kernels(executor: str) -> None:
+    x = relay.var("x", shape=(4, 8))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.nn.softmax(x)))
+    for is_kept in (False, True):
+        with tvm.transform.PassContext(config={"te.keep_schedule_record": is_kept}):
+            lib = relay.build(mod, "llvm", executor=relay.backend.Executor(executor))
+        (kernel,) = [f for n, f in lib.function_metadata.items() if n != "__tvm_main__"]
+        (source,) = kernel.relay_primfuncs.values()
+        assert ("schedule" in source.attrs) == is_kept
+    schedule = source.attrs["schedule"]
+    assert len(schedule.primitive_record) == len(schedule.schedule_record) > 1

@@ -46,7 +46,7 @@ CLASSIC = {
     """,
     "tvm.topi.x86": """
         injective reduction binarize_pack binary_dense bitserial_conv2d bitserial_dense concat conv1d
-        conv2d_avx_common conv2d_int8 conv2d_transpose conv3d conv3d_transpose dense_alter_op depthwise_conv2d
+        conv2d_avx_common conv2d_int8 conv2d_transpose conv3d conv3d_transpose depthwise_conv2d
         group_conv2d nn pooling roi_align sparse
     """,
 }
@@ -84,6 +84,12 @@ FROM_ABOVE = {
     },
     "tvm.tir.analysis": {
         "get_vtcm_compaction_passes": "tvm.tir.pipeline:get_vtcm_compaction_passes"
+    },
+    "tvm.topi.arm_cpu.dense_alter_op": {
+        "_alter_dense": "tvm.relay.op.nn.dense_layouts:alter_dense"
+    },
+    "tvm.topi.x86.dense_alter_op": {
+        "_alter_dense_layout": "tvm.relay.op.nn.dense_layouts:alter_dense_layout"
     },
     "tvm.tir.transform": {
         "DefaultGPUSchedule": "tvm.driver.default_gpu_schedule:DefaultGPUSchedule"

@@ -137,6 +137,7 @@ _MODELS = {
     ),
     "tflite": "TFLiteModel",
 }
+_TESTING = {"aot": "convert_to_relay create_relay_module_and_inputs_from_tflite_file"}
 _LIBRARIES = {
     "mrvl": (
         "clean_up_sim compile_model convert_json_to_bin delete_temp_files find_value_in_KV_pair "
@@ -159,4 +160,5 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "tvm.micro": (BOARDS, _MICRO),
     "tvm.relay.frontend": (FORMATS, _FRONTENDS),
     "tvm.relay.testing": (FORMATS, _MODELS),
+    "tvm.testing": (FORMATS, _TESTING),
 }

@@ -24,9 +24,14 @@ from tvm.relay.backend.runtime import Runtime
 from tvm.relay.function import Function, output_names
 from tvm.relay.ty import flat_types
 from tvm.runtime import cpu
+from tvm.support.absent import absent_name as _absent_name
 from tvm.target import Target
 
 from .aot_program import run_program, write_program
+
+
+def __getattr__(name: str) -> Any:
+    return _absent_name("tvm.testing.aot", name)
 
 
 class AOTTestModel(NamedTuple):

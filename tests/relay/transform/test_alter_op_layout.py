@@ -7,6 +7,7 @@ import pytest
 
 import tvm
 from tvm import relay
+from tvm.relay.testing.temp_op_attr import TempOpAttr
 from tvm.relay.transform import AlterOpLayout, FoldConstant
 from tvm.relay.traverse import post_order
 from tvm.target import Target
@@ -188,3 +189,25 @@ def test_half_vectors_are_filled_where_sums_are_long(
         got = relay.create_executor("graph", target="llvm").evaluate(func)(value).numpy()
     wanted = np.einsum("nchw,oc->nohw", value, weight.data.numpy()[:, :, 0, 0])
     np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+CLASSIC_DENSE = [
+    ("llvm -mtriple=x86_64-linux-gnu -mcpu=core-avx2", "x86", "_alter_dense_layout", "NC16n"),
+    ("llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512", "x86", "_alter_dense_layout", "NC24n"),
+    ("llvm -mtriple=aarch64-linux-gnu -mattr=+neon", "arm_cpu", "_alter_dense", "transpose"),
+]
+
+
+@pytest.mark.parametrize(("target", "library", "name", "wanted"), CLASSIC_DENSE)
+def test_dense_layers_change_by_the_libraries_functions(
+    target: str, library: str, name: str, wanted: str
+) -> None:
+    x, weight = relay.var("x", shape=(3, 8)), relay.var("weight", shape=(48, 8))
+    func = relay.Function([x, weight], relay.nn.dense(x, weight))
+    alter = getattr(getattr(tvm.topi, library).dense_alter_op, name)
+    with Target(target), TempOpAttr("nn.dense", "FTVMAlterOpLayout", alter):
+        after = AlterOpLayout()(typed(func))["main"]
+    assert f"{wanted}" in str(after) and "nn.dense(" not in str(after)
+    given = [RNG.uniform(-1, 1, shape).astype("float32") for shape in ((3, 8), (48, 8))]
+    result = relay.create_executor("graph").evaluate(after)(*given)
+    np.testing.assert_allclose(result.numpy(), given[0] @ given[1].T, rtol=1e-5, atol=1e-5)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tvm.ir.function import BaseFunc
 from tvm.relay.backend.graph_codegen import LoweredGraph
+from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.backend.lowering import LoweredModel
 from tvm.relay.backend.memory_plan import StoragePlan
 from tvm.runtime.container import Map
@@ -47,7 +48,7 @@ def function_metadata(
     """
     target = model.target
     found = {
-        kernel.name: kernel_info(kernel.func, kernel.source, target, alignments)
+        kernel.name: kernel_info(kernel.func, _with_record(kernel), target, alignments)
         for kernel in model.graph.kernels
     }
     within = max([info.workspace_sizes[target] for info in found.values()], default=0)
@@ -59,6 +60,13 @@ def function_metadata(
         Map({target: model.mod["main"]}),
     )
     return found
+
+
+def _with_record(kernel: LoweredKernel) -> BaseFunc:
+    """The kernel's source; with its schedule as an attribute, if that keeps a record of its steps."""
+    if kernel.schedule is None or kernel.schedule.record is None:
+        return kernel.source
+    return kernel.source.with_attr("schedule", kernel.schedule)
 
 
 def kernel_info(

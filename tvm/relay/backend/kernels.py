@@ -24,6 +24,7 @@ from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.pass_context import PassContext
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.relay.backend.kernel_cache import find_kernel, is_kept, is_usable, keep_kernel
 from tvm.relay.backend.libraries import by_library
@@ -43,6 +44,7 @@ from tvm.support.workers import share_out, usual_processes
 from tvm.target import Target
 from tvm.target.versions import version_targets
 from tvm.te.index_width import needs_wide_indices, wide_indices
+from tvm.te.schedule.record import KEEP_RECORD
 from tvm.tir import PrimFunc
 from tvm.tir.transform import BF16ComputeLegalize
 from tvm.topi.choice import noted
@@ -277,6 +279,7 @@ class KernelCompiler:
 
     def __init__(self, target: Target, prefix: str = "", keeps_schedules: bool = False) -> None:
         self.target = target
+        keeps_schedules |= bool(PassContext.current().get(KEEP_RECORD, False))
         self.is_cached = not keeps_schedules and is_usable()
         self.versions = version_targets(target)
         self.kernels: list[LoweredKernel] = []

@@ -5,6 +5,7 @@ Arm are the ones of x86.
 """
 
 from tvm.topi import nn, x86
+from tvm.topi.modules import module_attribute
 
 from .conv2d_int8 import is_int8_hw_support
 from .loop_schedules import schedule_conv2d_NHWC_hybrid_TIR as schedule_conv2d_NHWC_hybrid_TIR
@@ -51,3 +52,5 @@ schedule_group_conv2d_nchw = x86.schedule_group_conv2d_nchw
 schedule_injective, schedule_reduce = x86.schedule_injective, x86.schedule_reduce
 schedule_injective_from_existing = x86.schedule_injective_from_existing
 schedule_pool, schedule_softmax = x86.schedule_pool, x86.schedule_softmax
+
+__getattr__ = module_attribute(__name__)
