@@ -145,6 +145,8 @@ COMPILE_PROCESSES = Knob(
 )
 
 # those that the runtime reads itself, in programs without Python too
+TRACKER_HOST = Knob("TVM_TRACKER_HOST", str, "", "host of the RPC tracker")
+TRACKER_PORT = Knob("TVM_TRACKER_PORT", int, 9190, "port of the RPC tracker")
 NUM_THREADS = Knob("TVM_NUM_THREADS", int, 0, "threads of a kernel; 0: one for each usable core")
 OMP_NUM_THREADS = Knob("OMP_NUM_THREADS", int, 0, "the same, if TVM_NUM_THREADS is not set")
 SPIN_COUNT = Knob(

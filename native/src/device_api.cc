@@ -17,8 +17,7 @@ namespace {
 
 constexpr size_t kLargePage = size_t{2} << 20;
 constexpr int kMaxDeviceTypes = 64;
-// remote devices carry the number of their session above this
-constexpr int kSessionMask = 128;
+constexpr int kRemoteDeviceType = kMaxDeviceTypes - 1;
 
 class CPUDeviceAPI : public DeviceAPI {
  public:
@@ -125,7 +124,8 @@ void* DeviceAPI::AllocWorkspace(DLDevice device, size_t nbytes, DLDataType hint)
 void DeviceAPI::FreeWorkspace(DLDevice device, void* ptr) { FreeDataSpace(device, ptr); }
 
 DeviceAPI* DeviceAPI::Get(DLDevice device, bool allow_missing) {
-  int type = device.device_type;
+  // devices of all sessions have one interface, in a row of its own
+  int type = device.device_type >= kRPCSessMask ? kRemoteDeviceType : static_cast<int>(device.device_type);
   bool is_known = type >= 0 && type < kMaxDeviceTypes;
   DeviceAPI* api = is_known ? Table()[type].load() : nullptr;
   if (api == nullptr && is_known) api = FindRegistered(type);
@@ -150,14 +150,15 @@ const char* DeviceName(int device_type) {
     case kDLOneAPI: return "oneapi";
     case kDLWebGPU: return "webgpu";
     case kDLHexagon: return "hexagon";
+    case kRemoteDeviceType: return "rpc";
     default: return "unknown";
   }
 }
 
 std::string DeviceText(DLDevice device) {
   int type = device.device_type;
-  if (type >= kSessionMask) {
-    return Cat("remote[", type / kSessionMask - 1, "]:", DeviceName(type % kSessionMask), "(", device.device_id, ")");
+  if (type >= kRPCSessMask) {
+    return Cat("remote[", type / kRPCSessMask - 1, "]:", DeviceName(type % kRPCSessMask), "(", device.device_id, ")");
   }
   return Cat(DeviceName(type), "(", device.device_id, ")");
 }

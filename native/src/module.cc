@@ -135,7 +135,7 @@ TVM_REGISTER_GLOBAL("runtime.ModuleImplementsFunction").set_body_typed([](Module
   return m->ImplementsFunction(name, imports);
 });
 TVM_REGISTER_GLOBAL("runtime.RuntimeEnabled").set_body_typed([](std::string target) {
-  for (const char* name : {"cpu", "llvm", "c", "system-lib", "ext_dev"}) {
+  for (const char* name : {"cpu", "llvm", "c", "system-lib", "ext_dev", "rpc"}) {
     if (target == name) return true;
   }
   return Registry::Find("device_api." + target).defined();

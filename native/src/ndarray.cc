@@ -218,7 +218,13 @@ NDArray NDArray::CreateView(const ShapeTuple& shape, DLDataType dtype, uint64_t 
                     available, " bytes, of shape ", ShapeText(tensor()->shape, tensor()->ndim), " and dtype ",
                     DLDataType2String(tensor()->dtype));
   }
-  view->dl_tensor.data = static_cast<char*>(tensor()->data) + tensor()->byte_offset + relative_byte_offset;
+  const uint64_t offset = tensor()->byte_offset + relative_byte_offset;
+  if (IsRPCSessionDevice(tensor()->device)) {  // whose data is no address here
+    view->dl_tensor.data = tensor()->data;
+    view->dl_tensor.byte_offset = offset;
+  } else {
+    view->dl_tensor.data = static_cast<char*>(tensor()->data) + offset;
+  }
   view->base = ObjectPtr<Object>(container());
   return NDArray(view);
 }

@@ -12,6 +12,7 @@
 
 #include "arguments.h"
 #include "interrupt.h"
+#include "rpc/module.h"
 
 namespace tvm {
 namespace runtime {
@@ -144,6 +145,10 @@ PackedFunc profiling::WrapTimeEvaluator(PackedFunc func, Device dev, int number,
 TVM_REGISTER_GLOBAL("runtime.RPCTimeEvaluator").set_body([](TVMArgs args, TVMRetValue* rv) {
   Module module = args[0];
   std::string name = args[1];
+  if (rpc::IsRemote(module)) {
+    *rv = rpc::RemoteTimeEvaluator(module, args);
+    return;
+  }
   if (module.defined() && name.empty()) name = symbol::tvm_module_main;
   PackedFunc func = module.defined() ? module.GetFunction(name, true) : Registry::Find(name);
   if (!func.defined()) ThrowValueError("time_evaluator: there is no function '", name, "'");

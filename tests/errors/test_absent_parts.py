@@ -15,7 +15,6 @@ PARTS = [
     ("tvm", "relax", "relay"),
     ("tvm.contrib", "ethosn", "targets llvm and c"),
     ("tvm.micro", "class_factory", "--output-format mlf"),
-    ("tvm.exec", "rpc_server", "export_library"),
 ]
 
 
@@ -35,7 +34,6 @@ def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead
 @pytest.mark.parametrize(
     ("part", "name", "instead"),
     [
-        ("tvm.rpc", "connect", "export_library"),
         ("tvm.meta_schedule", "tune_tir", "tvm.autotvm"),
         ("tvm.contrib.nvrtc", "compile", "targets llvm and c"),
         ("tvm.contrib.cuda_graph.cuda_graph_executor", "create", "targets llvm and c"),
@@ -100,8 +98,8 @@ def test_absent_parts_can_be_probed() -> None:
     import tvm
 
     assert not hasattr(tvm, "relax") and not hasattr(tvm, "dlight")
-    with pytest.raises(ImportError, match="tvm.rpc is not in this release"):
-        importlib.import_module("tvm.rpc.server")
+    with pytest.raises(ImportError, match="tvm.meta_schedule is not in this release"):
+        importlib.import_module("tvm.meta_schedule.runner")
 
 
 def test_names_that_never_were_are_told_as_python_does() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
 from tvm.runtime.executor.mistakes import warn_of_unknown
 from tvm.runtime.executor.model import ModelExecutor
@@ -19,6 +18,7 @@ from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.packed_func import PackedFunc
 from tvm.runtime.params import BytesLike, share_bytes
+from tvm.runtime.remote import global_function_beside, own_device_type
 
 
 def create(graph_json_str: str, libmod: Module, device: Device | Sequence[Device]) -> GraphModule:
@@ -40,16 +40,17 @@ def create(graph_json_str: str, libmod: Module, device: Device | Sequence[Device
         )
     native = getattr(libmod, "module", libmod)
     _, flat = get_device(native, device)
-    return GraphModule(get_global_func("tvm.graph_executor.create")(graph_json_str, native, *flat))
+    make = global_function_beside(native, "tvm.graph_executor.create")
+    return GraphModule(make(graph_json_str, native, *flat))
 
 
 def get_device(libmod: Module, device: Device | Sequence[Device]) -> tuple[list[Device], list[int]]:
-    """The devices as a list, and their kinds and numbers."""
+    """The devices as a list, and their kinds and numbers on their own machine."""
     devices = list(device) if isinstance(device, Iterable) else [device]
     for item in devices:
         if not isinstance(item, Device):
             raise ValueError(f"a Device is needed, got {type(item).__name__}")
-    return devices, [part for item in devices for part in (item.device_type, item.device_id)]
+    return devices, [part for item in devices for part in (own_device_type(item), item.device_id)]
 
 
 class GraphModule(ModelExecutor):
@@ -83,7 +84,8 @@ class GraphModule(ModelExecutor):
         Names that the model does not use are ignored. If inputs remain unset, or a name resembles
         an input's, a warning says so.
         """
-        ignored = json.loads(self._load_params(share_bytes(params_bytes)) or "[]")
+        blob = share_bytes(params_bytes) if self._host is None else bytes(params_bytes)
+        ignored = json.loads(self._load_params(blob) or "[]")
         if ignored:
             known = json.loads(self.module["get_unset_inputs_json"]())
             warn_of_unknown("the model has no inputs", ignored, known, only_similar=True)
@@ -92,4 +94,5 @@ class GraphModule(ModelExecutor):
         """Use the parameters of another executor; the bytes tell which."""
         if not isinstance(other, GraphModule):
             raise TypeError(f"share_params needs a GraphModule, got {type(other).__name__}")
-        self._share_params(other.module, share_bytes(params_bytes))
+        blob = share_bytes(params_bytes) if self._host is None else bytes(params_bytes)
+        self._share_params(other.module, blob)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm._ffi.native_object import get_attribute
 from tvm._ffi.registry import get_global_func, register_object
-from tvm._ffi.runtime_ctypes import Device
+from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
 from tvm.runtime.device import device as find_device
 from tvm.runtime.module import Module
 from tvm.runtime.object import Object
@@ -300,7 +300,7 @@ def _event_of_papi(name: str) -> str:
 
 def device_name(dev: Device) -> str:
     """The name of a device in reports: ``cpu0``."""
-    return f"{Device.DEVICE_TYPE_TO_NAME[dev.device_type]}{dev.device_id}"
+    return f"{Device.DEVICE_TYPE_TO_NAME[dev.device_type % RPC_SESS_MASK]}{dev.device_id}"
 
 
 def profile_function(

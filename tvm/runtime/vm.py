@@ -16,12 +16,18 @@ from typing import Any
 import numpy as np
 
 from tvm._ffi.registry import get_global_func
-from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
+from tvm._ffi.runtime_ctypes import Device
 from tvm.runtime.benchmark import BenchmarkResult, time_function
 from tvm.runtime.container import ADT
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray, array, empty, from_dlpack
 from tvm.runtime.object import Object
+from tvm.runtime.remote import (
+    global_function_beside,
+    on_machine_of,
+    own_device_type,
+    remote_host,
+)
 
 
 def convert(args: Iterable[Any]) -> list[Any]:
@@ -73,7 +79,7 @@ class Executable:
     """
 
     def __init__(self, mod: Module) -> None:
-        if not isinstance(mod, Module) or mod.type_key != "VMExecutable":
+        if not isinstance(mod, Module) or mod.type_key not in ("VMExecutable", "rpc"):
             found = mod.type_key if isinstance(mod, Module) else type(mod).__name__
             raise TypeError(f"Executable needs a module of type VMExecutable, got {found}")
         self.mod = mod
@@ -217,7 +223,8 @@ class VirtualMachine:
         if isinstance(exe, Module):
             exe = Executable(exe)
         self._exec = exe
-        self.module: Module = get_global_func(self._create)(exe.mod)
+        self._host = remote_host(exe.mod)
+        self.module: Module = global_function_beside(exe.mod, self._create)(exe.mod)
         self._init = self.module["init"]
         self._invoke = self.module["invoke"]
         self._invoke_with = self.module["invoke_with"]
@@ -241,12 +248,12 @@ class VirtualMachine:
         for item in devices:
             if not isinstance(item, Device):
                 raise TypeError(f"VirtualMachine needs a Device, got {type(item).__name__}")
-        if all(item.device_type % RPC_SESS_MASK != Device.kDLCPU for item in devices):
+        if all(own_device_type(item) != Device.kDLCPU for item in devices):
             devices.append(Device(Device.kDLCPU, 0))  # shapes are computed on the host
         init: list[int] = []
         for item in devices:
             kind = memory_cfg.get(item) if isinstance(memory_cfg, Mapping) else memory_cfg
-            init += [item.device_type % RPC_SESS_MASK, item.device_id, self._allocator(kind)]
+            init += [own_device_type(item), item.device_id, self._allocator(kind)]
         self._init(*init)
 
     def _allocator(self, kind: str | None) -> int:
@@ -274,16 +281,38 @@ class VirtualMachine:
         values = dict(zip(rest, args, strict=True))
         return [kwargs[name] if name in kwargs else values[name] for name in params]
 
+    def _values(self, args: Iterable[Any]) -> list[Any]:
+        """The arguments as the machine takes them, where it runs."""
+        if self._host is None:
+            return convert(args)
+        return [self._sent(value) for value in args]
+
+    def _sent(self, value: Any) -> Any:
+        """A value on the machine of the session; tuples are made there."""
+        if isinstance(value, (list, tuple)):
+            make = global_function_beside(self.module, "runtime.NativeADT")
+            return make(0, *[self._sent(each) for each in value])
+        return on_machine_of(self._host, _convert(value))
+
+    def _received(self, value: Any) -> Any:
+        """A result; tuples of another machine become those of its arrays."""
+        if self._host is None or value is None or isinstance(value, NDArray):
+            return value
+        size = global_function_beside(self.module, "runtime.NativeADTSize")(value)
+        field = global_function_beside(self.module, "runtime.NativeADTField")
+        tag = global_function_beside(self.module, "runtime.NativeADTTag")(value)
+        return ADT(tag, [self._received(field(value, i)) for i in range(size)])
+
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Set all inputs of a function, by position or name."""
-        self._set_input(func_name, *convert(self._ordered(func_name, args, kwargs)))
+        self._set_input(func_name, *self._values(self._ordered(func_name, args, kwargs)))
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Set one input: ``set_one_input("main", 0, value)`` or ``set_one_input("main", x=value)``."""
         if len(kwargs) + len(args) // 2 != 1 or len(args) % 2:
             raise ValueError("set_one_input takes one input and its value")
         key, value = args if args else next(iter(kwargs.items()))
-        self._set_one_input(func_name, key, *convert([value]))
+        self._set_one_input(func_name, key, *self._values([value]))
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
         """Run a function; its result, an array or an :class:`ADT` of results.
@@ -291,8 +320,9 @@ class VirtualMachine:
         Without arguments, those of :meth:`set_input` are used.
         """
         if args or kwargs:
-            return self._invoke_with(func_name, *convert(self._ordered(func_name, args, kwargs)))
-        return self._invoke(func_name)
+            values = self._values(self._ordered(func_name, args, kwargs))
+            return self._received(self._invoke_with(func_name, *values))
+        return self._received(self._invoke(func_name))
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Run ``main``."""
@@ -301,7 +331,7 @@ class VirtualMachine:
     def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Run a function and keep its result for :meth:`get_outputs`."""
         if args or kwargs:
-            values = convert(self._ordered(func_name, args, kwargs))
+            values = self._values(self._ordered(func_name, args, kwargs))
             self._invoke_stateful_with(func_name, *values)
         else:
             self._invoke_stateful(func_name)
@@ -319,7 +349,7 @@ class VirtualMachine:
             return
         given = input_args if isinstance(input_args, Mapping) else {}
         rest = () if isinstance(input_args, Mapping) else input_args
-        values = convert(self._ordered(func_name, rest, given))
+        values = self._values(self._ordered(func_name, rest, given))
         self._invoke_with_outputs(func_name, len(values), *values, *output_args)
 
     def set_outputs(self, func_name: str, *args: NDArray) -> None:
@@ -377,7 +407,7 @@ class VirtualMachine:
         self, device: Device, func_name: str, given: Sequence[Any], options: Sequence[int]
     ) -> BenchmarkResult:
         """Arrays are copied to new ones on the device, and results to new ones on the host."""
-        native = convert(given)
+        native = self._values(given)
 
         def once() -> None:
             copies = [a.copyto(device) if isinstance(a, NDArray) else a for a in native]

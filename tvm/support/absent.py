@@ -33,7 +33,6 @@ _INSTEAD: dict[str, dict[str, str]] = {
     "tvm": {
         "meta_schedule dlight": _TUNED,
         "relax": _GRAPHS,
-        "rpc": _REMOTE,
     },
     "tvm.contrib": {
         _GPU_MODULES: _DEVICES,
@@ -41,16 +40,13 @@ _INSTEAD: dict[str, dict[str, str]] = {
         "cuda_graph.cuda_graph_executor": _DEVICES,
         "rpc": _REMOTE,
     },
-    "tvm.exec": {
-        "rpc_server rpc_tracker rpc_proxy query_rpc_tracker autotvm_log_editor": _REMOTE,
-    },
     "tvm.micro": {
         "build class_factory contrib debugger GeneratedProject TemplateProject": BOARDS
     },
 }  # fmt: skip
 # parts that raise where they are used, rather than where they are imported
 _IMPORTABLE = frozenset(
-    ["tvm.meta_schedule", "tvm.rpc"]
+    ["tvm.meta_schedule"]
     + [f"tvm.contrib.{name}" for name in f"{_GPU_MODULES} cuda_graph.cuda_graph_executor".split()]
 )
 _SENTENCES = {

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
 from tvm.contrib import graph_executor
 from tvm.contrib.debugger.debug_result import DebugResult
@@ -22,6 +21,7 @@ from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.profiling import MetricCollector, Report
+from tvm.runtime.remote import global_function_beside, own_device_type
 
 
 def create(
@@ -49,7 +49,7 @@ def create(
         )
     native = getattr(libmod, "module", libmod)
     devices, flat = graph_executor.get_device(native, device)
-    make = get_global_func("tvm.graph_executor_debug.create")
+    make = global_function_beside(native, "tvm.graph_executor_debug.create")
     return GraphModuleDebug(make(graph_json_str, native, *flat), devices, graph_json_str, dump_root)
 
 
@@ -80,7 +80,7 @@ class GraphModuleDebug(graph_executor.GraphModule):
         self._temporary = None if dump_root else tempfile.mkdtemp(prefix="tvmdbg_")
         folder = Path(dump_root or self._temporary or "")
         first = self._devices[0]
-        kind = Device.DEVICE_TYPE_TO_NAME[first.device_type].upper()
+        kind = Device.DEVICE_TYPE_TO_NAME[own_device_type(first)].upper()
         self._dump_path = folder / f"_tvmdbg_device_{kind}_{first.device_id}"
         self.debug_datum = DebugResult(graph_json_str, str(self._dump_path))
         self._execute_node = module["execute_node"]
@@ -224,6 +224,10 @@ class GraphModuleDebug(graph_executor.GraphModule):
         """
         if input_dict:
             self.set_input(**input_dict)
+        if self._host is not None:
+            if collectors:
+                raise ValueError("collectors measure on their own machine: a remote model has none")
+            return Report.from_json(self.module["profile_rpc"]())
         found: Report = self.module["profile"](collectors or [])
         return found
 

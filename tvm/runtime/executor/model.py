@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
+from tvm._ffi.runtime_ctypes import Device
 from tvm.error import RuntimeValueError, suggest
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.executor.inputs import as_tensor
@@ -17,6 +17,7 @@ from tvm.runtime.loan import shared
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.packed_func import PackedFunc
+from tvm.runtime.remote import on_machine_of, own_device_type, remote_host
 from tvm.support.dtype import dtype as as_dtype
 
 # shapes and dtypes by name
@@ -48,6 +49,7 @@ class ModelExecutor:
                 f'{type(self).__name__} needs lib["default"](device), got {type(module).__name__}'
             )
         self.module = module
+        self._host = remote_host(module)
         self._set_input: PackedFunc = module["set_input"]
         self._set_input_zero_copy: PackedFunc = module["set_input_zero_copy"]
         self._set_output_zero_copy: PackedFunc = module["set_output_zero_copy"]
@@ -121,10 +123,12 @@ class ModelExecutor:
         raise AssertionError(f"there is an input {key!r}")
 
     def _as_tensor(self, key: str | int, value: Any) -> NDArray:
-        """The value as an array, without a copy where that is possible."""
-        if isinstance(value, NDArray):
-            return value
-        return as_tensor(key, value, self._element_of(key))
+        """The value as an array where the model is, without a copy where that is possible."""
+        tensor = value
+        if not isinstance(value, NDArray):
+            tensor = as_tensor(key, value, self._element_of(key))
+        array: NDArray = on_machine_of(self._host, tensor)
+        return array
 
     def _element_of(self, key: object) -> np.dtype[Any]:
         if isinstance(key, str):
@@ -183,9 +187,11 @@ class ModelExecutor:
 
     def get_input(self, index: int | str, out: NDArray | None = None) -> NDArray | None:
         """An input's array; None if there is none of that name."""
-        if out is not None:
+        if out is not None and self._host is None:
             self._get_input(index, out)
             return out
+        if out is not None:
+            return self._get_input(index).copyto(out)  # type: ignore[no-any-return]
         found: NDArray | None = self._get_input(index)
         return found
 
@@ -212,9 +218,11 @@ class ModelExecutor:
         the executor's array; another thread's run leaves it as it is. If another thread has run
         since this one did, without this output having been read, it is gone, and that is an error.
         """
-        if out is not None:
+        if out is not None and self._host is None:
             self._get_output(index, out)
             return out
+        if out is not None:
+            return self._get_output(index).copyto(out)  # type: ignore[no-any-return]
         array: NDArray = self._get_output(index)
         return array
 
@@ -265,4 +273,4 @@ class ModelExecutor:
             for part in (name, self._as_tensor(name, value))
         ]
         measure = self.module.time_evaluator("run_from_inputs", device, number, repeat, *options)
-        return measure(device.device_type % RPC_SESS_MASK, device.device_id, *inputs)
+        return measure(own_device_type(device), device.device_id, *inputs)
