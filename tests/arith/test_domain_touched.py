@@ -20,7 +20,7 @@ def _ranges(buffer: int, loads: bool, stores: bool) -> list[tuple[int, int]]:
     return [(int(part.min), int(part.extent)) for part in touched]
 
 
-def test_reads_and_writes_are_told_apart() -> None:
+def test_reads_and_writes_are_distinguished() -> None:
     assert _ranges(0, loads=False, stores=True) == [(0, 4), (0, 8)]
     assert _ranges(0, loads=True, stores=False) == [(1, 4), (0, 8)]
     assert _ranges(0, loads=True, stores=True) == [(0, 5), (0, 8)]

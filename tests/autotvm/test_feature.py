@@ -114,7 +114,7 @@ def test_wrapped_and_divided_indices_have_their_strides() -> None:
     assert row["_arith_"] == [32, 0, 0]
 
 
-def test_blocks_and_threads_of_gpus_are_told_apart() -> None:
+def test_blocks_and_threads_of_gpus_are_distinguished() -> None:
     a = te.placeholder((64,), name="A")
     b = te.compute((64,), lambda i: a[i] + 1.0, name="B")
     s = te.create_schedule(b.op)

@@ -91,7 +91,7 @@ def test_a_missing_template_is_named_when_it_is_called() -> None:
         task.instantiate(autotvm.ConfigSpace())
 
 
-def test_a_name_is_registered_once_and_arguments_have_places() -> None:
+def test_a_name_is_registered_once_and_arguments_are_positional() -> None:
     with pytest.raises(ValueError, match="already registered in autoTVM task tests/matmul"):
         autotvm.template("tests/matmul", lambda n: None)
     with pytest.raises(TypeError, match="by place only"):

@@ -46,7 +46,7 @@ def test_operators_of_cudnn_reject_calls() -> None:
         cudnn.grouped
 
 
-def test_cuda_texts_are_compiled_by_nvcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_sources_are_compiled_by_nvcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     with pytest.raises(RuntimeError, match="requires CUDA's compiler nvcc on the path"):
         nvcc.compile_cuda("")

@@ -76,7 +76,7 @@ def test_runs_follow_one_another_through_the_stages(tmp_path: Path) -> None:
     check_runs(PipelineModule.load_library(factory.export_library(tmp_path)))
 
 
-def test_places_are_told_by_name() -> None:
+def test_positions_are_told_by_name() -> None:
     pipeline = PipelineModule(pipeline_executor_build.build(connected()))
     assert pipeline.num_inputs == 2 and pipeline.num_outputs == 2
     assert pipeline.get_input_pipeline_map("data_c") == ["1", "c"]

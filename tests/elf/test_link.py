@@ -155,7 +155,7 @@ def test_data_stands_in_a_library_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", [link_shared, cc.create_shared])
-def test_more_data_than_code_can_reach_stands_apart(
+def test_more_data_than_code_can_reach_is_a_section_of_its_own(
     link: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(objects, "FAR_SIZE", 4)

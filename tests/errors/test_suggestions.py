@@ -1,4 +1,4 @@
-"""Hints name what is near, and nothing else."""
+"""Hints name what is similar, and nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SOURCES = Path(__file__).resolve().parents[2] / "tvm"
         ("tvm.contrib.cublas.matmul", "tvm.contrib.cblas.matmul"),
     ],
 )
-def test_slips_and_beginnings_are_near(name: str, known: str) -> None:
+def test_slips_and_beginnings_are_similar(name: str, known: str) -> None:
     assert suggest(name, [known, "unrelated"]) == f"did you mean {known!r}?"
 
 
@@ -46,11 +46,11 @@ def test_slips_and_beginnings_are_near(name: str, known: str) -> None:
         ("", "data"),
     ],
 )
-def test_other_names_are_not_near(name: str, other: str) -> None:
+def test_other_names_are_not_similar(name: str, other: str) -> None:
     assert suggest(name, [other]) == ""
 
 
-def test_the_nearest_stands_first() -> None:
+def test_the_most_similar_stands_first() -> None:
     names = ["conv3d", "conv2d", "conv1d"]
     assert suggest("Conv2d", names).startswith("did you mean 'conv2d'")
 
@@ -65,6 +65,6 @@ def test_unknown_onnx_operators_are_not_likened_to_others() -> None:
     assert "Frobnicate" in text and "did you mean" not in text
 
 
-def test_nearness_is_asked_in_one_place() -> None:
+def test_similarity_is_computed_in_one_function() -> None:
     users = [path.name for path in SOURCES.rglob("*.py") if "difflib" in path.read_text("utf8")]
     assert users == ["error.py"]

@@ -26,5 +26,5 @@ def test_damage_never_changes_an_answer(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", KILLS)
-def test_a_killed_writer_leaves_a_whole_file(name: str) -> None:
+def test_a_killed_writer_leaves_a_complete_file(name: str) -> None:
     assert kills.check(name, KILLS[name], seed=1) >= 0

@@ -50,7 +50,7 @@ def test_the_default_renderer_underlines_the_source(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == "warning: odd\n  %y\n  ^^\n"
 
 
-def test_a_renderer_of_the_users_sees_mistakes_in_texts(seen: list[DiagnosticContext]) -> None:
+def test_a_renderer_of_the_users_sees_mistakes_in_sources(seen: list[DiagnosticContext]) -> None:
     with pytest.raises(DiagnosticError):
         relay.parse('#[version = "0.0.5"]\ndef @main() { add(1, %x) }', "mine")
     (diagnostic,) = seen[0].diagnostics

@@ -6,7 +6,7 @@ from tvm.ir import DummyGlobalInfo, GlobalInfo, VDevice, structural_equal
 from tvm.target import Target
 
 
-def test_devices_of_one_target_are_told_apart() -> None:
+def test_devices_of_one_target_are_distinguished() -> None:
     first, second = VDevice(Target("llvm"), 0), VDevice(Target("llvm"), 1)
     assert structural_equal(first, VDevice(Target("llvm"), 0))
     assert not structural_equal(first, second)

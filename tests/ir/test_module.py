@@ -65,7 +65,7 @@ def test_operators_have_facets_under_classic_names() -> None:
     assert op.get_attr("TCallEffectKind") is op.effect
 
 
-def test_unknown_operators_are_rejected_with_near_names() -> None:
+def test_unknown_operators_are_rejected_with_similar_names() -> None:
     with pytest.raises(OpNotImplemented, match=r"(?s)'tir.expp'.*did you mean.*'tir.exp'"):
         Op.get("tir.expp")
 

@@ -155,7 +155,7 @@ def test_instruments_that_fail_to_enter_are_forgotten() -> None:
     assert not context.instruments
 
 
-def test_dump_writes_changed_texts_only(tmp_path) -> None:
+def test_dump_writes_changed_programs_only(tmp_path) -> None:
     @module_pass(opt_level=0, name="test.Drop")
     def drop(mod: IRModule, ctx: PassContext) -> IRModule:
         return IRModule({"f": mod["f"]})

@@ -66,7 +66,7 @@ def test_annotate_gives_the_comments() -> None:
     assert "exp(%x) /* here */" in text
 
 
-def test_variables_of_one_name_are_told_apart() -> None:
+def test_variables_of_one_name_are_distinguished() -> None:
     a, b = relay.var("x", shape=(2,)), relay.var("x", shape=(2,))
     assert "add(%x, %x_1)" in str(relay.Function([a, b], a + b))
 

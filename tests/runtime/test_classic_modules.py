@@ -273,7 +273,7 @@ def test_inputs_and_outputs_of_an_executor(model: Any) -> None:
     assert gm.benchmark(tvm.cpu(), number=1, repeat=1, end_to_end=True, x=X).mean > 0
 
 
-def test_executors_of_one_library_are_apart(model: Any) -> None:
+def test_executors_of_one_library_are_independent(model: Any) -> None:
     lib, params = model
     errors: list[BaseException] = []
 

@@ -132,7 +132,7 @@ def test_bytes_become_code_for_other_machines() -> None:
     assert "TVMBackendRegisterSystemLibSymbol" in text and "llvm.global_ctors" in text
 
 
-def test_objects_and_texts_become_modules(importing: tvm.runtime.Module, tmp_path: Path) -> None:
+def test_objects_and_sources_become_modules(importing: tvm.runtime.Module, tmp_path: Path) -> None:
     importing.save(str(tmp_path / "f.o"))
     module = call("runtime.ModuleLoadStaticLibrary", str(tmp_path / "f.o"), ["f"])
     assert module.type_key == "static_library" and module.implements_function("f")

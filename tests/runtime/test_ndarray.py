@@ -355,7 +355,7 @@ def test_shared_numpy_memory_keeps_its_kind_of_elements(name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8", "bool"])
-def test_elements_that_lie_apart_are_copied(dtype: str) -> None:
+def test_strided_elements_are_copied(dtype: str) -> None:
     array = np.arange(24).reshape(2, 3, 4).astype(dtype)
     wide = np.arange(2 * 100 * 130).reshape(2, 100, 130).astype(dtype)
     turned = (array.transpose(2, 0, 1), wide.transpose(0, 2, 1), wide.T, wide[:, ::-1, 3:].T)

@@ -417,6 +417,6 @@ def test_slots_cannot_stand_for_native_objects() -> None:
         stand_for_native(Slotted, "demo.Slotted")
 
 
-def test_handles_tell_objects_apart() -> None:
+def test_handles_distinguish_objects() -> None:
     x, y = tvm.tir.Var("x", "int32"), tvm.tir.Var("y", "int32")
     assert x.handle.value == x.handle.value and x.handle.value != y.handle.value

@@ -133,7 +133,7 @@ def test_python_errors_pass_through_compiled_code(library: Module, error: BaseEx
     assert "fail" in frames
 
 
-def test_error_texts_name_classes() -> None:
+def test_error_messages_name_classes() -> None:
     from tvm._ffi.base import c2pyerror, register_error
 
     assert isinstance(c2pyerror("IndexError: too far"), IndexError)

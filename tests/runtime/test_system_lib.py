@@ -53,7 +53,7 @@ def test_modules_of_system_libraries_run_before_they_are_linked() -> None:
     assert "llvm" in module.get_function("_get_target_string")()
 
 
-def test_a_prefix_keeps_libraries_apart(tmp_path: Path) -> None:
+def test_a_prefix_separates_libraries(tmp_path: Path) -> None:
     for added in (1, 2):
         load_into_process(build(f"by{added}_", added), tmp_path / f"lib{added}.so")
     for added in (1, 2):

@@ -51,7 +51,7 @@ def test_expressions_have_the_parentheses_that_they_need(doc: Doc, text: str) ->
     assert to_python_script(doc) == text
 
 
-def test_functions_of_a_class_are_apart() -> None:
+def test_functions_of_a_class_are_separated() -> None:
     functions = [FunctionDoc(name, [], [A], None, [ExprStmtDoc(C)]) for name in (A, B)]
     text = to_python_script(ClassDoc(IdDoc("K"), [], functions), indent_spaces=2)
     assert text == "class K:\n  @a\n  def a():\n    c\n\n  @a\n  def b():\n    c"

@@ -86,7 +86,7 @@ def _append_many(path: Path, letter: str) -> None:
         append_lines(path, letter * 5000 + "\n")
 
 
-def test_lines_of_several_processes_stay_whole(tmp_path: Path) -> None:
+def test_lines_of_several_processes_are_not_mixed(tmp_path: Path) -> None:
     context = get_context("spawn")
     writers = [context.Process(target=_append_many, args=(tmp_path / "log", c)) for c in "abc"]
     for writer in writers:

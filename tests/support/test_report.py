@@ -5,7 +5,7 @@ import pytest
 from tvm.support import describe, libinfo
 
 
-def test_build_options_are_texts() -> None:
+def test_build_options_are_strings() -> None:
     info = libinfo()
     assert info["USE_LLVM"] == "ON" and all(isinstance(value, str) for value in info.values())
     assert info["USE_PROFILER"] == "ON" and info["USE_CUDA"] == info["USE_BYODT_POSIT"] == "OFF"

@@ -80,7 +80,7 @@ def test_models_share_a_program(tmp_path: Path) -> None:
     assert seen == [str(tmp_path)] and 'section("io")' in (tmp_path / "main.c").read_text()
 
 
-def test_operators_stay_apart_without_fusion() -> None:
+def test_operators_are_kernels_of_their_own_without_fusion() -> None:
     x = relay.var("x", shape=(8,))
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.tanh(relay.exp(x))))
     model = AOTTestModel(mod, {}, {})

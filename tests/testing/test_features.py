@@ -55,7 +55,7 @@ def test_features_decorate_tests_in_every_form() -> None:
         Feature.require("lvm")
 
 
-def test_importers_note_places_unless_told_otherwise() -> None:
+def test_importers_note_spans_unless_told_otherwise() -> None:
     from tvm.relay.frontend.common import set_span
 
     with tvm.testing.disable_span_filling():

@@ -115,7 +115,7 @@ def test_flattening() -> None:
     assert [int(e) for e in scalar.shape] == [1]
 
 
-def test_axis_separators_keep_groups_apart() -> None:
+def test_axis_separators_separate_groups() -> None:
     A = tir.decl_buffer((4, 8, 16), axis_separators=[2])
     flat = A.get_flattened_buffer()
     assert [int(e) for e in flat.shape] == [32, 16]

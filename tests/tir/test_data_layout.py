@@ -18,7 +18,7 @@ def test_parts_of_a_layout() -> None:
 
 
 @pytest.mark.parametrize("text", ["NCHWc", "NN", "NHW16c", "N16C", "16", "N-C"])
-def test_other_texts_are_rejected(text: str) -> None:
+def test_other_strings_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="layout requires"):
         tir.layout(text)
 

@@ -250,7 +250,7 @@ def test_values_of_enumerations_are_operands() -> None:
     assert (x + kind).b.value == 2
 
 
-def test_texts_are_chosen_among_texts_alone() -> None:
+def test_strings_are_chosen_among_strings_alone() -> None:
     x = tir.Var("x", "int32")
     chosen = tir.if_then_else(x > 1, "many", tir.if_then_else(x > 0, "one", "none"))
     assert chosen.dtype == "handle" and chosen.args[1].value == "many"

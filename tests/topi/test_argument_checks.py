@@ -102,7 +102,7 @@ def test_shapes_that_do_not_suit_are_told(call: Callable[[], Any], name: str) ->
         (lambda: topi.stack([X, topi.sum(X)], 0), r"stack requires equal shapes, got \(2, 3\) and \(\)"),
     ],
 )  # fmt: skip
-def test_settings_that_do_not_suit_are_told(call: Callable[[], Any], told: str) -> None:
+def test_attributes_that_do_not_fit_are_told(call: Callable[[], Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         call()
 

@@ -46,7 +46,7 @@ def test_pixels_outside_repeat_the_edge(layout: str) -> None:
     [("asymmetric", "floor", [0, 0, 1, 2]), ("align_corners", "round", [0, 1, 1, 2]),
      ("half_pixel", "round_prefer_floor", [0, 1, 1, 2]), ("half_pixel", "ceil", [0, 1, 2, 3])],
 )  # fmt: skip
-def test_places_and_the_nearest_of_them(mode: str, rounding: str, wanted: list[int]) -> None:
+def test_positions_and_the_nearest_of_them(mode: str, rounding: str, wanted: list[int]) -> None:
     def element(i: tir.Var) -> Any:
         place = topi.image.get_inx(i, 3, 4, mode)
         return topi.image.get_closest_index(place, rounding, None)
@@ -54,7 +54,7 @@ def test_places_and_the_nearest_of_them(mode: str, rounding: str, wanted: list[i
     np.testing.assert_array_equal(_run(te.compute((4,), element), [], []), wanted)
 
 
-def test_whole_factors_divide_integers() -> None:
+def test_integral_factors_divide_integers() -> None:
     assert topi.image.can_convert_multiply_to_intdiv(4, 12)
     assert not topi.image.can_convert_multiply_to_intdiv(5, 12)
     assert not topi.image.can_convert_multiply_to_intdiv(te.var("n"), 12)

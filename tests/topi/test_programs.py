@@ -26,11 +26,11 @@ class Program:
     name: str
     implementations: dict[str, tuple[Callable[..., Any], Callable[..., te.Schedule]]]
     shapes: tuple[tuple[int, ...], ...]
-    settings: tuple[Any, ...]
+    options: tuple[Any, ...]
     expected: Callable[..., Array]
 
     def __str__(self) -> str:
-        return f"{self.name}-{'-'.join([str(s).replace(' ', '') for s in self.settings])}"
+        return f"{self.name}-{'-'.join([str(s).replace(' ', '') for s in self.options])}"
 
 
 def _run(s: te.Schedule, tensors: Sequence[te.Tensor], arrays: Sequence[Array]) -> Array:
@@ -288,7 +288,7 @@ def test_implementations_agree_with_the_reference(program: Program, key: str) ->
     tensors = [te.placeholder(shape, name=f"x{i}") for i, shape in enumerate(program.shapes)]
     arrays = [RNG.uniform(size=shape).astype("float32") for shape in program.shapes]
     with tvm.target.Target(TARGET):
-        out = compute(*tensors, *program.settings)
+        out = compute(*tensors, *program.options)
         s = schedule([out])
     expected = program.expected(*arrays)
     assert [int(d) for d in out.shape] == list(expected.shape)

@@ -122,7 +122,7 @@ def test_matrices_of_constants() -> None:
 
 
 @pytest.mark.parametrize("steps", [range(1, 7, 2), range(6, 0, -2)])
-def test_places_in_a_selection(steps: range) -> None:
+def test_positions_in_a_selection(steps: range) -> None:
     bounds = [tir.const(v, "int32") for v in (steps.start, steps.stop, steps.step)]
     simplify = tvm.arith.Analyzer().simplify
     for i in range(9):
@@ -142,9 +142,9 @@ def test_shapes_in_other_layouts() -> None:
 @pytest.mark.parametrize("is_training", [False, True])
 def test_batch_norm_moves_its_statistics_in_training_alone(is_training: bool) -> None:
     data, vectors = _floats(3, 4, 5), [_floats(4) ** 2 for _ in range(4)]
-    settings = (1, 1e-5, True, True, is_training, 0.3)
-    found = _run(lambda *t: topi.nn.batch_norm(*t, *settings), data, *vectors)
-    for have, want in zip(found, ref.batch_norm(data, *vectors, *settings), strict=True):
+    options = (1, 1e-5, True, True, is_training, 0.3)
+    found = _run(lambda *t: topi.nn.batch_norm(*t, *options), data, *vectors)
+    for have, want in zip(found, ref.batch_norm(data, *vectors, *options), strict=True):
         np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-5)
 
 
@@ -168,7 +168,7 @@ def test_argwhere_of_each_rank(rank: int) -> None:
         build((1, rank), te.placeholder((2,) * (rank + 1)))
 
 
-def test_slices_are_picked_by_the_whole_part_of_real_numbers() -> None:
+def test_slices_are_picked_by_the_integral_part_of_real_numbers() -> None:
     table, places = _floats(2, 3, 4), np.array([[1.8, 0.0], [0.0, 2.2]], "float32")
     found = _run(topi.gather_nd, table, places)
     np.testing.assert_array_equal(found, ref.gather_nd_python(table, places.astype("int32")))

@@ -138,11 +138,11 @@ def test_suppression_of_the_classic_example() -> None:
     rows = np.array([[[0, 0.8, 1, 20, 25, 45], [1, 0.7, 30, 60, 50, 80], [0, 0.4, 4, 21, 19, 40],
                       [2, 0.9, 35, 61, 52, 79], [1, 0.5, 100, 60, 70, 110]]], "float32")  # fmt: skip
     count, names = np.array([4], "int32"), np.array([[0, 1, 3, 4, -1]], "int32")
-    settings = (-1, 0.7, True, 2, 2, 1, 0)
-    (kept,) = _outputs(lambda *t: vision.non_max_suppression(*t, *settings, False), g.schedule_nms, rows, count, names)  # fmt: skip
+    options = (-1, 0.7, True, 2, 2, 1, 0)
+    (kept,) = _outputs(lambda *t: vision.non_max_suppression(*t, *options, False), g.schedule_nms, rows, count, names)  # fmt: skip
     np.testing.assert_array_equal(kept[0, :2], rows[0, [3, 0]])
     assert (kept[0, 2:] == -1).all()
-    chosen, number = _outputs(lambda *t: vision.non_max_suppression(*t, *settings), g.schedule_nms, rows, count, names)  # fmt: skip
+    chosen, number = _outputs(lambda *t: vision.non_max_suppression(*t, *options), g.schedule_nms, rows, count, names)  # fmt: skip
     assert chosen.tolist() == [[4, 0, -1, -1, -1]] and number.tolist() == [[2]]
     counts, moved, _ = _outputs(lambda x: vision.get_valid_counts(x, 0.6), g.schedule_get_valid_counts, rows)  # fmt: skip
     assert counts.tolist() == [3]

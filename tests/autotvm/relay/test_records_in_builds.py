@@ -118,7 +118,7 @@ def test_the_nearest_record_of_the_same_kind_is_used(caplog: pytest.LogCaptureFi
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_record_of_another_window_is_not_near(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_record_of_another_window_is_not_taken(caplog: pytest.LogCaptureFixture) -> None:
     x = relay.var("x", shape=(1, 32, 14, 14))
     other = relay.Function([x], relay.nn.conv2d(x, weight(32, 32, 1, 1)))
     made = record(autotvm.task.extract_from_program(conv_and_dense(), {}, "llvm")[0])

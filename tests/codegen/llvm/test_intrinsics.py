@@ -219,7 +219,7 @@ def test_neighbours_and_scaling_of_short_floats(dtype: type, vectorize: int) -> 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("lanes", [0, 8])
-def test_small_whole_powers_are_products(dtype: str, lanes: int) -> None:
+def test_small_integral_powers_are_products(dtype: str, lanes: int) -> None:
     x = np.concatenate([np.linspace(-9, 9, 61), [np.inf, -np.inf, np.nan]]).astype(dtype)
     for exponent in (2.0, 3.0, 4.0):
         schedule, args = schedule_elementwise(

@@ -1,4 +1,4 @@
-"""Vectors of elements that lie near one another are loaded whole and shuffled."""
+"""Strided loads: contiguous vectors are loaded, then shuffled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ def built(index: Callable[[Any], Any], dtype: str, lanes: int) -> tuple[Any, str
 
 @pytest.mark.parametrize("name", INDICES)
 @pytest.mark.parametrize(("dtype", "lanes"), [("float32", 16), ("int8", 8), ("float64", 4)])
-def test_lanes_near_one_another_are_shuffled(name: str, dtype: str, lanes: int) -> None:
+def test_strided_loads_are_shuffled_vectors(name: str, dtype: str, lanes: int) -> None:
     module, text = built(INDICES[name], dtype, lanes)
     data = np.arange(128).astype(dtype)
     out = tvm.nd.empty((64,), dtype)
@@ -41,7 +41,7 @@ def test_lanes_near_one_another_are_shuffled(name: str, dtype: str, lanes: int) 
     assert "shufflevector" in text
 
 
-def test_lanes_far_apart_are_loaded_one_by_one() -> None:
+def test_lanes_of_large_strides_are_gathered_one_by_one() -> None:
     module, _ = built(lambda i: (i * 37) % 128, "float32", 16)
     data = np.arange(128, dtype="float32")
     out = tvm.nd.empty((64,))

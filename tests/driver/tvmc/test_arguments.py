@@ -39,7 +39,7 @@ def test_malformed_shapes_are_rejected(text: str) -> None:
         parse_shape_string(text)
 
 
-def test_targets_are_taken_apart() -> None:
+def test_targets_are_parsed_into_parts() -> None:
     (part,) = parse_target("llvm -device=arm_cpu -mattr=+fp16,+neon")
     assert part["name"] == "llvm" and part["is_tvm_target"]
     assert part["opts"] == {"device": "arm_cpu", "mattr": "+fp16,+neon"}

@@ -48,7 +48,7 @@ def test_module_is_a_program(tmp_path: Path) -> None:
     assert done.stdout.strip() == tvm.__version__ and done.returncode == 0
 
 
-def test_print_top_shows_places_and_values(
+def test_print_top_shows_indices_and_values(
     onnx_file: str, image: Image, expected: np.ndarray, tmp_path: Path, capsys
 ) -> None:
     package = str(tmp_path / "m.tar")
@@ -113,7 +113,7 @@ def test_exported_programs_are_known_by_their_content(tmp_path: Path) -> None:
     np.testing.assert_allclose(result.get_output("output_0"), np.full((2, 3), 1 / 3), 1e-5)
 
 
-def test_input_shapes_settle_unknown_dimensions(tmp_path: Path) -> None:
+def test_input_shapes_determine_unknown_dimensions(tmp_path: Path) -> None:
     path, package = str(tmp_path / "dynamic.onnx"), str(tmp_path / "m.tar")
     onnx.save(small_model("n"), path)
     assert _main(["compile", path, "-o", package, "--input-shapes", "data:[2,3,6,6]"]) == 0

@@ -20,7 +20,7 @@ Image = tuple[str, np.ndarray]
 
 
 @pytest.mark.parametrize("options", [[], ["--executor", "aot"], ["--module-name", "net"]])
-def test_libraries_are_whole_models(
+def test_libraries_are_complete_models(
     options: list[str], onnx_file: str, image: Image, expected: np.ndarray, tmp_path: Path
 ) -> None:
     library, out = str(tmp_path / "m.so"), str(tmp_path / "out.npz")

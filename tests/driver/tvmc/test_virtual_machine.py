@@ -111,7 +111,7 @@ def test_python_is_told_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert result.conditions is not None and result.conditions.inputs["a"] == "float32[3]"
 
 
-def test_one_shape_settles_the_symbols_of_other_inputs(tmp_path: Path) -> None:
+def test_one_shape_determines_the_symbols_of_other_inputs(tmp_path: Path) -> None:
     path, package = str(tmp_path / "m.onnx"), str(tmp_path / "m.tar")
     onnx.save(two_inputs(), path)
     assert _main(["compile", path, "-o", package, "--input-shapes", "a:[3]"]) == 0

@@ -137,7 +137,7 @@ def test_python_face_rejects_what_it_does_not_take(onnx_file: str, tmp_path: Pat
             wrong()
 
 
-def test_pytorch_files_that_are_no_programs_are_told_apart(
+def test_pytorch_files_that_are_no_programs_are_distinguished(
     tmp_path: Path, tvmc_fails: Fails
 ) -> None:
     torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt")

@@ -230,7 +230,7 @@ def test_gradients_go_back_over_the_copies() -> None:
         close(found[1][0], np.exp(A) * C)
 
 
-def test_places_without_a_target_are_rejected() -> None:
+def test_devices_without_a_target_are_rejected() -> None:
     func = relay.Function([x], on_device(relay.exp(x), EXT))
     with pytest.raises(tvm.error.OpNotImplemented, match="placed on ext_dev, .* compiled for llvm"):
         relay.build(func, "llvm")

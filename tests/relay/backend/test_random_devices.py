@@ -55,7 +55,7 @@ def run_built(mod: tvm.IRModule, kind: str, args: list[Any]) -> list[np.ndarray]
 
 
 @pytest.mark.parametrize("seed", [200, 201, 203, 205, 206, 212])
-def test_places_change_no_value(seed: int) -> None:
+def test_devices_change_no_value(seed: int) -> None:
     made, rng = program(seed), random.Random(seed)
     expected = flat(relay.create_executor("debug", mod=made.mod).evaluate()(*made.args))
     mod = scattered(made.mod, rng)

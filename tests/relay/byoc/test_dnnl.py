@@ -485,7 +485,7 @@ def test_a_runtime_without_onednn_says_so(tmp_path: Path) -> None:
     assert "oneDNN cannot be used" in done.stdout and "Debian's libdnnl-dev" in done.stdout
 
 
-def test_options_may_be_texts_of_a_command_line() -> None:
+def test_options_may_be_strings_of_a_command_line() -> None:
     partition = get_codegen_by_target("dnnl")["pass_pipeline"]
     func = function(relay.nn.relu(conv()))
     params, _ = weights_and_inputs(func)

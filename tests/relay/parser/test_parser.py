@@ -183,7 +183,7 @@ def test_calls_tell_what_type_parameters_stand_for() -> None:
     assert list(mod["main"].body.type_args) == [relay.TensorType(())]
 
 
-def test_attributes_that_texts_leave_out_differ_from_those_of_calls() -> None:
+def test_attributes_that_printed_programs_leave_out_differ_from_those_of_calls() -> None:
     call = relay.nn.lrn(relay.var("x", shape=(1, 4, 2, 2)))
     assert "alpha=1e-05f" in call.astext()
     read = relay.parse_expr("fn (%x: Tensor[(1, 4, 2, 2), float32]) { nn.lrn(%x) }").body

@@ -47,7 +47,7 @@ def test_the_module_of_quantize_has_the_names_beside_it() -> None:
     assert (QConfig, annotate, qconfig) == (qtz.QConfig, qtz.annotate, qtz.qconfig)
 
 
-def test_annotate_marks_inputs_and_weights_once() -> None:
+def test_annotate_quantises_inputs_and_weights_once() -> None:
     with qtz.qconfig(skip_conv_layers=None):
         found = counts(annotated(residual()))
     # two inputs, one of them added as well, and two weights

@@ -38,7 +38,7 @@ def expected(mod: tvm.IRModule, params: dict) -> np.ndarray:
 
 @pytest.mark.parametrize("mode", ["global_scale", "max", "percentile", "kl_divergence"])
 @pytest.mark.parametrize("weights", ["power2", "max"])
-def test_results_stay_near(mode: str, weights: str) -> None:
+def test_results_stay_close(mode: str, weights: str) -> None:
     mod, params = network()
     with quantize.qconfig(calibrate_mode=mode, global_scale=4.0, weight_scale=weights):
         small = quantize.quantize(mod, params, dataset=[{"data": DATA}])

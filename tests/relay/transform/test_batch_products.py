@@ -65,7 +65,7 @@ def test_processors_with_avx2_multiply_pairs() -> None:
     assert "vpmaddwd" in product(a, b, CASES[0][-2:], "int32", "llvm -mcpu=core-avx2")[1]
 
 
-def test_products_of_bfloat16_are_near() -> None:
+def test_products_of_bfloat16_are_close() -> None:
     for case in CASES:
         a, b, expected = operands(case, ("bfloat16", "bfloat16"))
         found, _ = product(a, b, case[-2:], "float32", "llvm")

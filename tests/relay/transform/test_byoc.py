@@ -60,7 +60,7 @@ def own(e: relay.Expr) -> relay.Expr:
     return compiler_end(call, "default")
 
 
-def test_annotate_marks_who_takes_each_operator() -> None:
+def test_annotations_say_who_takes_each_operator() -> None:
     x = x_()
     before = relay.Function([x], relay.tanh(relay.exp(x)))
     x = x_()
@@ -74,7 +74,7 @@ def test_annotate_marks_who_takes_each_operator() -> None:
     )
 
 
-def test_annotate_marks_every_use_of_its_own() -> None:
+def test_every_use_has_an_annotation_of_its_own() -> None:
     x = x_()
     shared = relay.exp(x)
     before = relay.Function([x], relay.add(relay.tanh(shared), shared))
@@ -103,7 +103,7 @@ def test_annotate_gives_tuples_the_compiler_of_their_fields() -> None:
     )
 
 
-def test_annotate_marks_branches_and_lets() -> None:
+def test_branches_and_lets_are_annotated() -> None:
     x, c, v = x_(), relay.var("c", shape=(), dtype="bool"), relay.var("v")
     before = relay.Function([c, x], relay.Let(v, relay.exp(x), relay.If(c, v, relay.log(v))))
     x, c, v = x_(), relay.var("c", shape=(), dtype="bool"), relay.var("v")
@@ -238,7 +238,7 @@ def test_compilers_may_optimise_their_functions() -> None:
     assert func.attrs["Compiler"] == "c"
 
 
-def test_inlined_functions_of_other_compilers_stay_whole() -> None:
+def test_functions_of_other_compilers_are_inlined_undivided() -> None:
     x = x_()
     mod = PartitionGraph()(typed(relay.Function([x], relay.tanh(end(relay.exp(begin(x)))))))
     inlined = relay.transform.Inline()(mod)

@@ -94,7 +94,7 @@ def test_dense_with_bias_and_activation() -> None:
     )
 
 
-def test_what_differs_after_the_layers_stays_apart() -> None:
+def test_what_differs_after_the_layers_is_not_joined() -> None:
     func = denses((4, 3, 8), lambda d, u: relay.exp(d) if u == 3 else relay.tanh(d))
     after = assert_joined(func, "nn.dense", CombineParallelDense(to_batch=False))
     assert count(after, "tanh") == 2

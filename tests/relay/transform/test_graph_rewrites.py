@@ -311,7 +311,7 @@ def test_effects_before_a_let_of_an_operand_stay_before_it() -> None:
     assert evaluate(new, np.array(2.0, "float32"), np.array(True)) == 0
 
 
-def test_spans_are_places_in_the_text() -> None:
+def test_spans_are_positions_in_the_text() -> None:
     x = relay.var("x", shape=(2,))
     mod = transform.AnnotateSpans()(typed(relay.Function([x], relay.exp(x))))
     span = mod["main"].body.span

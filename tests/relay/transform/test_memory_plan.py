@@ -58,7 +58,7 @@ def test_constants_are_named_at_the_beginning() -> None:
     assert body.var.name_hint == "const0"
 
 
-def test_lets_are_taken_apart_and_put_together() -> None:
+def test_lets_are_split_and_joined() -> None:
     x, y = relay.var("x"), relay.var("y")
     lets = mk_let([(x, relay.const(1)), (y, relay.const(2))], y)
     seen: list[relay.Expr] = []

@@ -143,7 +143,7 @@ def test_bad_parameters_are_rejected() -> None:
         ToMixedPrecision(missing_op_mode=3)
 
 
-def test_values_are_near() -> None:
+def test_values_are_close() -> None:
     x, w = params()
     func = relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w)))
     a, b = (np.random.default_rng(i).random(s, "float32") for i, s in enumerate([(4, 8), (8, 8)]))

@@ -27,7 +27,7 @@ def operators(func: relay.Function) -> dict[str, int]:
 
 @pytest.mark.parametrize("channels", [1, 3, 5, 8])
 @pytest.mark.parametrize("width", [12, 17, 37, 68])
-def test_any_width_is_computed_in_whole_vectors(channels: int, width: int) -> None:
+def test_any_width_is_computed_in_full_vectors(channels: int, width: int) -> None:
     x = relay.var("x", shape=(2, 6, 7, width))
     y = narrow(x, 6, channels, (3, 5), padding=(1, 3, 0, 1), dilation=(1, 2))
     weight = y.args[1].data.numpy()

@@ -91,7 +91,7 @@ def test_variables_live_where_they_are_bound() -> None:
     )
 
 
-def test_functions_have_places_for_each_parameter_and_the_result() -> None:
+def test_functions_have_devices_for_each_parameter_and_the_result() -> None:
     check(
         f"""def @main(%x: {T}, %y: {T}) {{
               let %f = fn (%a: {T}, %b: {T}) {{ %0 = exp(%a); %1 = on_device(%0, {THERE}); add(%1, %b) }};
@@ -107,7 +107,7 @@ def test_functions_have_places_for_each_parameter_and_the_result() -> None:
     )
 
 
-def test_functions_that_are_chosen_or_handed_on_agree_on_places() -> None:
+def test_functions_that_are_chosen_or_handed_on_agree_on_devices() -> None:
     func = parsed(
         f"""def @main(%c: bool, %x: {T}, %y: {T}) {{
               let %f = fn (%a: {T}) {{ %0 = on_device(%y, {THERE}, constrain_result=True); add(%a, %0) }};
@@ -124,7 +124,7 @@ def test_functions_that_are_chosen_or_handed_on_agree_on_places() -> None:
     assert kinds(PlanDevices(CONFIG)(held)["main"]) == ([12, 12], 12)
 
 
-def test_places_go_through_branches_cells_and_global_functions() -> None:
+def test_devices_go_through_branches_cells_and_global_functions() -> None:
     a, c, z = relay.var("a"), relay.var("c", "bool"), relay.var("z", shape=(2,))
     body = relay.Let(a, on_device(relay.exp(x), EXT), relay.If(c, a + y, y))
     assert copies(planned(relay.Function([x, y, c], body))) == [(12, 1)]
@@ -209,7 +209,7 @@ def test_copies_between_one_device_are_dropped() -> None:
     assert copies(kept) == [(12, 1)]
 
 
-def test_two_targets_for_one_kind_of_device_are_two_places() -> None:
+def test_two_targets_for_one_kind_of_device_are_two_devices() -> None:
     old, new = Target("llvm -mcpu=x86-64"), Target("llvm -mcpu=x86-64-v3")
     config = make_compilation_config(tvm.transform.PassContext.current(), [old, new])
     func = relay.Function([x, y], on_device(relay.exp(x), VirtualDevice(CPU, new)) + y)

@@ -47,6 +47,6 @@ def test_embedding_is_read_from_the_packed_weight(mode: str) -> None:
     assert size < 1.2 * TABLE.nbytes
 
 
-def test_other_tables_stay_apart() -> None:
+def test_other_tables_are_not_shared() -> None:
     _, size = run(tied("clip", TABLE + 1), 3)
     assert size >= 2 * TABLE.nbytes

@@ -28,7 +28,7 @@ def same_values(before: relay.Function, after: relay.Function) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_places_of_a_window_that_see_borders_only_go() -> None:
+def test_padding_only_taps_go() -> None:
     x, w = relay.var("x", shape=(1, 4, 6, 9)), relay.var("w", shape=(3, 4, 3, 3))
     wide = relay.nn.conv2d(x, w, padding=(7, 2, 7, 2), dilation=(7, 2), kernel_size=(3, 3))
     before = relay.Function([x, w], wide)
@@ -154,7 +154,7 @@ def test_operators_like_a_tensor_know_its_type() -> None:
     assert simplified(relay.zeros_like(some)).op.name == "zeros_like"
 
 
-def test_factors_whose_product_is_too_small_stay_apart() -> None:
+def test_factors_whose_product_is_too_small_are_not_folded() -> None:
     x = relay.var("x", shape=(4,))
     assert_unchanged(
         relay.Function([x], x * relay.const(1e-30) * relay.const(1e-30)), SimplifyExpr()

@@ -92,7 +92,7 @@ def attention() -> tvm.IRModule:
     return tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
 
 
-def test_attention_in_bfloat16_is_near_the_wide_one() -> None:
+def test_attention_in_bfloat16_is_close_to_the_wide_one() -> None:
     rng = np.random.default_rng(2)
     mod = relay.transform.InferType()(attention())
     feeds = [rng.normal(size=p.checked_type.concrete_shape).astype("float32") * 0.2

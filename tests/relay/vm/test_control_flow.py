@@ -21,7 +21,7 @@ def test_a_program_may_return_its_input() -> None:
     check(relay.Function([x], x), X, X)
 
 
-def test_tuples_are_built_and_taken_apart() -> None:
+def test_tuples_are_built_and_unpacked() -> None:
     x = relay.var("x", shape=(2, 4))
     parts = relay.split(x, 2, axis=1).astuple()
     value = relay.Tuple([relay.TupleGetItem(parts, 1), relay.Tuple([x, relay.const(1.0)])])

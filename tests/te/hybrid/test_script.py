@@ -122,7 +122,7 @@ def test_loops_of_a_script_are_scheduled() -> None:
     np.testing.assert_array_equal(run(s, [a, b, c], x, y)[0], np.outer(x, y))
 
 
-def test_loops_of_a_script_change_places_and_fuse() -> None:
+def test_loops_of_a_script_are_reordered_and_fused() -> None:
     a, b = te.placeholder((10,), name="a"), te.placeholder((8,), name="b")
     c = outer_product(a, b)
     x, y = np.arange(10, dtype="float32"), np.arange(8, dtype="float32") + 1

@@ -335,7 +335,7 @@ def test_rows_of_a_table_are_not_read_beyond_its_end() -> None:
     np.testing.assert_array_equal(run(s, [a, table, c], data, rows)[0], data[rows % 4] * 2 + 1)
 
 
-def test_a_part_whose_end_is_an_element_is_the_whole() -> None:
+def test_a_part_whose_end_is_an_element_is_all() -> None:
     a, count = te.placeholder((6,), name="A"), te.placeholder((5,), "int32", "count")
     b = te.compute((6,), lambda i: a[i] * 2, name="B")
 
@@ -384,7 +384,7 @@ def test_a_part_of_something_empty_needs_no_memory() -> None:
         np.testing.assert_array_equal(out.numpy(), np.full(size, 3, "float32"))
 
 
-def test_statements_get_the_whole_of_what_others_read_in_part() -> None:
+def test_statements_get_all_of_what_others_read_in_part() -> None:
     n = te.size_var("n")
     a = te.placeholder((2, n), name="A")
     b = te.compute((2, n), lambda i, j: a[i, j] * 2, name="B")

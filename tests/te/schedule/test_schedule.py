@@ -170,7 +170,7 @@ def test_building_twice_gives_the_same_text() -> None:
     assert texts[0] == texts[1]
 
 
-def test_marks_for_tensor_cores_are_rejected_and_other_programs_stay() -> None:
+def test_pragmas_for_tensor_cores_are_rejected_and_other_programs_stay() -> None:
     a, b, c = chain()
     s = te.create_schedule(c.op)
 

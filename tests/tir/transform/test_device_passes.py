@@ -119,7 +119,7 @@ def vectors(base: object) -> tir.PrimFunc:
     return function([A, B], tir.Allocate(pointer, "float32", [8], True, stmt))
 
 
-def test_memory_of_whole_vectors_is_typed_by_them() -> None:
+def test_memory_of_full_vectors_is_typed_by_them() -> None:
     before = vectors(lambda i: i * 4)
     after = apply(PointerValueTypeRewrite(), before)
     assert str(after.body.dtype) == "float32x4" and int(after.body.extents[0]) == 2

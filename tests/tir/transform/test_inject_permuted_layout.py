@@ -62,7 +62,7 @@ def stored_columns(func: tir.PrimFunc) -> list[tir.PrimExpr]:
     return found
 
 
-def test_groups_of_columns_change_places_within_the_row() -> None:
+def test_groups_of_columns_are_permuted_within_the_row() -> None:
     @T.prim_func(private=True)
     def after(A: T.Buffer((16, 64), "float16"), B: T.Buffer((64, 16), "float16")):
         S = T.alloc_buffer((16, 64), "float16", scope="shared")

@@ -24,7 +24,7 @@ def test_virtual_threads_run_one_after_the_other() -> None:
     assert_transforms(InjectVirtualThread(), before, after)
 
 
-def test_threads_in_two_places_get_a_variable_each() -> None:
+def test_threads_in_two_regions_get_a_variable_each() -> None:
     var = tir.Var("v", "int32")
     func = function([A], tir.SeqStmt([threads(var, 0), threads(var, 2)]))
     assert tir.analysis.verify_ssa(apply(InjectVirtualThread(), func))

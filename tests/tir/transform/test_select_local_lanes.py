@@ -6,7 +6,7 @@ from tvm.tir.transform import SelectLocalLanes
 from .checks import assert_transforms, assert_unchanged
 
 
-def test_a_masked_sum_becomes_a_sum_of_whole_registers() -> None:
+def test_a_masked_sum_becomes_a_sum_of_full_registers() -> None:
     @T.prim_func
     def program(A: T.Buffer((70,), "float32"), B: T.Buffer((14,), "float32")):
         sums = T.decl_buffer((14,), scope="local")

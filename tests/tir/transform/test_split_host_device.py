@@ -62,7 +62,7 @@ def test_threads_on_a_cpu_are_rejected() -> None:
         split(bound(), Target("llvm"))
 
 
-def test_functions_without_threads_stay_whole() -> None:
+def test_functions_without_threads_are_not_split() -> None:
     b = tir.decl_buffer((8,), name="b")
     mod = BindTarget(Target("llvm"))(IRModule({"main": function([b], store(b, 0, 1.0))}))
     assert split(mod) is mod

@@ -57,7 +57,7 @@ def test_storage_is_shared_along_a_chain() -> None:
     assert_unchanged(StorageRewrite(), result)
 
 
-def test_storage_live_at_once_is_kept_apart() -> None:
+def test_storage_live_at_once_is_not_shared() -> None:
     t = temporaries(2)
     both = loop(N, lambda k: store(B, k, t[0][k] + t[1][k]), name="k")
     before = function([A, B], allocated(t[0], allocated(t[1], copy(t[0], A), copy(t[1], A), both)))

@@ -58,7 +58,7 @@ def test_unroll_obeys_pragma_and_removes_it() -> None:
     assert_transforms(UnrollLoop(), function([A, B], marked), after)
 
 
-def test_unroll_marks_the_loop_if_not_explicit() -> None:
+def test_unroll_annotates_the_loop_if_not_explicit() -> None:
     before = function([A, B], loop(2, lambda i: store(B, i, A[i])))
     with PassContext(config={"tir.UnrollLoop": {"auto_max_step": 2, "explicit_unroll": False}}):
         result = apply(UnrollLoop(), before)

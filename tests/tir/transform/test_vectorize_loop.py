@@ -154,7 +154,7 @@ def test_vectorize_masks_a_tail_behind_a_guard() -> None:
     assert result.body.then_case.predicate is not None
 
 
-def test_vectorize_of_nested_marks_keeps_the_inner_one() -> None:
+def test_vectorize_of_nested_loops_keeps_the_inner_one() -> None:
     def outer(i: tir.Var) -> Any:
         return loop(4, lambda j: store(B, i * 4 + j, A[i * 4 + j]), VECTORIZED, "j")
 

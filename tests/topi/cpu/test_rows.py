@@ -137,7 +137,7 @@ def test_reductions_over_several_axes(
 @pytest.mark.parametrize(
     "shape, axis", [((9, 100), -1), ((70003,), 0), ((5, 77, 14), 1), ((3, 40, 33), 2), ((12, 5), 0)]
 )
-def test_places_of_the_greatest(shape: tuple[int, ...], axis: int, target: str) -> None:
+def test_indices_of_the_greatest(shape: tuple[int, ...], axis: int, target: str) -> None:
     data = te.placeholder(shape, name="data")
     levels = topi.floor(topi.multiply(data, 20.0))  # many are equal: the first counts
     for find, reference in ((topi.argmax, np.argmax), (topi.argmin, np.argmin)):

@@ -50,7 +50,7 @@ def test_few_channels_are_faster_in_rows_where_their_window_is_large() -> None:
     assert not is_faster_in_rows(12, (9, 9), 16, is_blocked=False)
 
 
-def test_rows_are_whole_vectors_unless_too_much_is_in_vain() -> None:
+def test_rows_are_full_vectors_unless_too_much_is_in_vain() -> None:
     assert row_columns(131, 16) == 144
     assert row_columns(18, 16) == 24
     assert row_columns(64, 16) == 64

@@ -70,7 +70,7 @@ def test_few_queries_are_not_worth_packing() -> None:
     )
 
 
-def test_odd_widths_are_filled_up_to_whole_vectors() -> None:
+def test_odd_widths_are_padded_to_full_vectors() -> None:
     where = tvm.target.Target("llvm -mcpu=skylake-avx512")
     config = choose_attention((8, 64, 40), (8, 64, 40), "float32", where)
     assert config is not None

@@ -128,7 +128,7 @@ def test_accumulators_fit_the_registers() -> None:
                     assert chunk % tile.channel_blocks == 0 and columns % tile.columns == 0
 
 
-def test_blocks_are_whole_vectors_where_channels_allow() -> None:
+def test_blocks_are_full_vectors_where_channels_allow() -> None:
     assert [channel_block(c, 16) for c in (64, 24, 3, 10, 1001, 1)] == [16, 8, 3, 10, 13, 1]
 
 

@@ -53,7 +53,7 @@ def test_packed_product_of_other_numbers(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("depth", [16, 48, 128])
-def test_bias_and_activation_follow_the_whole_sum(depth: int) -> None:
+def test_bias_and_activation_follow_the_complete_sum(depth: int) -> None:
     a, b = operands(45, 70, 121)
     bias = te.placeholder((70,), name="bias")
     config = PackedMatmulConfig(6, 32, 16, depth, 16, 18)

@@ -190,14 +190,14 @@ def test_pieces_of_pooling_give_its_windows() -> None:
 @pytest.mark.parametrize("method", ["nearest_neighbor", "linear", "cubic"])
 def test_resizing_by_axes_is_separable(method: str) -> None:
     volume, scale = _floats(1, 2, 3, 4, 5), (2, 1.5, 0.8)
-    settings = (method, "half_pixel")
-    whole = ref.resize3d_ncdhw(volume, scale, *settings)
+    options = (method, "half_pixel")
+    whole = ref.resize3d_ncdhw(volume, scale, *options)
     one = {"nearest_neighbor": ref.resize3d_nearest, "linear": ref.resize3d_linear,
            "cubic": ref.resize3d_cubic}[method]  # fmt: skip
     _close(whole[0, 1], one(volume[0, 1], scale, "half_pixel"))
     line = volume.reshape(1, 24, 5)
-    wanted = ref.resize3d_ncdhw(volume, (1, 1, 0.8), *settings).reshape(1, 24, 4)
-    _close(ref.resize1d_python(line, (0.8,), "NCW", *settings), wanted)
+    wanted = ref.resize3d_ncdhw(volume, (1, 1, 0.8), *options).reshape(1, 24, 4)
+    _close(ref.resize1d_python(line, (0.8,), "NCW", *options), wanted)
     if method == "nearest_neighbor":
         at = [ref.get_index(i, 5, 4, "half_pixel") for i in range(4)]
         np.testing.assert_array_equal(wanted, line[..., at])

@@ -74,13 +74,13 @@ def test_hybrid_scripts_are_the_steps_of_suppression() -> None:
     counts, data, names = counted
     order = np.argsort(-data[..., 1], 1, kind="stable").astype("int32")
     for force in (False, True):
-        settings = (-1, 0.3, force, -1, 2, 1, 0)
+        options = (-1, 0.3, force, -1, 2, 1, 0)
 
         def whole(x: Any, c: Any, n: Any, with_indices: bool) -> Any:
-            return topi.vision.non_max_suppression(x, c, n, *settings, with_indices)  # noqa: B023
+            return topi.vision.non_max_suppression(x, c, n, *options, with_indices)  # noqa: B023
 
         def step(x: Any, o: Any, c: Any, n: Any) -> Any:
-            return hybrid_nms(x, o, c, n, 2, 8, *settings, True, 0 * ONE, ONE)  # noqa: B023
+            return hybrid_nms(x, o, c, n, 2, 8, *options, True, 0 * ONE, ONE)  # noqa: B023
 
         boxes, kept = _run(step, data, order, counts, names)
         _equal([boxes], _run(lambda *t: whole(*t, False), data, counts, names))
@@ -99,10 +99,10 @@ def test_hybrid_regular_suppression_counts_background() -> None:
 
 
 def test_hybrid_multibox_scripts() -> None:
-    image, settings = np.zeros((1, 3, 4, 5), "float32"), ((0.5, 0.2), (1, 2), (-1, -1), (0.5, 0.5))
+    image, options = np.zeros((1, 3, 4, 5), "float32"), ((0.5, 0.2), (1, 2), (-1, -1), (0.5, 0.5))
     prior = topi.vision.ssd.multibox_prior
-    priors = _run(lambda x: prior(x, *settings), image)
-    _equal(_run(lambda x: hybrid_multibox_prior(x, *settings), image), priors)
+    priors = _run(lambda x: prior(x, *options), image)
+    _equal(_run(lambda x: hybrid_multibox_prior(x, *options), image), priors)
     probabilities, moves = [RNG.uniform(size=s).astype("float32") for s in ((1, 3, 60), (1, 240))]
     variances = (0.1, 0.1, 0.2, 0.2)
     arrays = (probabilities, moves, priors[0])
@@ -190,13 +190,13 @@ def test_the_steps_of_proposal_give_its_regions() -> None:
     probabilities = RNG.uniform(size=(1, 6, 5, 4)).astype("float32")
     moves = RNG.normal(0, 0.1, (1, 12, 5, 4)).astype("float32")
     info = np.array([[80, 64, 1]], "float32")
-    settings = ((8,), (0.5, 1, 2), 16)
+    options = ((8,), (0.5, 1, 2), 16)
 
     def steps(*tensors: Any) -> Any:
         regions = te.extern(
             [(1, 60, 5)],
             list(tensors),
-            lambda i, o: predict_bbox_ir(*i, o[0], *settings, 16, False),
+            lambda i, o: predict_bbox_ir(*i, o[0], *options, 16, False),
             dtype="float32",
         )
         scores = te.compute((1, 60), lambda b, n: regions[b, n, 4])
@@ -210,5 +210,5 @@ def test_the_steps_of_proposal_give_its_regions() -> None:
         )  # fmt: skip
 
     arrays = (probabilities, moves, info)
-    wanted = _run(lambda *t: topi.vision.proposal(*t, *settings, 0.7, -1, 10, 16, False), *arrays)
+    wanted = _run(lambda *t: topi.vision.proposal(*t, *options, 0.7, -1, 10, 16, False), *arrays)
     np.testing.assert_allclose(_run(steps, *arrays)[0], wanted[0], rtol=1e-6)

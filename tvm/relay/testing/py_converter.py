@@ -92,8 +92,8 @@ class PythonConverter:
         self._top = _Scope()
         last = _Scope(self._top)
         name = self._value(prog, last)
-        setting = f"operator = Operators({self.target!r})"
-        lines = [*_HEADER.splitlines(), setting, *self._top.lines, *last.lines]
+        header = f"operator = Operators({self.target!r})"
+        lines = [*_HEADER.splitlines(), header, *self._top.lines, *last.lines]
         return ast.parse("\n".join([*lines, f"{OUTPUT_VAR_NAME} = {name}"]))
 
     def sanitize(self, name: str) -> str:
