@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Call, Range, Var, const
+from tvm.tir.expr import BufferLoad, Call, IntImm, Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, LetStmt
 from tvm.tir.stmt_functor import substitute
 
@@ -113,12 +113,17 @@ class AccessFinder(Visitor):
     def _relaxed(self, index: Any) -> IntervalSet:
         if isinstance(index, Range):
             low = self._relaxed(index.min)
+            if type(index.extent) is IntImm and index.extent.value == 1:
+                return low
             high = self._relaxed(index.min + index.extent - 1)
             return IntervalSet(low.min_value, high.max_value)
         if self.lets:
             index = substitute(index, self.lets)
-        if not _is_arithmetic(index):
+        contents = _IndexContents(index)
+        if contents.is_opaque:
             return IntervalSet(neg_inf(), pos_inf())
+        if not any([var in self.domains for var in contents.variables]):
+            return IntervalSet(index, index)  # as it was written
         found = self.analyzer.int_set(index, self.domains)
         return IntervalSet(found.min_value, found.max_value)
 
@@ -139,6 +144,8 @@ class AccessFinder(Visitor):
             extent = buffer.shape[axis]
             return Range.from_min_extent(const(0, extent.dtype), extent)
         low, high = sides[0].min_value, sides[0].max_value
+        if len(sides) == 1 and low is high:
+            return Range.from_min_extent(low, 1)
         for side in sides[1:]:
             low = self.analyzer.simplify(op.minimum(low, side.min_value))
             high = self.analyzer.simplify(op.maximum(high, side.max_value))
@@ -154,21 +161,22 @@ class AccessFinder(Visitor):
         ]
 
 
-class _OpaqueFinder(Visitor):
-    found = False
+class _IndexContents(Visitor):
+    """What an index is made of: variables, and memory and calls, of which intervals say nothing."""
+
+    def __init__(self, index: PrimExpr) -> None:
+        self.variables: list[Var] = []
+        self.is_opaque = False
+        self.visit(index)
+
+    def visit_var(self, var: Var) -> None:
+        self.variables.append(var)
 
     def visit_call(self, call: Call) -> None:
-        self.found = True
+        self.is_opaque = True
 
     def visit_buffer_load(self, load: BufferLoad) -> None:
-        self.found = True
-
-
-def _is_arithmetic(index: PrimExpr) -> bool:
-    """Whether the index depends on neither memory nor calls, of which intervals say nothing."""
-    finder = _OpaqueFinder()
-    finder.visit(index)
-    return not finder.found
+        self.is_opaque = True
 
 
 def is_finite(side: IntervalSet) -> bool:

@@ -9,7 +9,10 @@ block("root"):               ->    for i in range(16):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.ir.visitor import Rewriter
+from tvm.tir.analysis.block_access_region import get_block_read_write_region
 from tvm.tir.analysis.buffer_access_lca import detect_buffer_access_lca
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
@@ -21,9 +24,15 @@ from tvm.tir.transform.common import TRUE, comes_from_te, prim_func_pass
 class AllocationPlacer(Rewriter):
     """Takes buffers out of the blocks that allocate them and puts them where they are used."""
 
-    def __init__(self, places: dict[int, list[Buffer]], moving: dict[Buffer, None]) -> None:
+    def __init__(
+        self,
+        places: dict[int, list[Buffer]],
+        moving: dict[Buffer, None],
+        known: Sequence[Buffer],
+    ) -> None:
         self.places = places  # by the identity of a loop or block
         self.moving = moving
+        self.known = known
 
     def visit_block(self, block: Block) -> Stmt:
         new = self.rewrite_children(block)
@@ -39,6 +48,9 @@ class AllocationPlacer(Rewriter):
         if buffers is None:
             return new
         block = Block((), (), (), "", new.body, alloc_buffers=buffers)
+        outside = {buffer.data: buffer for buffer in self.known if buffer not in buffers}
+        reads, writes = get_block_read_write_region(block, outside)
+        block = block.replace(reads=tuple(reads), writes=tuple(writes))
         return new.replace(body=BlockRealize((), TRUE, block))
 
 
@@ -61,7 +73,8 @@ def plan_buffer_location(func: PrimFunc) -> PrimFunc:
             moving[buffer] = None
     if not moving:
         return func
-    return func.with_body(AllocationPlacer(places, moving).visit(func.body))
+    known = [*arguments, *allocating.owners]
+    return func.with_body(AllocationPlacer(places, moving, known).visit(func.body))
 
 
 class AllocationFinder(Rewriter):
