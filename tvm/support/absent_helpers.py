@@ -18,6 +18,7 @@ _COMPILERS = (
     "dnnl is the external compiler here, and others are added with "
     "relay.op.contrib.register_pattern_table and tvm.register_func('relay.ext.<name>')"
 )
+_TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
 _EXECUTORS = "models are run by this package's executors"
 
 
@@ -106,6 +107,15 @@ HELPERS: dict[str, HelperModule] = {
     "tvm.contrib.target.coreml": HelperModule(_COMPILERS, "coreml_compiler CodegenCoreML"),
     "tvm.contrib.target.vitis_ai": HelperModule(
         _COMPILERS, "vitis_ai_compiler CodegenVitisAI", "vitis_ai_available"
+    ),
+    "tvm.meta_schedule.testing": HelperModule(_TUNED, is_package=True),
+    "tvm.meta_schedule.testing.te_workload": HelperModule(
+        _TUNED,
+        "batch_matmul_nkkm conv1d_nlc conv2d_nhwc conv3d_ndhwc depthwise_conv2d_nhwc "
+        "conv2d_transpose_nhwc conv2d_capsule_nhwijc norm_bmn "
+        "conv2d_nhwc_without_layout_rewrite conv2d_nhwc_bn_relu transpose_batch_matmul "
+        "conv2d_winograd_nhwc conv2d_winograd_nchw matmul matmul_relu conv2d_nchw "
+        "conv2d_nchw_bias_bn_relu max_pool2d_nchw softmax_mn create_te_workload",
     ),
     **{f"tvm.relay.op.contrib.{name}": has for name, has in _COMPILER_FUNCTIONS.items()},
     **{

@@ -13,6 +13,7 @@ from tvm.script import tir as T
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import const
 from tvm.tir.function import PrimFunc, TensorIntrin
+from tvm.tir.tensor_intrin.mma import *  # noqa: F403
 
 # elements that tiles of these types begin at multiples of
 OFFSET_FACTOR = 16
