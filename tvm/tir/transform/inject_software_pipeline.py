@@ -8,182 +8,195 @@ for i in range(8):  # stages [0, 1]          T = alloc(2, ...)
                                              B[7] = T[7 % 2]
 
 ``software_pipeline_stage`` has the stage of each statement and ``software_pipeline_order`` its place among the
-others. What one stage leaves for a later one is kept once for each iteration that is under way.
+others. What one stage leaves for a later one is kept once for each iteration that is under way. Stages in
+``software_pipeline_async_stages`` are issued, committed to a queue, and waited for where their results are read.
+The statements of a pipeline within a pipeline are statements of the outer one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 from tvm.arith import Analyzer
 from tvm.error import IllFormedError, LoweringError
-from tvm.ir.expr import PrimExpr
-from tvm.ir.visitor import Rewriter, Visitor
+from tvm.ir.visitor import Rewriter
 from tvm.tir import op
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Range, Var, const
+from tvm.tir.expr import Range, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import (
-    Block,
-    BlockRealize,
-    BufferRegion,
-    BufferStore,
-    For,
-    IfThenElse,
-    MatchBufferRegion,
-    Stmt,
-    seq,
-    stmt_list,
-)
-from tvm.tir.stmt_functor import BufferRewriter, post_order_visit, substitute
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, SeqStmt, Stmt, seq, stmt_list
+from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import TRUE, comes_from_te, fresh, is_const, prim_func_pass
-
-STAGE, ORDER, ASYNC = [f"software_pipeline_{key}" for key in ("stage", "order", "async_stages")]
-
-
-@dataclass(frozen=True)
-class Step:
-    """A statement of the loop: in which stage it runs, and at which place."""
-
-    stmt: Stmt
-    stage: int
-    place: int
-
-
-@dataclass(frozen=True)
-class Version:
-    """A buffer with a first dimension, over the iterations under way."""
-
-    buffer: Buffer
-    count: int
+from tvm.tir.transform.pipeline_emission import (
+    ASYNC,
+    ORDER,
+    STAGE,
+    Emission,
+    Step,
+    as_block,
+    with_versions,
+)
 
 
 class PipelineInjector(Rewriter):
     """Rewrites the loops that are annotated, inner ones first."""
 
+    def __init__(self, buffers: dict[Var, Buffer]) -> None:
+        self.buffers = buffers  # by their pointers
+        self.doubled: dict[Buffer, None] = {}  # written while they are read
+
+    def visit_block(self, block: Block) -> Stmt:
+        self.buffers |= {buffer.data: buffer for buffer in block.alloc_buffers}
+        index = block.annotations.get("double_buffer_scope")
+        if index is not None:
+            self.doubled[block.writes[int(index)].buffer] = None
+        return self.rewrite_children(block)
+
     def visit_for(self, loop: For) -> Stmt:
         loop = self.rewrite_children(loop)
-        return Pipeline(loop).build() if STAGE in loop.annotations else loop
+        if STAGE not in loop.annotations:
+            return loop
+        return Pipeline(loop, self.buffers, self.doubled).build()
 
 
 class Pipeline:
     """One loop: its steps, and the memory they share."""
 
-    def __init__(self, loop: For) -> None:
-        self.loop = loop
+    def __init__(self, loop: For, buffers: dict[Var, Buffer], doubled: dict[Buffer, None]) -> None:
+        self.loop, self.buffers = loop, buffers
         self.analyzer = Analyzer()
-        self.allocated, body = _opened(loop)
-        self.steps = _steps(loop, stmt_list(body))
+        self.analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
+        self.allocated, stmts = _opened(loop)
+        self.steps = _steps(loop, [as_block(stmt, buffers) for stmt in stmts])
         self._check_order()
-        self.depth = max([step.stage for step in self.steps])
-        self.versions: dict[Buffer, Version] = {}
+        self.versions: dict[Buffer, Buffer] = {}
         for buffer in self.allocated:
-            if (count := self._versions_of(buffer)) > 1:
-                self.versions[buffer] = Version(_with_versions(buffer, count), count)
+            if (count := max(self._versions_of(buffer), 1 + (buffer in doubled))) > 1:
+                new = with_versions(buffer, count)
+                self.versions[buffer] = buffers[buffer.data] = new
 
     def build(self) -> Stmt:
         """Filling, the steady state, and emptying."""
-        loop, extent = self.loop, self.loop.extent
-        first: list[Stmt] = []
-        last: list[Stmt] = []
-        emptying = self._simple(op.maximum(extent, self.depth))
-        for time in range(self.depth):
-            first += self._at(const(time, extent.dtype), started=time)
-            last += self._at(emptying + time, ended=time)
-        var = fresh(loop.loop_var)
-        steady = For(
-            var, const(0, var.dtype), self._simple(emptying - self.depth), loop.kind,
-            seq(self._at(var + self.depth)), None, _without_marks(loop),
-        )  # fmt: skip
-        known = self.versions
-        buffers = [known[b].buffer if b in known else b for b in self.allocated]
-        block = Block([], [], [], "pipeline", seq([*first, steady, *last]), None, buffers)
-        return BlockRealize((), TRUE, block)
-
-    def _at(
-        self, time: PrimExpr, started: int | None = None, ended: int | None = None
-    ) -> list[Stmt]:
-        """What happens at a time: each step for the iteration that has come to its stage."""
-        done: list[Stmt] = []
-        for step in sorted(self.steps, key=lambda step: step.place):
-            too_early = started is not None and step.stage > started
-            if too_early or (ended is not None and step.stage <= ended):
-                continue
-            number = self._simple(time - step.stage)
-            done.append(
-                self._iteration(step.stmt, number, started is not None or ended is not None)
-            )
-        return done
-
-    def _iteration(self, stmt: Stmt, number: PrimExpr, may_be_missing: bool) -> Stmt:
-        """The statement for one iteration, if there is such a one."""
-        moved = VersionSelector(self.versions, number).visit(stmt)
-        value = self._simple(self.loop.min + number)
-        body: Stmt = substitute(moved, {self.loop.loop_var: value})
-        if not may_be_missing:
-            return body
-        exists = self._simple(op.all(number >= 0, number < self.loop.extent))
-        return body if is_const(exists, 1) else IfThenElse(exists, body, None)
-
-    def _simple(self, expr: PrimExpr) -> PrimExpr:
-        return self.analyzer.simplify(expr)
+        loop = self.loop
+        depth = max([step.stage for step in self.steps])
+        emission = Emission(loop, self.steps, self.versions, self.buffers)
+        start, end = loop.min + depth, loop.min + loop.extent
+        if depth > 1 and not self.analyzer.can_prove(loop.extent >= depth):
+            # a loop that may be shorter than the pipeline is emptied after it was filled
+            end = op.maximum(start, end)
+        phases = [
+            emission.between(loop.min, start, is_unrolled=True),
+            emission.between(start, end),
+            emission.between(end, end + depth, is_unrolled=True),
+        ]
+        buffers = [self.versions.get(buffer, buffer) for buffer in self.allocated]
+        others = {k: buffer for k, buffer in self.buffers.items() if buffer not in buffers}
+        block = as_block(seq(phases), others)
+        return BlockRealize((), TRUE, block.replace(alloc_buffers=tuple(buffers)))
 
     def _check_order(self) -> None:
-        """Reject stages and places that would change what a statement reads or leaves in memory."""
-        for buffer in _accessed(self.loop):
-            for first, second in self._conflicts(buffer):
-                if (second.stage, second.place) < (first.stage, first.place):
-                    raise IllFormedError(
-                        f"InjectSoftwarePipeline needs accesses of {buffer.name} in the order of the "
-                        f"loop, got stages {first.stage} and {second.stage}, places {first.place} "
-                        f"and {second.place}",
-                        at=self.loop,
-                    )
-
-    def _conflicts(self, buffer: Buffer) -> list[tuple[Step, Step]]:
-        """Pairs of steps that access a buffer, one of them to write it; in the order of the loop."""
-        uses = [(step, *_uses(step.stmt, buffer)) for step in self.steps]
-        users = [use for use in uses if use[1] or use[2]]
-        return [(a[0], b[0]) for a, b in combinations(users, 2) if a[2] or b[2]]
+        """Refuse stages and places that would change what a statement reads or leaves in memory."""
+        for first, second in combinations(self.steps, 2):
+            if (first.stage, first.place) < (second.stage, second.place):
+                continue
+            for buffer in _conflicts(first, second):
+                raise IllFormedError(
+                    f"InjectSoftwarePipeline needs accesses of {buffer.name} in the order of the "
+                    f"loop, got stages {first.stage} and {second.stage}, places {first.place} "
+                    f"and {second.place}",
+                    at=self.loop,
+                )
 
     def _versions_of(self, buffer: Buffer) -> int:
         """How many iterations' values of a buffer are needed at a time."""
-        count = 1
-        for first, second in self._conflicts(buffer):
-            is_freed = second.stage > first.stage and second.place < first.place
-            count = max(count, second.stage - first.stage + (not is_freed))
-        return count
+        written = [s.stage for s in self.steps if _regions(s.block.writes, buffer)]
+        read = [s.stage for s in self.steps if _regions(s.block.reads, buffer)]
+        if not written or not read:
+            return 1
+        count = max(read) - min(written) + 1
+        return 1 if count == 2 and not self._is_overwritten_early(buffer) else count
+
+    def _is_overwritten_early(self, buffer: Buffer) -> bool:
+        """Whether a step writes for the next iteration before another has read what was there."""
+        for writer in self.steps:
+            for reader in self.steps:
+                if writer.stage < reader.stage and writer.place < reader.place:
+                    before = _regions(writer.block.writes, buffer)
+                    after = _regions(reader.block.reads, buffer)
+                    if any([not self._are_apart(a, b) for a in before for b in after]):
+                        return True
+        return False
+
+    def _are_apart(self, written: BufferRegion, read: BufferRegion) -> bool:
+        """Whether two regions share no element, whichever iterations they belong to."""
+        other = fresh(self.loop.loop_var)
+        self.analyzer.bind(other, Range.from_min_extent(self.loop.min, self.loop.extent))
+        for a, b in zip(written.region, read.region, strict=True):
+            b = substitute(b, {self.loop.loop_var: other})
+            if self.analyzer.can_prove(a.min + a.extent <= b.min):
+                return True
+            if self.analyzer.can_prove(b.min + b.extent <= a.min):
+                return True
+        return False
 
 
-def _opened(loop: For) -> tuple[tuple[Buffer, ...], Stmt]:
-    """The memory and the statements of a loop's body."""
-    if ASYNC in loop.annotations:
-        raise LoweringError(
-            "InjectSoftwarePipeline needs the CUDA back end for asynchronous copies, which is not "
-            "built in"
-        )
-    body = loop.body
-    if not isinstance(body, BlockRealize):
-        return (), body
-    block = body.block
-    if block.iter_vars or block.match_buffers or not is_const(body.predicate, 1):
-        raise LoweringError(
-            f"InjectSoftwarePipeline needs an opaque block in the loop, got {block.name_hint}",
-            hint="run ConvertBlocksToOpaque and LowerMatchBuffer before",
-        )
-    return block.alloc_buffers, block.body
+def _regions(regions: Sequence[BufferRegion], buffer: Buffer) -> list[BufferRegion]:
+    return [region for region in regions if region.buffer is buffer]
 
 
-def _steps(loop: For, stmts: Sequence[Stmt]) -> list[Step]:
-    stages, places = [
-        [int(value) for value in loop.annotations.get(key, ())] for key in (STAGE, ORDER)
+def _conflicts(first: Step, second: Step) -> list[Buffer]:
+    """The buffers that both steps access, one of them to write."""
+    writes = [{r.buffer: None for r in step.block.writes} for step in (first, second)]
+    reads = [{r.buffer: None for r in step.block.reads} for step in (first, second)]
+    return [
+        buffer
+        for buffer in {**writes[0], **reads[0]}
+        if buffer in writes[1] or (buffer in writes[0] and buffer in reads[1])
     ]
-    if not len(stages) == len(places) == len(stmts):
+
+
+def _opened(loop: For) -> tuple[list[Buffer], list[Stmt]]:
+    """The memory and the statements of a loop's body, those of nested pipelines among them."""
+    body = loop.body
+    allocated: list[Buffer] = []
+    if isinstance(body, BlockRealize):
+        block = body.block
+        if block.iter_vars or block.match_buffers or not is_const(body.predicate, 1):
+            raise LoweringError(
+                f"InjectSoftwarePipeline needs an opaque block in the loop, got {block.name_hint}",
+                hint="run ConvertBlocksToOpaque and LowerMatchBuffer before",
+            )
+        allocated += block.alloc_buffers
+        body = block.body
+    stmts: list[Stmt] = []
+    for stmt in stmt_list(body):
+        if not _is_sequence(stmt):
+            stmts.append(stmt)
+            continue
+        allocated += stmt.block.alloc_buffers
+        stmts += stmt_list(stmt.block.body)
+    return allocated, stmts
+
+
+def _is_sequence(stmt: Stmt) -> bool:
+    """Whether the statement is a block that does several things one after the other."""
+    return (
+        isinstance(stmt, BlockRealize)
+        and is_const(stmt.predicate, 1)
+        and not stmt.block.iter_vars
+        and not stmt.block.match_buffers
+        and isinstance(stmt.block.body, SeqStmt)
+    )
+
+
+def _steps(loop: For, blocks: Sequence[Block]) -> list[Step]:
+    stages, places, issued = [
+        [int(value) for value in loop.annotations.get(key, ())] for key in (STAGE, ORDER, ASYNC)
+    ]
+    if not len(stages) == len(places) == len(blocks):
         raise IllFormedError(
-            f"InjectSoftwarePipeline needs a stage and a place for each of {len(stmts)} statements, "
+            f"InjectSoftwarePipeline needs a stage and a place for each of {len(blocks)} statements, "
             f"got {len(stages)} stages and {len(places)} places",
             at=loop,
         )
@@ -192,106 +205,10 @@ def _steps(loop: For, stmts: Sequence[Stmt]) -> list[Step]:
             f"InjectSoftwarePipeline needs stages from 0 and each place once, got {stages} and "
             f"{places}"
         )
-    return [Step(*each) for each in zip(stmts, stages, places, strict=True)]
-
-
-def _without_marks(loop: For) -> dict[str, Any]:
-    return {key: value for key, value in loop.annotations.items() if key not in (STAGE, ORDER)}
-
-
-class _UseFinder(Visitor):
-    def __init__(self, buffer: Buffer) -> None:
-        self.buffer = buffer
-        self.reads = self.writes = False
-
-    def visit_buffer_load(self, load: BufferLoad) -> None:
-        self.reads |= load.buffer is self.buffer
-        self.visit_children(load)
-
-    def visit_buffer_store(self, store: BufferStore) -> None:
-        self.writes |= store.buffer is self.buffer
-        self.visit_children(store)
-
-    def visit_match_buffer_region(self, node: MatchBufferRegion) -> None:
-        if node.source.buffer is self.buffer:
-            self.reads = self.writes = True
-        self.visit_children(node)
-
-    def visit_var(self, var: Var) -> None:
-        if var is self.buffer.data:
-            self.reads = self.writes = True
-
-
-def _uses(stmt: Stmt, buffer: Buffer) -> tuple[bool, bool]:
-    """Whether a statement reads and writes a buffer; by its pointer, it may do both."""
-    finder = _UseFinder(buffer)
-    finder.visit(stmt)
-    return finder.reads, finder.writes
-
-
-def _accessed(loop: For) -> list[Buffer]:
-    """The buffers that a loop loads from, stores to or matches, in order of appearance."""
-    found: dict[Buffer, None] = {}
-
-    def note(node: Any) -> None:
-        if isinstance(node, (BufferLoad, BufferStore)):
-            found[node.buffer] = None
-        elif isinstance(node, MatchBufferRegion):
-            found[node.source.buffer] = None
-
-    post_order_visit(loop.body, note)
-    return list(found)
-
-
-def _with_versions(buffer: Buffer, count: int) -> Buffer:
-    if buffer.strides or buffer.axis_separators:
-        raise LoweringError(f"InjectSoftwarePipeline needs compact buffers, got {buffer.name}")
-    return buffer.replace(shape=(const(count, "int32"), *buffer.shape))
-
-
-class VersionSelector(BufferRewriter):
-    """Turns accesses of buffers with versions to that of one iteration."""
-
-    def __init__(self, versions: dict[Buffer, Version], number: PrimExpr) -> None:
-        super().__init__()
-        self.versions, self.number = versions, number
-
-    def map_buffer(self, buffer: Buffer) -> Buffer:
-        known = self.versions.get(buffer)
-        return buffer if known is None else known.buffer
-
-    def _version(self, buffer: Buffer) -> PrimExpr | None:
-        known = self.versions.get(buffer)
-        return None if known is None else op.floormod(self.number, known.count)
-
-    def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
-        version = self._version(load.buffer)
-        new = super().visit_buffer_load(load)
-        if version is None or not isinstance(new, BufferLoad):
-            return new
-        return new.replace(indices=(version, *new.indices))
-
-    def visit_buffer_store(self, node: BufferStore) -> Stmt:
-        version = self._version(node.buffer)
-        new = super().visit_buffer_store(node)
-        if version is None or not isinstance(new, BufferStore):
-            return new
-        return new.replace(indices=(version, *new.indices))
-
-    def visit_buffer_region(self, node: BufferRegion) -> BufferRegion:
-        version = self._version(node.buffer)
-        new = super().visit_buffer_region(node)
-        if version is None:
-            return new
-        return new.replace(region=(Range.from_min_extent(version, 1), *new.region))
-
-    def visit_var(self, var: Var) -> PrimExpr:
-        for buffer in self.versions:
-            if var is buffer.data:
-                raise LoweringError(
-                    f"InjectSoftwarePipeline needs accesses by indices, got the pointer of {buffer.name}"
-                )
-        return var
+    return [
+        Step(block, stage, place, stage in issued)
+        for block, stage, place in zip(blocks, stages, places, strict=True)
+    ]
 
 
 @prim_func_pass("tir.InjectSoftwarePipeline")
@@ -299,7 +216,8 @@ def inject_software_pipeline(func: PrimFunc) -> PrimFunc:
     """Pipeline the annotated loops."""
     if comes_from_te(func):
         return func
-    return func.with_body(PipelineInjector().visit(func.body))
+    buffers = {buffer.data: buffer for buffer in func.buffer_map.values()}
+    return func.with_body(PipelineInjector(buffers).visit(func.body))
 
 
 InjectSoftwarePipeline = inject_software_pipeline.factory
