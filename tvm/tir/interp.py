@@ -91,6 +91,14 @@ class _Memory:
         self.origin = origin
         self.extents = extents
 
+    def of_type(self, dtype: DType) -> Any:
+        """The elements; where memory of another type is shared, its bytes as this one."""
+        data, wanted = self.data, dtype.numpy
+        if data.dtype == wanted or dtype.is_handle or data.dtype.kind == "O":
+            return data
+        bytes_ = data.view(np.uint8)
+        return bytes_[: bytes_.size // wanted.itemsize * wanted.itemsize].view(wanted)
+
 
 class Interpreter(Visitor):
     """Evaluates expressions to values and executes statements."""
@@ -214,12 +222,13 @@ class Interpreter(Visitor):
 
     def visit_buffer_load(self, node: e.BufferLoad) -> Any:
         memory, address = self._address(node.buffer, node.indices)
+        data = memory.of_type(node.buffer.dtype)
         if node.predicate is not None:
             active = np.asarray(self.visit(node.predicate), bool)
-            lanes = memory.data[np.where(active, address, 0)]
+            lanes = data[np.where(active, address, 0)]
             return np.where(active, lanes, np.zeros_like(lanes))
-        self._check_bounds(node.buffer, memory, address)
-        return as_value(memory.data[address])
+        self._check_bounds(node.buffer, data, address)
+        return as_value(data[address])
 
     def visit_call(self, node: e.Call) -> Any:
         name = getattr(node.op, "name", "")
@@ -305,13 +314,14 @@ class Interpreter(Visitor):
     def visit_buffer_store(self, node: s.BufferStore) -> None:
         value = self.visit(node.value)
         memory, address = self._address(node.buffer, node.indices)
+        data = memory.of_type(node.buffer.dtype)
         if node.predicate is not None:
             active = np.asarray(self.visit(node.predicate), bool)
             lanes = np.broadcast_to(value, active.shape)
-            memory.data[np.asarray(address)[active]] = lanes[active]
+            data[np.asarray(address)[active]] = lanes[active]
             return
-        self._check_bounds(node.buffer, memory, address)
-        memory.data[address] = value
+        self._check_bounds(node.buffer, data, address)
+        data[address] = value
 
     def visit_buffer_realize(self, node: s.BufferRealize) -> None:
         origin = tuple([int(self.visit(bound.min)) for bound in node.bounds])
@@ -420,8 +430,8 @@ class Interpreter(Visitor):
                     f"got index {value}"
                 )
 
-    def _check_bounds(self, buffer: Buffer, memory: _Memory, address: Any) -> None:
-        size = len(memory.data)
+    def _check_bounds(self, buffer: Buffer, data: Any, address: Any) -> None:
+        size = len(data)
         if type(address) is int:
             inside = 0 <= address < size
         else:

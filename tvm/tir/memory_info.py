@@ -25,8 +25,6 @@ class MemoryInfo(Node, key="MemoryInfo"):
 
 def memory_info(scope: str) -> MemoryInfo | None:
     """The description that was registered for a scope such as ``local.inp_buffer``, if any."""
-    if "." not in scope:
-        return None
     describe = get_global_func(f"tvm.info.mem.{scope}", True)
     if describe is None:
         return None

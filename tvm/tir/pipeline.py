@@ -73,7 +73,7 @@ PARTITION = (tir.LoopPartition(),)
 VECTORIZE = (tir.VectorizeLoop(True, masked=True),)
 SERIALIZE = (tir.VectorizeLoop(False),)
 PLAN = (tir.InjectVirtualThread(), tir.InjectDoubleBuffer())
-REUSE = (tir.StorageRewrite(small_bytes=1024),)
+REUSE = (tir.StorageRewrite(small_bytes=1024, for_kernels=True),)
 UNROLL = (tir.UnrollLoop(),)
 
 # Phase 3: what the phases before have left is made small.

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tvm
 from tvm import te, tir
@@ -17,6 +18,8 @@ from .programs import PARALLEL, SERIAL, function, loop, store
 N = 1024
 A = tir.decl_buffer((N,), name="A")
 B = tir.decl_buffer((N,), name="B")
+
+KERNELS = StorageRewrite(for_kernels=True)
 
 
 def allocated(buffer: tir.Buffer, *body: Stmt) -> Stmt:
@@ -92,19 +95,91 @@ def test_storage_used_across_iterations_is_not_shared_inside_the_loop() -> None:
     assert_same_results(before, result, N, N, stage=Stage.FLAT)
 
 
-def test_storage_of_other_types_is_not_shared() -> None:
+def two_types(dtype: str) -> tir.PrimFunc:
     t = temporaries(1)[0]
-    u = tir.decl_buffer((N,), "int32", "u")
-    fill = loop(N, lambda k: store(u, k, k), name="k")
-    take = loop(N, lambda k: store(B, k, u[k].astype("float32")), name="k")
-    before = function([A, B], allocated(t, allocated(u, copy(t, A), copy(B, t), fill, take)))
-    assert_unchanged(StorageRewrite(), before)
+    u = tir.decl_buffer((N,), dtype, "u")
+    fill = loop(N, lambda k: store(u, k, (k % 64).astype(dtype)), name="k")
+    take = loop(N, lambda k: store(B, k, B[k] + u[k].astype("float32")), name="k")
+    return function([A, B], allocated(t, allocated(u, copy(t, A), copy(B, t), fill, take)))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int16", "uint8"])
+def test_storage_is_shared_between_types(dtype: str) -> None:
+    before = two_types(dtype)
+    assert count_after(before) == 1
+    assert_unchanged(StorageRewrite(for_kernels=True), before)
+    exact = before.with_attr("target", tvm.target.Target("vulkan"))
+    assert len(allocations(apply(StorageRewrite(), exact))) == 2
+
+
+def test_storage_is_not_shared_with_larger_types() -> None:
+    assert count_after(two_types("float64")) == 2
+
+
+def test_storage_that_nothing_uses_is_not_allocated() -> None:
+    t, u = temporaries(2)
+    before = function([A, B], allocated(t, allocated(u, copy(t, A), copy(B, t))))
+    result = apply(StorageRewrite(), before)
+    assert [alloc.buffer_var for alloc in allocations(result)] == [t.data]
+    assert_same_results(before, result, N, N, stage=Stage.FLAT)
+
+
+def test_storage_of_special_units_is_one_piece() -> None:
+    scope = "local.unit"
+    t = [tir.decl_buffer((N,), kind, f"t{i}", scope=scope) for i, kind in enumerate(KINDS)]
+    steps: list[Stmt] = [loop(N, lambda k, b=b: store(b, k, (k % 64).astype(b.dtype))) for b in t]
+    total = loop(N, lambda k: store(B, k, sum([b[k].astype("float32") for b in t], A[k])))
+    body: Stmt = SeqStmt([*steps, total])
+    for buffer in t:
+        body = allocated(buffer, body)
+    before = function([A, B], body)
+    result = apply(StorageRewrite(), before)
+    (alloc,) = allocations(result)
+    assert alloc.dtype == t[0].dtype and int(alloc.extents[0]) == N + N * 2 + N // 2
+    assert_same_results(before, result, N, N, stage=Stage.FLAT)
+
+    @tvm.register_func(f"tvm.info.mem.{scope}", override=True)
+    def describe() -> Any:
+        return tvm.ir.make_node(
+            "MemoryInfo", unit_bits=8, max_simd_bits=256, max_num_bits=N, head_address=None
+        )
+
+    try:
+        with pytest.raises(
+            tvm.TVMError, match=f"requires .* bits of memory {scope}, which has 1024"
+        ):
+            apply(StorageRewrite(), before)
+    finally:
+        tvm._ffi.registry.remove_global_func(f"tvm.info.mem.{scope}")
+
+
+KINDS = ("float32", "float64", "int16")
+
+
+def test_storage_is_taken_over_within_one_statement() -> None:
+    t, u = temporaries(2)
+    steps = [(t, A), (u, t), (B, u)]
+    body = loop(
+        N,
+        lambda i: allocated(t, allocated(u, *[store(a, i, b[i] + 1.0) for a, b in steps])),
+    )
+    assert count_after(function([A, B], body)) == 1
+
+
+def test_pointers_to_whole_vectors_change_their_type() -> None:
+    (t,) = temporaries(1)
+    fill = loop(N // 8, lambda i: store(t, tir.Ramp(i * 8, 1, 8), A[tir.Ramp(i * 8, 1, 8)]))
+    take = loop(N // 8, lambda i: store(B, i * 8, t[i * 8 + 3]))
+    before = function([A, B], allocated(t, fill, take))
+    result = apply(StorageRewrite(), before)
+    assert [alloc.dtype for alloc in allocations(result)] == ["float32x8"]
+    assert_same_results(before, result, N, N, stage=Stage.FLAT)
 
 
 def test_small_storage_is_left_in_place() -> None:
     small = tir.decl_buffer((4,), name="small")
     body = allocated(small, store(small, 0, A[0]), store(B, 0, small[0]))
-    assert_unchanged(StorageRewrite(small_bytes=1024), function([A, B], loop(2, lambda i: body)))
+    assert_unchanged(StorageRewrite(1024, True), function([A, B], loop(2, lambda i: body)))
 
 
 def in_turn(consumer: Stmt) -> tir.PrimFunc:
@@ -212,7 +287,7 @@ def test_variable_sizes_inside_of_branches_and_loops_stay() -> None:
 
     both = tir.SeqStmt([filled("X", n), filled("Y", n)])
     assert len(allocations(apply(StorageRewrite(), function([a, n], both)))) == 1
-    assert_unchanged(StorageRewrite(), function([a, n], tir.IfThenElse(n > 0, both)))
+    assert_unchanged(KERNELS, function([a, n], tir.IfThenElse(n > 0, both)))
     i = tir.Var("i")
     loop_around = tir.For(i, 0, n, tir.ForKind.SERIAL, filled("X", n - i))
     assert_unchanged(StorageRewrite(), function([a, n], loop_around))

@@ -6,6 +6,8 @@ for i in range(n):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm.arith import IterMapLevel, detect_iter_map
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
@@ -27,7 +29,7 @@ def is_in_place(loop: Stmt, target: Var, source: Var) -> bool:
     store = finder.store
     if finder.is_mixed or store is None:
         return False
-    return _is_injective(store.indices[0], finder.store_domains)
+    return _is_injective(store.indices, finder.store_domains)
 
 
 class _AccessFinder(Visitor):
@@ -37,7 +39,7 @@ class _AccessFinder(Visitor):
         self.domains: dict[Var, Range] = {}
         self.store_domains: dict[Var, Range] = {}
         self.is_mixed = False  # accesses of another form were found
-        self.index: PrimExpr | None = None  # of the store whose value is visited
+        self.storing: BufferStore | None = None  # the store whose value is visited
 
     def visit_for(self, loop: For) -> None:
         self.visit(loop.min)
@@ -69,9 +71,9 @@ class _AccessFinder(Visitor):
         if self.store is not None or not _is_plain(store.buffer) or store.predicate is not None:
             self.is_mixed = True
         self.store, self.store_domains = store, dict(self.domains)
-        self.index = store.indices[0]
+        self.storing = store
         self.visit(store.value)
-        self.index = None
+        self.storing = None
 
     def visit_buffer_load(self, load: BufferLoad) -> None:
         if load.buffer.data is self.source:
@@ -82,8 +84,12 @@ class _AccessFinder(Visitor):
             self.visit(index)
 
     def _is_in_its_place(self, load: BufferLoad) -> bool:
-        same = self.index is not None and structural_equal(load.indices[0], self.index)
-        return same and _is_plain(load.buffer) and load.predicate is None
+        store = self.storing
+        if store is None or not structural_equal(load.indices, store.indices):
+            return False
+        if len(load.indices) > 1 and not structural_equal(load.buffer.shape, store.buffer.shape):
+            return False
+        return _is_plain(load.buffer) and load.predicate is None
 
     def visit_var(self, var: Var) -> None:
         if var is self.source or var is self.target:
@@ -91,17 +97,20 @@ class _AccessFinder(Visitor):
 
 
 def _is_plain(buffer: Buffer) -> bool:
-    """Whether an index is the position of an element."""
-    return len(buffer.shape) == 1 and not buffer.strides and is_const(buffer.elem_offset, 0)
+    """Whether the indices say where an element lies."""
+    return not buffer.strides and is_const(buffer.elem_offset, 0)
 
 
-def _is_injective(index: PrimExpr, domains: dict[Var, Range]) -> bool:
+def _is_injective(indices: Sequence[PrimExpr], domains: dict[Var, Range]) -> bool:
     """Whether no two iterations have an element in common."""
+    if not domains:
+        return True
+    *outer, index = indices
     if isinstance(index, Ramp):
         lane = Var("lane", index.base.dtype)
         domains = {**domains, lane: Range(0, index.lanes)}
         index = index.base + index.stride * lane
-    if index.dtype.lanes != 1:
+    if any([each.dtype.lanes != 1 for each in (*outer, index)]):
         return False
-    found = detect_iter_map([index], domains, True, IterMapLevel.Bijective)
+    found = detect_iter_map([*outer, index], domains, True, IterMapLevel.Bijective)
     return bool(found.indices)
