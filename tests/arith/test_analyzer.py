@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -477,3 +478,51 @@ def test_modular_sets_of_shifts_masks_and_let() -> None:
     for expr, (coefficient, base) in expected.items():
         found = analyzer.modular_set(expr)
         assert (found.coeff, found.base) == (coefficient, base), expr
+
+
+def _as_and_of_ors(condition: tir.PrimExpr) -> tir.PrimExpr:
+    analyzer = Analyzer()
+    analyzer.enabled_extensions = Extension.ConvertBooleanToAndOfOrs
+    return analyzer.simplify(condition)
+
+
+def test_clauses_of_conjunctions_simplify_each_other() -> None:
+    i, j, k = [tir.Var(name, "int32") for name in "ijk"]
+    zero, ten, twenty = i.equal(0), j.equal(10), k.equal(20)
+    cases = [
+        (tir.all(tir.any(zero, ten), tir.any(ten, zero)), tir.any(zero, ten)),
+        (
+            tir.all(tir.any(zero, ten, twenty), tir.any(zero, ten, k != 30)),
+            tir.any(zero, ten, twenty),
+        ),
+        (tir.all(twenty, tir.any(zero, ten), k != 30), tir.all(tir.any(zero, ten), twenty)),
+        (tir.any(i.equal(20), j.equal(0), i != 30), tir.any(j.equal(0), i != 30)),
+        (tir.all(zero, tir.any(zero, ten)), zero),
+        (tir.any(tir.all(zero, ten), tir.all(i != 0, ten)), ten),
+    ]
+    for condition, expected in cases:
+        assert_structural_equal(_as_and_of_ors(condition), expected)
+
+
+def test_conjunctions_keep_their_truth() -> None:
+    rng = random.Random(3)
+    i, j = tir.Var("i", "int32"), tir.Var("j", "int32")
+
+    def condition(depth: int) -> tir.PrimExpr:
+        if depth == 0:
+            var, bound = rng.choice([i, j]), rng.randrange(4)
+            return rng.choice([var < bound, var.equal(bound), var != bound, var >= bound])
+        parts = [condition(depth - 1) for _ in range(2)]
+        return tir.all(*parts) if rng.random() < 0.5 else tir.any(*parts)
+
+    for _ in range(60):
+        before = condition(3)
+        after = _as_and_of_ors(before)
+        for a in range(-1, 5):
+            for b in range(-1, 5):
+                values = {i: tir.IntImm("int32", a), j: tir.IntImm("int32", b)}
+                truths = [
+                    Analyzer().simplify(tir.stmt_functor.substitute(e, values))
+                    for e in (before, after)
+                ]
+                assert bool(truths[0]) == bool(truths[1]), (before, after, a, b)

@@ -14,6 +14,7 @@ from tvm.support.scope import deep
 from tvm.tir import expr as tir
 from tvm.tir.stmt_functor import substitute as substitute_vars
 
+from .and_of_ors import and_of_ors
 from .canonical_simplify import CanonicalSimplifier, Presenter, SignPresenter
 from .const_int_bound import (
     NEG_INF,
@@ -25,7 +26,6 @@ from .const_int_bound import (
 from .extensions import (
     BranchSimplifier,
     ProductComparer,
-    and_of_ors,
     holds_by_symbolic_bounds,
     holds_for_each_vscale,
 )

@@ -1,6 +1,5 @@
 """Proofs and rewrites that cost more, done where ``Analyzer.enabled_extensions`` or the strength of a proof asks.
 
-a and b or c                  ->    (a or c) and (b or c)
 a and b                       ->    a and (b where a holds)
 x*y >= x + y                  ->    true        where x >= 2 and y >= 2
 x*y < (x + y)*8               ->    true        where 0 < x <= 8 and 0 < y
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 COMPARISONS = (tir.LT, tir.LE, tir.GT, tir.GE)
-MOST_CLAUSES = 64
 
 
 class BranchSimplifier(Rewriter):
@@ -114,32 +112,6 @@ def _scaled(e: PrimExpr) -> tuple[PrimExpr, int]:
     if isinstance(e, tir.Mul) and isinstance(e.b, tir.IntImm):
         return e.a, e.b.value
     return e, 1
-
-
-def and_of_ors(analyzer: Analyzer, condition: PrimExpr) -> PrimExpr:
-    """A condition as a conjunction of disjunctions; unchanged if that has too many parts."""
-    clauses = _clauses(condition)
-    if clauses is None or not isinstance(condition, (tir.And, tir.Or)):
-        return condition
-    parts = [analyzer.plainly_simplified(op.any(*clause)) for clause in clauses]
-    found = {id(analyzer.interner.intern(part)): part for part in parts if not _is_true(part)}
-    return op.all(tir.const(True, "bool"), *found.values())
-
-
-def _clauses(condition: PrimExpr) -> list[list[PrimExpr]] | None:
-    if not isinstance(condition, (tir.And, tir.Or)):
-        return [[condition]]
-    left, right = _clauses(condition.a), _clauses(condition.b)
-    if left is None or right is None:
-        return None
-    if isinstance(condition, tir.And):
-        return [*left, *right]
-    both = len(left) * len(right) <= MOST_CLAUSES
-    return [[*a, *b] for a in left for b in right] if both else None
-
-
-def _is_true(e: PrimExpr) -> bool:
-    return isinstance(e, tir.IntImm) and bool(e.value)
 
 
 # ---- scalable vectors

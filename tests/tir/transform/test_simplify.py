@@ -143,3 +143,30 @@ def test_extents_are_not_negative() -> None:
     target = tir.decl_buffer((n * 4,), name="T")
     before = function([target], store(target, tir.min(n, 0), 1.0))
     assert_transforms(Simplify(), before, function([target], store(target, 0, 1.0)))
+
+
+def test_what_equals_unequal_values_is_unequal() -> None:
+    i, j, k = [tir.Var(name, "int32") for name in "ijk"]
+    C = tir.decl_buffer((1,), "bool", "C")
+
+    def under(condition: tir.PrimExpr, value: tir.PrimExpr) -> tir.PrimFunc:
+        return function([C, i, j, k], IfThenElse(condition, store(C, 0, value)))
+
+    equal = tir.all(i.equal(j), j != k)
+    assert_transforms(Simplify(), under(equal, i != k), under(equal, tir.IntImm("bool", 1)))
+    assert_transforms(Simplify(), under(i != j, j <= i), under(i != j, j < i))
+    assert_unchanged(Simplify(), under(j != k, i != k))
+
+
+def test_rounded_logarithms_of_known_integers_are_numbers() -> None:
+    C = tir.decl_buffer((64,), "int32", "C")
+
+    def digits(value: tir.PrimExpr) -> tir.PrimExpr:
+        return tir.ceil(tir.log2(value.astype("float64"))).astype("int32")
+
+    for value, expected in ((1, 0), (14, 4), (16, 4), (17, 5), (2**31 - 1, 31)):
+        before = function([C], store(C, 0, digits(tir.IntImm("int32", value))))
+        assert_transforms(Simplify(), before, function([C], store(C, 0, expected)))
+    ranges = function([C], loop(16, lambda i: store(C, i, digits(i + 1025))))
+    assert_transforms(Simplify(), ranges, function([C], loop(16, lambda i: store(C, i, 11))))
+    assert_unchanged(Simplify(), function([C], loop(16, lambda i: store(C, i, digits(i + 1)))))

@@ -60,6 +60,7 @@ from tvm.tir.transform.common import (
     prim_func_pass,
     without_likely,
 )
+from tvm.tir.transform.fold_logarithm import LogarithmFolder
 from tvm.tir.transform.known_values import KnownValuePropagator
 from tvm.tir.transform.remove_no_op import stores_what_is_there
 
@@ -202,9 +203,11 @@ class ThoroughSimplifier(StmtSimplifier):
             Var, Var
         ] = {}  # variables that equal a constant here, and what they are otherwise
         self._conditions: dict[Var, PrimExpr] = {}  # the values of lets that are conditions
+        self._unequal: tuple[NE, ...] = ()  # conditions that hold here
+        self._logarithms = LogarithmFolder(self.analyzer)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
-        e = self._alternative_loads.visit(e)
+        e = self._logarithms.visit(self._alternative_loads.visit(e))
         if self._equal and not e.dtype.is_bool:
             simple = self.analyzer.simplify(substitute(e, self._equal))
             simple = substitute(simple, {new: old for old, new in self._equal.items()})
@@ -235,14 +238,16 @@ class ThoroughSimplifier(StmtSimplifier):
     def branch(self, condition: PrimExpr, body: Stmt) -> Stmt:
         if isinstance(condition, Var):
             body = substitute(body, {condition: const(True, "bool")})
-        outer = dict(self._equal)
+        outer, unequal = dict(self._equal), self._unequal
         for part in conjuncts(condition):
+            if isinstance(part, NE) and part.a.dtype.is_int:
+                self._unequal += (part,)
             if isinstance(part, EQ) and isinstance(part.a, Var) and isinstance(part.b, IntImm):
                 other = self._equal[part.a] = fresh(part.a)
                 if part.a in self._domains:
                     self.analyzer.bind(other, self._domains[part.a], True)
         new = super().branch(condition, body)
-        self._equal = outer
+        self._equal, self._unequal = outer, unequal
         return new
 
     def _tightened(self, e: PrimExpr) -> PrimExpr:
@@ -251,14 +256,26 @@ class ThoroughSimplifier(StmtSimplifier):
             a, b = (e.a, e.b) if isinstance(e, LE) else (e.b, e.a)
             if self.analyzer.can_prove(b <= a):
                 return self.analyzer.simplify(EQ(a, b))
-            if self.analyzer.can_prove(NE(a, b)):
+            if self.analyzer.can_prove(NE(a, b)) or self._are_unequal(a, b):
                 return LT(a, b)
         elif isinstance(e, NE) and e.a.dtype.is_int:
+            if self._are_unequal(e.a, e.b):
+                return const(True, "bool")
             if self.analyzer.can_prove(e.a <= e.b):
                 return LT(e.a, e.b)
             if self.analyzer.can_prove(e.b <= e.a):
                 return LT(e.b, e.a)
         return e
+
+    def _are_unequal(self, a: PrimExpr, b: PrimExpr) -> bool:
+        """Whether both equal the sides of something known to be unequal."""
+        same = self.analyzer.can_prove_equal
+        return any(
+            [
+                (same(a, known.a) and same(b, known.b)) or (same(a, known.b) and same(b, known.a))
+                for known in self._unequal
+            ]
+        )
 
 
 class _AlternativeLoads(Rewriter):
