@@ -81,7 +81,7 @@ CLEAN = (
     tir.Simplify(thorough=False),
     tir.RemoveNoOp(),
     tir.RewriteUnsafeSelect(),
-    hoist_if_then_else.factory(),
+    hoist_if_then_else.factory(nested=False),
     tir.SelectLocalLanes(),
 )
 

@@ -123,7 +123,9 @@ def test_memory_of_full_vectors_is_typed_by_them() -> None:
     before = vectors(lambda i: i * 4)
     after = apply(PointerValueTypeRewrite(), before)
     assert str(after.body.dtype) == "float32x4" and int(after.body.extents[0]) == 2
-    assert_unchanged(PointerValueTypeRewrite(), vectors(lambda i: i * 2))
+    assert [str(buffer.dtype) for buffer in after.buffer_map.values()] == ["float32x4"] * 2
+    other = apply(PointerValueTypeRewrite(), vectors(lambda i: i * 2))
+    assert str(other.body.dtype) == "float32" and int(other.body.extents[0]) == 8
 
 
 def test_packed_functions_of_c_get_arrays() -> None:

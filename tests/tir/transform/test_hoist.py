@@ -145,3 +145,39 @@ def test_conditions_leave_launches_of_threads_where_block_variables_may_be_used(
     flags = HoistedConditionals.All.value
     with PassContext(config={"tir.HoistExpression": {"hoisted_conditionals": flags}}):
         assert isinstance(apply(HoistExpression(), before).body, tir.IfThenElse)
+
+
+def test_conditions_within_a_condition_move_with_it() -> None:
+    m = tir.Var("m")
+    inner = loop(8, lambda i: IfThenElse(n > 4, IfThenElse(m > 4, store(B, i, A[i]))))
+    after = IfThenElse(n > 4, IfThenElse(m > 4, loop(8, lambda i: store(B, i, A[i]))))
+    assert_transforms(
+        HoistIfThenElse(), function([A, B, n, m], inner), function([A, B, n, m], after)
+    )
+
+
+def test_parts_of_a_conjunction_are_hoisted_without_empty_branches() -> None:
+    before = loop(8, lambda i: IfThenElse(tir.all(i < 3, n > 4), store(B, i, A[i])))
+    after = IfThenElse(n > 4, loop(8, lambda i: IfThenElse(i < 3, store(B, i, A[i]))))
+    assert_transforms(HoistExpression(), function([A, B, n], before), function([A, B, n], after))
+
+
+def test_what_a_hoisted_condition_implies_is_known() -> None:
+    def body(i: tir.Var) -> tir.Stmt:
+        return IfThenElse(
+            n < 2, store(B, i, A[i]), IfThenElse(n < 1, store(B, i, 1.0), store(B, i, 2.0))
+        )
+
+    after = IfThenElse(
+        n < 2, loop(8, lambda i: store(B, i, A[i])), loop(8, lambda i: store(B, i, 2.0))
+    )
+    before = function([A, B, n], loop(8, body))
+    assert_transforms(HoistExpression(), before, function([A, B, n], after))
+
+
+def test_conditions_of_expressions_stay_where_they_are_not_wanted() -> None:
+    before = loop(8, lambda i: store(B, i, tir.if_then_else(n > 4, A[i], 0.0)))
+    kinds = HoistedConditionals.All & ~HoistedConditionals.IfElseExpr
+    config = {"tir.HoistExpression": {"hoisted_conditionals": kinds.value}}
+    with PassContext(config=config):
+        assert_unchanged(HoistExpression(), function([A, B, n], before))

@@ -15,17 +15,19 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
+from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter, Visitor
+from tvm.tir import op
 from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.expr import (
+    And,
     Call,
-    CmpExpr,
     IntImm,
     IterVar,
     Let,
-    LogicalExpr,
+    Or,
     Select,
     Var,
     const,
@@ -97,12 +99,15 @@ class ConditionFinder(Visitor):
         self._condition(e.condition, HoistedConditionals.IfElseExpr)
         self.visit_children(e)
 
-    def visit_cmp_expr(self, e: CmpExpr) -> None:
-        self._condition(e, HoistedConditionals.BooleanExpression)
-        self.visit_children(e)
+    def visit_and(self, e: And) -> None:
+        self._operands(e)
 
-    def visit_logical_expr(self, e: LogicalExpr) -> None:
-        self._condition(e, HoistedConditionals.BooleanExpression)
+    def visit_or(self, e: Or) -> None:
+        self._operands(e)
+
+    def _operands(self, e: And | Or) -> None:
+        for operand in (e.a, e.b):
+            self._condition(operand, HoistedConditionals.BooleanExpression)
         self.visit_children(e)
 
     def visit_for(self, loop: For) -> None:
@@ -139,6 +144,8 @@ class ConditionSetter(Rewriter):
     def __init__(self, condition: PrimExpr, value: bool) -> None:
         self.condition = condition
         self.value = const(value, "bool")
+        self.analyzer = Analyzer()
+        self.known = condition if value else op.logical_not(condition)
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
         if e.dtype is self.condition.dtype and structural_equal(e, self.condition):
@@ -151,6 +158,18 @@ class ConditionSetter(Rewriter):
             return call
         return call.args[1 if known else 2]
 
+    def visit_and(self, e: And) -> PrimExpr:
+        if structural_equal(e, self.condition):
+            return self.value
+        a, b = self.visit(e.a), self.visit(e.b)
+        return e if a is e.a and b is e.b else op.all(a, b)
+
+    def visit_or(self, e: Or) -> PrimExpr:
+        if structural_equal(e, self.condition):
+            return self.value
+        a, b = self.visit(e.a), self.visit(e.b)
+        return e if a is e.a and b is e.b else op.any(a, b)
+
     def visit_select(self, e: Select) -> PrimExpr:
         e = self.rewrite_children(e)
         known = truth_of(e.condition)
@@ -160,7 +179,7 @@ class ConditionSetter(Rewriter):
 
     def visit_if_then_else(self, stmt: IfThenElse) -> Stmt:
         stmt = self.rewrite_children(stmt)
-        known = truth_of(stmt.condition)
+        known = truth_of(self.analyzer.simplify(stmt.condition))
         if known is None:
             return stmt
         return stmt.then_case if known else stmt.else_case or NO_OP
@@ -288,7 +307,8 @@ def is_empty(stmt: Stmt) -> bool:
 
 def cleaned(setter: ConditionSetter, loop: For | AttrStmt) -> Stmt:
     """The loop's body where a condition is known, without what has become empty."""
-    body: Stmt = NoOpRemover().visit(setter.visit(loop.body))
+    with setter.analyzer.constraint_scope(setter.known):
+        body: Stmt = NoOpRemover().visit(setter.visit(loop.body))
     return body
 
 

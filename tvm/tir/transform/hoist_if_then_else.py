@@ -28,6 +28,7 @@ class HoistIfThenElseConfig:
     """How far conditions move."""
 
     support_block_scope_hosting: bool = False  # also out of regions that bind threads
+    nested: bool = True  # also those within a condition that has moved
 
 
 class ConditionHoister(Rewriter):
@@ -39,7 +40,9 @@ class ConditionHoister(Rewriter):
         self.thread_vars: dict[Var, None] = {}
 
     def visit_for(self, loop: For) -> Stmt:
-        loop = self.rewrite_children(loop)
+        return self._hoisted_from(self.rewrite_children(loop))
+
+    def _hoisted_from(self, loop: For) -> Stmt:
         if loop.kind is ForKind.THREAD_BINDING:
             return loop
         inner = hoistable(loop.body)
@@ -47,7 +50,14 @@ class ConditionHoister(Rewriter):
             return loop
         if self._differs_between_threads(inner):
             return loop
-        return self._outside(inner, loop)
+        moved = self._outside(inner, loop)
+        if not self.config.nested or not isinstance(moved.then_case, For):
+            return moved
+        then = self._hoisted_from(moved.then_case)
+        no = moved.else_case
+        return moved.replace(
+            then_case=then, else_case=self._hoisted_from(no) if isinstance(no, For) else no
+        )
 
     def _differs_between_threads(self, inner: IfThenElse) -> bool:
         """Whether a condition is one of threads, which stay together unless the options say otherwise."""
@@ -71,7 +81,7 @@ class ConditionHoister(Rewriter):
             return False
         return attr.node.var not in variables_of(inner.condition)
 
-    def _outside(self, inner: IfThenElse, outer: For | AttrStmt) -> Stmt:
+    def _outside(self, inner: IfThenElse, outer: For | AttrStmt) -> IfThenElse:
         no = inner.else_case
         if no is not None:
             self.copied = True
