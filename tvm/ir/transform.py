@@ -16,6 +16,7 @@ from typing import Any
 
 from tvm.error import TVMError, suggest
 from tvm.support import deep
+from tvm.support.rvalue import ObjectRValueRef
 
 from .instrument import environment_instruments
 from .module import IRModule
@@ -40,8 +41,10 @@ class Pass:
         return self.info
 
     @deep
-    def __call__(self, mod: IRModule) -> IRModule:
+    def __call__(self, mod: IRModule | ObjectRValueRef) -> IRModule:
         """Run the pass under the current context; instruments see it."""
+        if isinstance(mod, ObjectRValueRef):
+            mod = mod.obj
         if not isinstance(mod, IRModule):
             raise TypeError(f"pass {self.info.name} requires an IRModule, got {type(mod).__name__}")
         context = PassContext.current()

@@ -14,6 +14,7 @@ from tvm.tir.transform import (
     BindTarget,
     LowerDeviceKernelLaunch,
     MakePackedAPI,
+    MakeUnpackedAPI,
     MergeSharedMemoryAllocations,
     SplitHostDevice,
 )
@@ -97,3 +98,76 @@ def test_dynamic_shared_memory_is_one_allocation() -> None:
     stores = merged.body.seq
     assert [int(store.indices[0]) for store in stores] == [0, 9]
     assert_unchanged(MergeSharedMemoryAllocations(), result)
+
+
+def kernel(*body: tir.Stmt, around: list[tir.Var], outside: bool = False) -> tir.PrimFunc:
+    """A kernel of 8 threads, with shared memory of 6 numbers for each pointer."""
+    axis = tir.IterVar((0, 8), "tx", tir.IterVar.ThreadIndex, "threadIdx.x")
+    stmt: tir.Stmt = tir.SeqStmt(body)
+    if outside:
+        stmt = tir.AttrStmt(axis, "thread_extent", 8, stmt)
+    for pointer in reversed(around):
+        stmt = tir.Allocate(pointer, "float32", [6], True, stmt)
+    return function([A], stmt if outside else tir.AttrStmt(axis, "thread_extent", 8, stmt))
+
+
+A = tir.decl_buffer((8,), name="A")
+
+
+def test_shared_memory_is_used_for_one_thing_after_another() -> None:
+    (p, s), (q, t), (r, u) = [shared(name, "shared.dyn") for name in "stu"]
+    first = [store(s, 0, 1.0), store(A, 0, s[0])]
+    second = [store(t, 1, 2.0), store(u, 2, 3.0), store(A, 1, t[1] + u[2])]
+    result = apply(MergeSharedMemoryAllocations(), kernel(*first, *second, around=[p, q, r]))
+    merged = result.body.body
+    assert int(merged.extents[0]) == 64
+    assert [int(stmt.indices[0]) for stmt in merged.body.seq] == [0, 0, 1, 10, 1]
+
+
+def test_one_buffer_may_lie_over_several() -> None:
+    (p, s), (q, t) = [shared(name, "shared.dyn") for name in "st"]
+    r = tir.Var("u", tir.expr.pointer_type("float32", "shared.dyn"))
+    u = tir.decl_buffer((16,), name="u", data=r)
+    body = [store(s, 0, 1.0), store(t, 0, 2.0), store(A, 0, s[0] + t[0]), store(u, 15, 3.0)]
+    func = kernel(tir.Allocate(r, "float32", [16], True, tir.SeqStmt([*body, store(A, 1, u[15])])),
+                  around=[p, q])  # fmt: skip
+    merged = apply(MergeSharedMemoryAllocations(), func).body.body
+    assert int(merged.extents[0]) == 64
+    stores: list[tir.BufferStore] = []
+    tir.stmt_functor.post_order_visit(
+        merged.body, lambda n: stores.append(n) if isinstance(n, tir.BufferStore) else None
+    )
+    starts = [int(stmt.indices[0]) for stmt in stores]
+    assert sorted(starts[:2]) == [0, 8] and starts[3] == 15
+
+
+def test_addresses_of_copies_move_with_the_memory() -> None:
+    (p, _), (q, _) = [shared(name, "shared.dyn") for name in "st"]
+    copies = [
+        Evaluate(tir.ptx_cp_async("float32", pointer, 2, A.data, 0, 16)) for pointer in (p, q)
+    ]
+    result = apply(MergeSharedMemoryAllocations(), kernel(*copies, around=[p, q], outside=True))
+    merged = result.body.body
+    assert merged.buffer_var.name == "buf_dyn_shmem" and int(merged.extents[0]) == 64
+    calls = [stmt.value for stmt in merged.body.seq]
+    assert [call.args[0] for call in calls] == [merged.buffer_var] * 2
+    assert [int(call.args[1]) for call in calls] == [8, 40]
+
+
+def test_unpacked_functions_call_each_other_for_their_status() -> None:
+    target = {"target": Target("llvm", host="llvm"), "global_symbol": "there"}
+    callee = function([A], store(A, 0, 1.0)).with_attrs(target)
+    mod = IRModule({"callee": callee})
+    gvar = mod.get_global_var("callee")
+    array = tir.tvm_stack_make_array(A.data, tir.tvm_stack_make_shape(8), 0, 1, "float32", 0)
+    caller = function([A], Evaluate(tir.Call("void", gvar, [array])))
+    mod["main"] = caller.with_attrs({**target, "global_symbol": "main"})
+    result = MakeUnpackedAPI()(mod)
+    assert "cls.callee(A)" in result.script()
+    assert result["main"].attrs["target"].host is None
+    calls: list[tir.Call] = []
+    tir.stmt_functor.post_order_visit(
+        result["main"].body, lambda n: calls.append(n) if isinstance(n, tir.Call) else None
+    )
+    assert [call.dtype for call in calls if call.op is gvar] == ["int32"]
+    assert MakeUnpackedAPI()(result) is result

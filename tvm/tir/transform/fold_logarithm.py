@@ -40,5 +40,6 @@ class LogarithmFolder(Rewriter):
 
 def _argument(e: PrimExpr | None, name: str) -> PrimExpr | None:
     """What an intrinsic is called with."""
-    is_call = isinstance(e, Call) and getattr(e.op, "name", "") == name
-    return e.args[0] if is_call else None
+    if isinstance(e, Call) and getattr(e.op, "name", "") == name:
+        return e.args[0]
+    return None

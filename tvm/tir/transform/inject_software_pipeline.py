@@ -171,23 +171,22 @@ def _opened(loop: For) -> tuple[list[Buffer], list[Stmt]]:
         body = block.body
     stmts: list[Stmt] = []
     for stmt in stmt_list(body):
-        if not _is_sequence(stmt):
+        part = _sequence(stmt)
+        if part is None:
             stmts.append(stmt)
-            continue
-        allocated += stmt.block.alloc_buffers
-        stmts += stmt_list(stmt.block.body)
+        else:
+            allocated += part.alloc_buffers
+            stmts += stmt_list(part.body)
     return allocated, stmts
 
 
-def _is_sequence(stmt: Stmt) -> bool:
-    """Whether the statement is a block that does several things one after the other."""
-    return (
-        isinstance(stmt, BlockRealize)
-        and is_const(stmt.predicate, 1)
-        and not stmt.block.iter_vars
-        and not stmt.block.match_buffers
-        and isinstance(stmt.block.body, SeqStmt)
-    )
+def _sequence(stmt: Stmt) -> Block | None:
+    """The block, if the statement is one that does several things one after the other."""
+    if not isinstance(stmt, BlockRealize) or not is_const(stmt.predicate, 1):
+        return None
+    block = stmt.block
+    is_plain = not block.iter_vars and not block.match_buffers
+    return block if is_plain and isinstance(block.body, SeqStmt) else None
 
 
 def _steps(loop: For, blocks: Sequence[Block]) -> list[Step]:

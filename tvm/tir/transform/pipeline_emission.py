@@ -21,6 +21,7 @@ from tvm.tir import op
 from tvm.tir.analysis.block_access_region import get_block_read_write_region
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Call, Range, Var, const
+from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import (
     AttrStmt,
     Block,
@@ -36,6 +37,7 @@ from tvm.tir.stmt import (
 from tvm.tir.stmt_functor import BufferRewriter, substitute
 from tvm.tir.transform.common import TRUE, fresh, is_const
 
+ACCESS_PTR = INTRINSICS["tvm_access_ptr"]
 STAGE, ORDER, ASYNC = [f"software_pipeline_{key}" for key in ("stage", "order", "async_stages")]
 
 
@@ -102,15 +104,12 @@ class Emission:
         extent = self.analyzer.simplify(end - start)
         if self.analyzer.can_prove(extent <= 0):
             return _nothing()
-        time: PrimExpr = start
-        is_loop = not is_const(extent, 1)
+        var = None if is_const(extent, 1) else fresh(self.loop.loop_var)
         inner = Analyzer()  # where the loop runs from the loop's first iteration
-        if is_loop:
-            time = var = fresh(self.loop.loop_var)
+        if var is not None:
             self.analyzer.bind(var, Range.from_min_extent(start, extent))
             inner.bind(var, Range.from_min_extent(self.loop.min, extent))
-        delta = start - self.loop.min if is_loop else None
-        placed = [self._placed(step, time, delta) for step in self.steps]
+        placed = [self._placed(step, start, var) for step in self.steps]
         there = [each for each in placed if each is not None]
         issued = self._issued(there, inner)
         self._plan_waits(there, issued, inner)
@@ -119,23 +118,24 @@ class Emission:
         if not stmts:
             return _nothing()
         body = seq(stmts)
-        if is_loop:
+        if var is not None:
             kind = ForKind.UNROLLED if is_unrolled else self.loop.kind
-            body = For(time, self.loop.min, extent, kind, body, None, _other_marks(self.loop))
+            body = For(var, self.loop.min, extent, kind, body, None, _other_marks(self.loop))
         return BlockRealize((), TRUE, as_block(body, self.buffers))
 
-    def _placed(self, step: Step, time: PrimExpr, delta: PrimExpr | None) -> Placed | None:
-        """The step at a time, unless it has never an iteration then."""
+    def _placed(self, step: Step, start: PrimExpr, var: Var | None) -> Placed | None:
+        """The step at one time, or at those of a loop; None if it has never an iteration then."""
         loop = self.loop
-        iteration = time - step.stage
+        iteration = (start if var is None else var) - step.stage
         exists = op.all(
             self.analyzer.simplify(loop.min <= iteration), iteration < loop.min + loop.extent
         )
         if self.analyzer.can_prove(op.logical_not(exists)):
             return None
-        if delta is not None:
+        if var is not None:
             # the loop runs from the first iteration, whenever it starts
-            exists = substitute(exists, {time: time + delta})
+            delta = start - loop.min
+            exists = substitute(exists, {var: var + delta})
             iteration = iteration + delta
         block = substitute(step.block, {loop.loop_var: iteration})
         return Placed(step, block, iteration, exists)
@@ -342,10 +342,11 @@ class VersionSelector(BufferRewriter):
         return new.replace(region=(first, *new.region))
 
     def visit_call(self, call: Call) -> PrimExpr:
-        if call.op.name != "tir.tvm_access_ptr" or call.args[1] not in self.pointers:
+        pointer = call.args[1] if call.op is ACCESS_PTR else None
+        if not isinstance(pointer, Var) or pointer not in self.pointers:
             return self.rewrite_children(call)
         kind, data, offset, extent, mask = call.args
-        buffer = self.pointers[data]
+        buffer = self.pointers[pointer]
         stride = buffer.strides[0] if buffer.strides else _product(buffer.shape[1:])
         offset = self.visit(offset) + op.floormod(self.number, buffer.shape[0]) * stride
         return call.replace(args=(kind, data, offset, self.visit(extent), mask))

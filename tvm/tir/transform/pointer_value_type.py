@@ -96,8 +96,8 @@ class AccessFinder(Visitor):
     def _lanes(self, index: PrimExpr) -> int:
         if not isinstance(index, Ramp) or not is_const(index.stride, 1):
             return 1
-        if not isinstance(index.lanes, int):
-            return 1  # scalable
+        if index.dtype.is_scalable:
+            return 1
         place = self.analyzer.modular_set(index.base)
         return 1 if place.coeff % index.lanes or place.base % index.lanes else index.lanes
 
@@ -164,7 +164,7 @@ class PointerTypeRewriter(BufferRewriter):
         if isinstance(index, Ramp):
             return new
         place = self.analyzer.modular_set(index).base % lanes
-        return Shuffle([new], [const(place, "int32")])
+        return Shuffle((new,), (const(place, "int32"),))
 
     def visit_buffer_store(self, node: BufferStore) -> Stmt:
         if node.buffer.data not in self.pointers:

@@ -94,12 +94,12 @@ class StoragePlanner(BufferRewriter):
         return var if block is None or block.var is None else block.var
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
-        new = super().visit_buffer_load(load)
-        return self._moved(new, load.buffer)
+        moved: PrimExpr = self._moved(super().visit_buffer_load(load), load.buffer)
+        return moved
 
     def visit_buffer_store(self, node: BufferStore) -> Stmt:
-        new = super().visit_buffer_store(node)
-        return self._moved(new, node.buffer)
+        moved: Stmt = self._moved(super().visit_buffer_store(node), node.buffer)
+        return moved
 
     def _moved(self, access: Any, buffer: Buffer) -> Any:
         """The access within its part of the memory."""
