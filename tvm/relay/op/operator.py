@@ -245,7 +245,7 @@ def _schema(function: Callable[..., Any]) -> Schema:
     hints = typing.get_type_hints(function, include_extras=True)
     parameters = {name: p.default for name, p in signature(function).parameters.items()}
     for name in parameters:
-        hint = hints.get(name)
+        hint = _written(hints.get(name))
         for marker in (*getattr(hint, "__metadata__", ()), _ATTRIBUTES.get(hint)):
             if isinstance(marker, Operand):
                 operands[name] = marker
@@ -254,6 +254,13 @@ def _schema(function: Callable[..., Any]) -> Schema:
         if name not in operands and name not in attributes:
             raise TypeError(f"{function.__name__}: {name} is neither an operand nor an attribute")
     return Schema(function.__name__, operands, attributes, parameters)
+
+
+def _written(hint: Any) -> Any:
+    """An annotation as it was written: Python 3.10 adds None to one whose parameter defaults to it."""
+    inner = [arg for arg in typing.get_args(hint) if arg is not type(None)]
+    is_added = typing.get_origin(hint) is typing.Union and len(inner) == 1
+    return inner[0] if is_added and hasattr(inner[0], "__metadata__") else hint
 
 
 def _attrs_type(
