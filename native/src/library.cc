@@ -98,6 +98,7 @@ constexpr ContextSlot kContextSlots[] = {
     CONTEXT_SLOT(TVMBackendFreeWorkspace),
     CONTEXT_SLOT(TVMBackendParallelLaunch),
     CONTEXT_SLOT(TVMBackendParallelBarrier),
+    CONTEXT_SLOT(TVMBackendPollSignals),
 };
 #undef CONTEXT_SLOT
 

@@ -121,6 +121,8 @@ class FirstError {
   ObjectPtr<Object> foreign_;
 };
 
+thread_local const FirstError* shared_error = nullptr;  // of the job that this thread has a part of
+
 // Decides whether the other threads are of use, from how long the caller works and then waits for them.
 class Profit {
  public:
@@ -309,12 +311,14 @@ class ThreadPool {
   void Run(int worker) {
     {
       InsideJob inside;
+      shared_error = &error_;
       for (int task = worker; task < job_.num_task; task += num_workers_) {
         if (task != worker && error_.failed()) break;
         if (RunTask(job_.lambda, task, &job_.env, job_.data) == 0) continue;
         error_.Take();
         if (job_.env.sync_handle) static_cast<Barrier*>(job_.env.sync_handle)->broken.store(true);
       }
+      shared_error = nullptr;
     }
     if (unfinished_.fetch_sub(1, std::memory_order_seq_cst) == 1 && caller_sleeps_.load(std::memory_order_seq_cst)) {
       std::lock_guard<std::mutex> lock(sleep_mutex_);
@@ -471,4 +475,11 @@ int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv* penv) {
     }
   }
   return 0;
+}
+
+int TVMBackendPollSignals() {
+  TVM_API_BEGIN();
+  if (shared_error != nullptr && shared_error->failed()) return -1;  // another part has been interrupted
+  PollSignals();
+  TVM_API_END();
 }

@@ -129,3 +129,33 @@ def long_loops() -> Case:
             assert time.perf_counter() - start < 300
 
     return call, lambda: None
+
+
+def _sines(is_parallel: bool) -> Case:
+    """One call of minutes, of a function that allocates memory."""
+    a = te.placeholder((64,), name="a")
+    shifted = te.compute((4096, 64), lambda j, i: a[i] + j, name="shifted")
+    k = te.reduce_axis((0, 1_000_000_000), name="k")
+    b = te.compute((64,), lambda i: te.sum(te.sin(shifted[k % 4096, i] + k), axis=k), name="b")
+    schedule = te.create_schedule(b.op)
+    if is_parallel:
+        schedule[b].parallel(b.op.axis[0])
+    func = tvm.build(schedule, [a, b], "llvm")
+    assert "TVMBackendAllocWorkspace" in func.get_source()
+    x, y = tvm.nd.array(np.zeros(64, "float32")), tvm.nd.empty((64,))
+
+    def check() -> None:
+        nop = tvm.get_global_func("testing.nop")
+        nop()
+
+    return lambda: func(x, y), check
+
+
+def serial_loop() -> Case:
+    """A kernel of one thread."""
+    return _sines(is_parallel=False)
+
+
+def unknown_parallel_loop() -> Case:
+    """A parallel loop that was never run before, and is not cut into parts."""
+    return _sines(is_parallel=True)

@@ -39,7 +39,17 @@ print("usable")
 
 @pytest.mark.parametrize(
     "case",
-    ["graph_run", "aot_run", "machine_loop", "evaluator", "pause", "waiting", "long_loops"],
+    [
+        "graph_run",
+        "aot_run",
+        "machine_loop",
+        "evaluator",
+        "pause",
+        "waiting",
+        "long_loops",
+        "serial_loop",
+        "unknown_parallel_loop",
+    ],
 )
 def test_ctrl_c_ends_a_call_and_leaves_the_executor_usable(case: str) -> None:
     found = subprocess.run(

@@ -23,6 +23,7 @@ from .half_float import half_conversions
 from .math import find_math_function, write_math_function
 from .model_metadata import write_model_metadata
 from .options import CodegenOptions
+from .polls import find_polls
 from .statements import Frame, FunctionWriter
 from .system_lib import function_registry, has_elf_objects, registration, system_lib_prefix
 from .tensor_check import define_check
@@ -86,6 +87,8 @@ class ModuleWriter:
         for param in func.params:
             if noalias and param.dtype.is_handle and not is_packed:
                 writer.aliases.add(param)
+        if not self.exports.is_linked:
+            writer.polls = find_polls(func.body)
         writer.visit(func.body)
         code.do("ret i32 0" if result == "i32" else f"ret {result} zeroinitializer")
         self.definitions.append(code.text())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from tvm.error import LoweringError
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import DType
+from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import BufferLoad, Call, IntImm, Let, StringImm, Var
 
 from .alias import AliasScopes
@@ -24,6 +25,7 @@ from .memory import MemoryWriter
 from .outline_loops import loop_groups, parts_of, write_group
 from .packed import RUNTIME_FUNCTIONS, through_slot, without_result
 from .parallel import ParallelRegion, partitioned, write_launch
+from .polls import write_poll
 from .tensor_check import reports_itself
 from .types import TYPES, quoted
 from .unsupported import unsupported_error
@@ -44,6 +46,7 @@ class Frame:
     result: str  # LLVM's type of the result
     parallel: ParallelRegion | None = None
     wide_values: dict[Var, str] = field(default_factory=dict)  # loop variables as i64
+    workspaces: list[stmts.LetStmt] = field(default_factory=list)  # memory to be freed
 
 
 class FunctionWriter(MemoryWriter):
@@ -57,6 +60,7 @@ class FunctionWriter(MemoryWriter):
         self.noalias = noalias
         self.alignment = {}
         self.aliases = AliasScopes(module.new_metadata, name)
+        self.polls: dict[stmts.For, int] = {}  # loops that look for signals each so many iterations
         self._use(frame)
 
     def _use(self, frame: Frame) -> None:
@@ -79,7 +83,12 @@ class FunctionWriter(MemoryWriter):
 
     def visit_let_stmt(self, stmt: stmts.LetStmt) -> None:
         self._bind(stmt.var, stmt.value)
+        if type(stmt.value) is not Call or getattr(stmt.value.op, "name", "") != _WORKSPACE:
+            self.visit(stmt.body)
+            return
+        self.frame.workspaces.append(stmt)
         self.visit(stmt.body)
+        self.frame.workspaces.pop()
 
     def visit_let(self, node: Let) -> str:
         self._bind(node.var, node.value)
@@ -231,7 +240,33 @@ class FunctionWriter(MemoryWriter):
 
         ``runs`` says that it certainly executes once or more.
         """
-        code, dtype = self.code, loop.loop_var.dtype
+        polled = self.polls.get(loop) if self.frame.result == "i32" else None
+
+        def iteration(index: str) -> None:
+            if polled == 1:
+                write_poll(self)
+            dtype = loop.loop_var.dtype
+            self.values[loop.loop_var] = self._narrowed(index, dtype)
+            if dtype.is_int:
+                self.wide_values[loop.loop_var] = index
+            self.visit(loop.body)
+
+        def chunk(index: str) -> None:
+            write_poll(self)
+            following = self.code.pure(f"add nsw i64 {index}, {polled}")
+            last = self.code.pure(f"call i64 @llvm.smin(i64 {following}, i64 {end})")
+            self._repeated(iteration, index, last, step, True, self._loop_metadata(loop))
+
+        if polled is None or polled == 1:
+            self._repeated(iteration, begin, end, step, runs, self._loop_metadata(loop))
+        else:
+            self._repeated(chunk, begin, end, str(polled), runs, "")
+
+    def _repeated(
+        self, write: Callable[[str], None], begin: str, end: str, step: str, runs: bool, marks: str
+    ) -> None:
+        """What ``write`` writes for an index, for each one from ``begin`` to ``end``."""
+        code = self.code
         body, done = code.new_label("for"), code.new_label("end")
         before, number = code.label, body[3:]
         if runs:
@@ -243,17 +278,14 @@ class FunctionWriter(MemoryWriter):
         place = len(code.lines)
         code.lines.append("")  # the phi, once the last block of the body is known
         with code.branch_scope():
-            self.values[loop.loop_var] = self._narrowed(index, dtype)
-            if dtype.is_int:
-                self.wide_values[loop.loop_var] = index
-            self.visit(loop.body)
+            write(index)
         code.lines[place] = (
             f"  {index} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.label} ]"
         )
         wrap = "nuw nsw" if begin == "0" else "nsw"
         code.do(f"{following} = add {wrap} i64 {index}, {step}")
         more = code.value(f"icmp slt i64 {following}, {end}")
-        code.branch(more, body, done, self._loop_metadata(loop))
+        code.branch(more, body, done, marks)
         code.start(done)
 
     def _narrowed(self, index: str, dtype: DType) -> str:
@@ -301,8 +333,17 @@ class FunctionWriter(MemoryWriter):
         is_ok = code.value(f"icmp eq i32 {status}, 0")
         code.branch(is_ok, passed, failed, USUALLY_FIRST)
         code.start(failed)
+        with code.branch_scope():
+            self._free_workspaces()
         self.fail()
         code.start(passed)
+
+    def _free_workspaces(self) -> None:
+        """Give back what the function holds: it is about to be left."""
+        for owner in reversed(self.frame.workspaces):
+            assert type(owner.value) is Call
+            device = owner.value.args[:2]
+            through_slot(self, _FREE, _INT32, (*device, owner.var))
 
     # ---- calls
 
@@ -362,4 +403,7 @@ def _is_copy(loop: stmts.For) -> bool:
 
 
 USUALLY_FIRST = ", !prof !0"
-_FRESH_MEMORY = ("tir.TVMBackendAllocWorkspace", "tir.nd_mem_alloc_with_scope")
+_INT32 = as_dtype("int32")
+_FREE = "TVMBackendFreeWorkspace"
+_WORKSPACE = "tir.TVMBackendAllocWorkspace"
+_FRESH_MEMORY = (_WORKSPACE, "tir.nd_mem_alloc_with_scope")

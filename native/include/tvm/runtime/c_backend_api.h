@@ -30,6 +30,8 @@ typedef int (*FTVMParallelLambda)(int task_id, TVMParallelGroupEnv* penv, void* 
 /* Runs `flambda` for each task and waits; num_task 0 means one task a worker. */
 TVM_DLL int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_task);
 TVM_DLL int TVMBackendParallelBarrier(int task_id, TVMParallelGroupEnv* penv);
+/* For long loops: nonzero after a signal's handler has raised an error, which ends the call. Not in the classic runtime. */
+TVM_DLL int TVMBackendPollSignals();
 TVM_DLL int TVMBackendRunOnce(void** handle, int (*f)(void*), void* cdata, int nbytes);
 
 /* Lists of values that a virtual machine keeps, `anylist` being its first one: an element becomes the argument
