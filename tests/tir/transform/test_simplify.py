@@ -170,3 +170,12 @@ def test_rounded_logarithms_of_known_integers_are_numbers() -> None:
     ranges = function([C], loop(16, lambda i: store(C, i, digits(i + 1025))))
     assert_transforms(Simplify(), ranges, function([C], loop(16, lambda i: store(C, i, 11))))
     assert_unchanged(Simplify(), function([C], loop(16, lambda i: store(C, i, digits(i + 1)))))
+
+
+def test_parts_of_an_index_by_open_extents_meet() -> None:
+    n, i = tir.Var("n", "int32"), tir.Var("i", "int32")
+    C = tir.decl_buffer((64,), "int32", "C")
+    square = n * n
+    parts = i // square * square + i % square // n * n + i % n
+    before = function([C, n, i], store(C, 0, parts))
+    assert_transforms(Simplify(), before, function([C, n, i], store(C, 0, i)))

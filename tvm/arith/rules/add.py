@@ -51,6 +51,9 @@ ADD_NO_OVERFLOW = rules(
     rule((x // y) * y + x % y, x),
     rule((z + (x // y) * y) + x % y, z + x),
     rule((z + x % y) + (x // y) * y, z + x),
+    # of a remainder, the quotient and what is left
+    rule((x % (w * y) // y) * y + x % y, x % (w * y)),
+    rule((z + (x % (w * y) // y) * y) + x % y, z + x % (w * y)),
     rule((x // c0) * c1 + (x % c0) * c2, x * c2, when=c1 == c0 * c2),
     rule(x // 2 + x % 2, (x + 1) // 2),
     rule((x % 2 + c0) // 2 + x // 2, (x + c0) // 2),
