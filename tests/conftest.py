@@ -1,5 +1,6 @@
 """All tests run with the node kernel in check mode: nodes cannot be changed once built."""
 
+import gc
 import signal
 from collections.abc import Generator
 
@@ -23,6 +24,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def golden(request: pytest.FixtureRequest) -> Golden:
     """Compares a text with a file of `goldens/` beside the test."""
     return Golden(request.path.parent / "goldens", request.config.getoption("--update-golden"))
+
+
+def pytest_collection_finish() -> None:
+    """What imports and collected tests have made stays: no collection of garbage goes through it.
+
+    Those of the rest are as rare as while the package compiles: programs make many small objects.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
