@@ -80,6 +80,34 @@ def test_models_share_a_program(tmp_path: Path) -> None:
     assert seen == [str(tmp_path)] and 'section("io")' in (tmp_path / "main.c").read_text()
 
 
+def test_models_of_the_packed_interface_share_a_program() -> None:
+    models = [two_results("first"), two_results("second")]
+    assert compile_and_run(models, AOT_DEFAULT_RUNNER, "packed", False)
+
+
+@parametrize_aot_options
+def test_models_without_inputs(interface_api, use_unpacked_api, test_runner) -> None:
+    mod = tvm.IRModule.from_expr(relay.Function([], relay.const(1) + relay.const(2)))
+    model = AOTTestModel(mod, {}, generate_ref_data(mod, {}))
+    assert model.outputs["output"] == 3
+    assert compile_and_run(model, test_runner, interface_api, use_unpacked_api)
+
+
+def test_functions_of_compilers_to_c_are_linked() -> None:
+    x, y = [relay.var(name, shape=(2, 3)) for name in "xy"]
+    begin, end = relay.op.annotation.compiler_begin, relay.op.annotation.compiler_end
+    total = end(relay.add(begin(x, "ccompiler"), begin(y, "ccompiler")), "ccompiler")
+    mod = tvm.IRModule.from_expr(relay.Function([x, y], total * x))
+    mod = relay.transform.PartitionGraph()(relay.transform.InferType()(mod))
+    inputs = {name: RNG.normal(size=(2, 3)).astype("float32") for name in "xy"}
+    outputs = generate_ref_data(mod, inputs)
+    np.testing.assert_allclose(
+        outputs["output"], (inputs["x"] + inputs["y"]) * inputs["x"], rtol=1e-6
+    )
+    model = AOTTestModel(mod, inputs, outputs)
+    assert compile_and_run(model, AOT_DEFAULT_RUNNER, "packed", False)
+
+
 def test_operators_are_kernels_of_their_own_without_fusion() -> None:
     x = relay.var("x", shape=(8,))
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.tanh(relay.exp(x))))

@@ -238,16 +238,22 @@ def _storages(graph: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _functions(module: ExecutorFactoryModule) -> dict[str, Any]:
-    main = module.function_metadata[MAIN]
+    found = _build_function_memory_map(module.function_metadata)
     inputs, outputs = _arguments(module)
+    for main in found["main"]:
+        main |= {"inputs": inputs, "outputs": outputs}
+    return found
+
+
+def _build_function_memory_map(function_metadata: Mapping[str, FunctionInfo]) -> dict[str, Any]:
+    """The bytes that functions need, in the form of the archive; programs know this name."""
+    main = function_metadata[MAIN]
     return {
         "main": [
             {
                 **_sizes(main, target),
                 "constants_size_bytes": main.constant_sizes[target],
                 "io_size_bytes": main.io_sizes[target],
-                "inputs": inputs,
-                "outputs": outputs,
             }
             for target in main.workspace_sizes
         ],
@@ -256,7 +262,7 @@ def _functions(module: ExecutorFactoryModule) -> dict[str, Any]:
                 "function_name": name,
                 "workspace": [_sizes(info, target) for target in info.workspace_sizes],
             }
-            for name, info in module.function_metadata.items()
+            for name, info in function_metadata.items()
             if name != MAIN
         ],
     }

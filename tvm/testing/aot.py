@@ -23,7 +23,8 @@ from tvm.relay.backend.executor_factory import AOTExecutorFactoryModule, GraphEx
 from tvm.relay.backend.runtime import Runtime
 from tvm.relay.function import Function, output_names
 from tvm.relay.ty import flat_types
-from tvm.runtime import cpu
+from tvm.runtime import cpu, load_module
+from tvm.runtime.export import collect_modules
 from tvm.support.absent import absent_name as _absent_name
 from tvm.target import Target
 
@@ -91,7 +92,12 @@ def generate_ref_data(
         mod = IRModule.from_expr(mod)
     with transform.PassContext(opt_level=3):
         lib = relay.build(mod, target, params=dict(params or {}))
-    module = GraphModule(lib["default"](cpu()))
+    create = lib["default"]
+    if any([module.type_key == "c" for module in collect_modules(lib.lib)]):
+        with tempfile.TemporaryDirectory() as folder:
+            lib.export_library(path := str(Path(folder) / "model.so"))
+            create = load_module(path)["default"]
+    module = GraphModule(create(cpu()))
     for name, value in input_data.items():
         module.set_input(name, value)
     module.run()

@@ -179,12 +179,11 @@ def _struct_call(model: AOTTestModel) -> str:
     ins = ", ".join([f".{sanitize(n)} = {_symbol(model, 'in', n)}" for n in model.inputs])
     outs = ", ".join([f".{sanitize(n)} = {_symbol(model, 'out', n)}" for n in model.outputs])
     name = f"tvmgen_{model.name}"
-    arguments = "&outputs" if not ins else "&inputs, &outputs"
     return "\n".join(
         [
-            f"    struct {name}_inputs inputs = {{{ins}}};" if ins else "",
+            f"    struct {name}_inputs inputs = {{{ins}}};",
             f"    struct {name}_outputs outputs = {{{outs}}};",
-            f"    if ({name}_run({arguments}) != 0) return 1;",
+            f"    if ({name}_run(&inputs, &outputs) != 0) return 1;",
         ]
     )
 

@@ -74,3 +74,13 @@ def test_the_executor_of_expressions() -> None:
     evaluate = relay.create_executor("vm").evaluate(relay.Function([x], relay.exp(x)))
     for n in (1, 3):
         same(evaluate(np.ones(n, "float32")).numpy(), np.full(n, np.e))
+
+
+def test_optimised_functions_have_hashes() -> None:
+    x = relay.var("x", shape=(2,))
+    mods = [
+        relay.vm.VMCompiler().optimize(tvm.IRModule.from_expr(relay.Function([x], body)), "llvm")[0]
+        for body in (relay.exp(x), relay.exp(x), relay.log(x))
+    ]
+    first, same, other = [mod["main"].attrs["hash"] for mod in mods]
+    assert first == same != other

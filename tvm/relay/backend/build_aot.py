@@ -102,7 +102,7 @@ def build_aot(
     options = AotOptions.of(executor)
     step("planning memory")
     _check_devices(model, options, pools)
-    main = _main_function(model, pools, options)
+    main = _main_function(model, pools, options, runtime)
     pooled = _pooled_model(model, main, runtime, pools, options)
     facts = _facts(model, main, pooled, options)
     interface = ModelInterface(
@@ -137,11 +137,15 @@ def build_aot(
     )
 
 
-def _main_function(model: LoweredModel, pools: MemoryPools, options: AotOptions) -> AotFunction:
+def _main_function(
+    model: LoweredModel, pools: MemoryPools, options: AotOptions, runtime: Runtime
+) -> AotFunction:
     """The function that calls the kernels."""
     # in pools, each tensor has an offset of its own
     plan = None if pools.are_used else plan_memory(model.graph.graph)
-    external = frozenset([str(f.attrs["global_symbol"]) for f in model.external.values()])
+    # programs in C have no registry of functions: those of external compilers are linked
+    looked_up = model.external.values() if runtime.name == "cpp" else ()
+    external = frozenset([str(f.attrs["global_symbol"]) for f in looked_up])
     return aot_function(
         model.graph, plan, model.mod_name, options.call_type, external, options.link_params,
         model.target.get_target_device_type(),
@@ -215,7 +219,8 @@ def compile_library(
     runtime: Runtime,
 ) -> Module:
     """The model's function and its kernels as code; for programs in C, behind the function they call."""
-    if not options.unpacked_api:
+    # the executor of libraries reads it; a program in C may have several models
+    if runtime.name == "cpp":
         lowered = lowered.with_attr(ATTRIBUTE, metadata)
     lib = build_kernels(lowered, model.target, model.elsewhere)
     lib = model.link_external(lib, runtime, options.unpacked_api)

@@ -14,6 +14,7 @@ from tvm.relay.backend.c_interface import ModelInterface
 from tvm.relay.backend.executor import Executor
 from tvm.relay.backend.function_info import FunctionInfo
 from tvm.relay.backend.runtime import Runtime
+from tvm.runtime.container import Map
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.support.deprecation import warn_renamed
@@ -191,7 +192,7 @@ class AOTExecutorFactoryModule(ExecutorFactoryModule):
         named = [part for item in params.items() for part in item]
         self.module = create(libmod, libmod_name, *named)
         self.ir_mod = ir_mod
-        self.lowered_ir_mods = dict(lowered_ir_mods)
+        self.lowered_ir_mods = Map(lowered_ir_mods)
         self.target = target
         self.executor = executor
         self.runtime = runtime

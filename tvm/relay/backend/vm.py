@@ -14,6 +14,7 @@ from tvm._ffi.runtime_ctypes import Device
 from tvm.codegen.llvm.parts import INDEPENDENT_FUNCTIONS
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
+from tvm.ir.structural import structural_hash
 from tvm.ir.transform import Sequential
 from tvm.relay.analysis.symbolic import (
     DimensionPool,
@@ -32,6 +33,7 @@ from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, f
 from tvm.relay.function import Function, is_external_function, relay_functions
 from tvm.relay.pipeline import memory_passes, vm_optimization
 from tvm.relay.program import Params, as_module
+from tvm.relay.transform.common import map_relay_functions
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.vm import Executable, VirtualMachine
@@ -85,10 +87,14 @@ class VMCompiler:
         target_host: Any = None,
         params: Params | None = None,
     ) -> tuple[IRModule, dict[str, NDArray]]:
-        """Run the passes only; the module, and the parameters that are not inside of it."""
+        """Run the passes only; the module, and the parameters that are not inside of it.
+
+        Functions have the attribute `hash`, which is equal for those of the same structure.
+        """
         if params:
             self.set_params(params)
-        return _optimized(mod, self._params, Machines.of(target, target_host)), {}
+        optimized = _optimized(mod, self._params, Machines.of(target, target_host))
+        return map_relay_functions(optimized, _labelled), {}
 
     def lower(self, mod: IRModule | Function, target: Any = None, target_host: Any = None) -> None:
         """Optimise a module, and find its instructions and kernels."""
@@ -110,6 +116,10 @@ class VMCompiler:
         if self._executable is None:
             raise TVMError("nothing was compiled yet: call lower and codegen first")
         return self._executable
+
+
+def _labelled(func: Function) -> Function:
+    return func.with_attr("hash", f"{structural_hash(func):x}")
 
 
 def _optimized(mod: IRModule | Function, params: Params, machines: Machines) -> IRModule:
