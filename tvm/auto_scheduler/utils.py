@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.autotvm.measure import rpc_methods
 from tvm.autotvm.utils import get_const_int, get_const_tuple, get_func_name
 from tvm.contrib import popen_pool
 from tvm.error import TVMError
@@ -217,7 +218,7 @@ def request_remote(
     priority: int = 1,
     timeout: float = 60,
 ) -> Any:
-    """A session with a machine of a tracker; needs ``tvm.rpc``.
+    """A session with a machine of a tracker.
 
     Parameters
     ----------
@@ -228,7 +229,7 @@ def request_remote(
     priority, timeout :
         Of the request.
     """
-    raise _without_rpc("request_remote")
+    return rpc_methods.request_remote(device_key, host, port, priority, timeout)
 
 
 def check_remote(
@@ -238,21 +239,14 @@ def check_remote(
     priority: int = 100,
     timeout: float = 10,
 ) -> bool:
-    """Whether a machine of a tracker answers; needs ``tvm.rpc``.
+    """Whether a machine of a tracker answers.
 
     Parameters
     ----------
     device_key, host, port, priority, timeout :
         As of :func:`request_remote`.
     """
-    raise _without_rpc("check_remote")
-
-
-def _without_rpc(who: str) -> TVMError:
-    return TVMError(
-        f"{who} requires tvm.rpc, which is not in this release",
-        hint="measure on this machine: auto_scheduler.LocalRunner(...)",
-    )
+    return rpc_methods.check_remote("cpu", device_key, host, port, priority, timeout)
 
 
 def array_mean(arr: Sequence[Any]) -> float:

@@ -6,7 +6,8 @@ import argparse
 
 from tvm.rpc.base import LOOPBACK
 from tvm.rpc.commands import add_access_arguments, announce, check_address, host_and_port
-from tvm.rpc.proxy import ProxyOptions, listen
+from tvm.rpc.proxy import ProxyOptions
+from tvm.rpc.proxy_server import listen
 
 
 def main(args: argparse.Namespace) -> None:

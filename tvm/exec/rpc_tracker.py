@@ -6,7 +6,7 @@ import argparse
 
 from tvm.rpc.base import LOOPBACK
 from tvm.rpc.commands import add_access_arguments, announce, check_address
-from tvm.rpc.tracker import listen
+from tvm.rpc.tracker_server import listen
 
 
 def main(args: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ service.terminate()
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import pickle
 import subprocess
@@ -25,14 +26,15 @@ class Service:
 
     Parameters
     ----------
-    serve : function
+    serve : function or str
+        A function, or ``"module:name"`` of one that only the process imports.
         ``serve(*args, control=descriptor, ready=function)`` serves until ``control`` can be read or
         ends, and calls ``ready`` with its port when it begins.
     args :
         The first arguments.
     """
 
-    def __init__(self, serve: Callable[..., None], *args: Any) -> None:
+    def __init__(self, serve: Callable[..., None] | str, *args: Any) -> None:
         child_reads, self._control = os.pipe()
         answers, child_writes = os.pipe()
         program = (
@@ -117,6 +119,9 @@ def main(reader: int, writer: int) -> None:
 
     try:
         serve, args = pickle.loads(message)
+        if isinstance(serve, str):
+            module, _, name = serve.partition(":")
+            serve = getattr(importlib.import_module(module), name)
         serve(*args, control=reader, ready=ready)
     except Exception as error:
         if has_begun:

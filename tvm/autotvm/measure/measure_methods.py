@@ -7,14 +7,11 @@ from .build_methods import (
     set_cuda_target_arch,
     vtcm_verify_pass,
 )
+from .rpc_methods import RPCRunner, check_remote, request_remote, run_through_rpc
 from .run_methods import (
     DefaultModuleLoader,
     LocalRunner,
-    RPCRunner,
-    check_remote,
     default_module_loader,
-    request_remote,
-    run_through_rpc,
 )
 
 __all__ = [

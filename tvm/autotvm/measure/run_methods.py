@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any
 
 from tvm._ffi.registry import get_global_func
 from tvm.autotvm.measure.build_methods import BuildResult
 from tvm.autotvm.measure.interface import MeasureErrorNo, MeasureInput, MeasureResult, Runner
 from tvm.contrib.popen_pool import PopenPoolExecutor
 from tvm.error import TVMError
+from tvm.rpc.client import connect_tracker
+from tvm.rpc.server import Server
+from tvm.rpc.tracker import Tracker
 from tvm.runtime import ndarray as nd
 from tvm.runtime.device import device
 from tvm.runtime.module import Module, load_module
 
 # of the message of an error so many characters are kept
 _LONGEST_MESSAGE = 1024
+_LOCAL_KEY = "local"
 
 
 class LocalSession:
@@ -55,10 +60,24 @@ class DefaultModuleLoader:
 
     @contextmanager
     def __call__(self, remote_kwargs: Any, build_result: BuildResult) -> Iterator[tuple[Any, Any]]:
-        session = LocalSession()
+        session: Any = _session_of(remote_kwargs) if remote_kwargs else LocalSession()
         if self.pre_load_function is not None:
             self.pre_load_function(session, build_result)
-        yield session, session.load_module(build_result.filename)
+        if not remote_kwargs:
+            yield session, session.load_module(build_result.filename)
+            return
+        session.upload(build_result.filename)
+        # its folder goes with the session
+        yield session, session.load_module(Path(build_result.filename).name)
+
+
+def _session_of(remote_kwargs: Mapping[str, Any]) -> Any:
+    """A session with a machine of a tracker, for as long as one candidate may take."""
+    asked = dict(remote_kwargs)
+    tracker = connect_tracker(asked["host"], asked["port"], key_file=asked.get("key_file"))
+    return tracker.request(
+        asked["device_key"], priority=asked.get("priority", 1), session_timeout=asked["timeout"]
+    )
 
 
 def default_module_loader(pre_load_function: Callable[..., Any] | None = None) -> Any:
@@ -92,6 +111,9 @@ class LocalRunner(Runner):
         used with ``number=1`` and ``min_repeat_ms=0``.
     module_loader : function, optional
         ``loader(remote_kwargs, build_result)`` is a context of a session and the loaded module.
+    use_tracker : bool
+        Whether candidates go through a server of this machine and its tracker, as those of
+        :class:`RPCRunner` do.
 
     Attributes
     ----------
@@ -110,6 +132,8 @@ class LocalRunner(Runner):
         cooldown_interval: float = 0.1,
         enable_cpu_cache_flush: bool = False,
         module_loader: Callable[..., Any] | None = None,
+        *,
+        use_tracker: bool = False,
     ) -> None:
         super().__init__(timeout, 1)  # two at a time would disturb each other
         self.number = number
@@ -118,8 +142,13 @@ class LocalRunner(Runner):
         self.cooldown_interval = cooldown_interval
         self.enable_cpu_cache_flush = enable_cpu_cache_flush
         self.module_loader = module_loader or default_module_loader()
+        self.use_tracker = use_tracker
+        self.tracker: Tracker | None = None
+        self.server: Server | None = None
         self._ref_input: list[Any] | None = None
-        self.executor: Any = PopenPoolExecutor(max_workers=1, timeout=timeout)
+        # a machine of a tracker has to be waited for
+        limit = timeout * 2 if use_tracker else timeout
+        self.executor: Any = PopenPoolExecutor(max_workers=1, timeout=limit)
 
     @property
     def ref_input(self) -> list[Any] | None:
@@ -128,6 +157,29 @@ class LocalRunner(Runner):
     @ref_input.setter
     def ref_input(self, val: Sequence[Any] | None) -> None:
         self._ref_input = None if val is None else list(val)
+
+    def set_task(self, task: Any) -> None:
+        """Prepare for a task; with ``use_tracker`` a tracker and a server begin with the first one.
+
+        Parameters
+        ----------
+        task : Task
+            The task.
+        """
+        super().set_task(task)
+        if self.use_tracker and self.server is None:
+            self.tracker = Tracker(port=0)
+            address = ("127.0.0.1", self.tracker.port)
+            self.server = Server(port=0, key=_LOCAL_KEY, tracker_addr=address)
+
+    @property
+    def _remote_kwargs(self) -> dict[str, Any]:
+        if self.tracker is None:
+            return {}
+        return {
+            "device_key": _LOCAL_KEY, "host": self.tracker.host, "port": self.tracker.port,
+            "timeout": self.timeout,
+        }  # fmt: skip
 
     def get_build_kwargs(self) -> dict[str, Any]:
         return {}
@@ -146,65 +198,30 @@ class LocalRunner(Runner):
         options = (self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush)
         try:
             future = self.executor.submit(
-                run_candidate, target, built, options, self._ref_input, self.module_loader
-            )
+                run_candidate, target, built, options, self._ref_input, self.module_loader,
+                self._remote_kwargs,
+            )  # fmt: skip
             result: MeasureResult = future.result()
         except TimeoutError as error:
-            return _failure(MeasureErrorNo.RUN_TIMEOUT, error, started, built)
+            return failure(MeasureErrorNo.RUN_TIMEOUT, error, started, built)
         except ChildProcessError as error:
-            return _failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
+            return failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
         except Exception as error:
-            return _failure(MeasureErrorNo.UNKNOWN_ERROR, error, started, built)
+            return failure(MeasureErrorNo.UNKNOWN_ERROR, error, started, built)
         time.sleep(self.cooldown_interval)
         return result
 
 
-class RPCRunner(Runner):
-    """Would run candidates on other machines; this package has no RPC.
-
-    Parameters
-    ----------
-    key, host, port, ... :
-        Of the tracker of the machines.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _need_rpc("RPCRunner")
-
-
-def request_remote(
-    device_key: str,
-    host: str | None = None,
-    port: int | None = None,
-    priority: int = 1,
-    timeout: float = 60,
-) -> Any:
-    """Would ask a tracker for a machine; this package has no RPC."""
-    _need_rpc("request_remote")
-
-
-def check_remote(
-    target: Any,
-    device_key: str,
-    host: str | None = None,
-    port: int | None = None,
-    priority: int = 100,
-    timeout: float = 10,
-) -> bool:
-    """Would ask whether a machine is there; this package has no RPC."""
-    _need_rpc("check_remote")
-
-
-def run_through_rpc(*args: Any, **kwargs: Any) -> MeasureResult:
-    """Would run a candidate on another machine; this package has no RPC."""
-    _need_rpc("run_through_rpc")
-
-
-def _need_rpc(who: str) -> NoReturn:
-    raise TVMError(
-        f"{who} requires tvm.rpc, which is not in this release",
-        hint="measure on this machine: autotvm.LocalRunner(...)",
-    )
+def as_limits_of_gpu(device: Any) -> dict[str, Any]:
+    """What :func:`gpu_verify_pass` has to know of an accelerator."""
+    extents = device.max_thread_dimensions or [None] * 3
+    return {
+        "check_gpu": {
+            "max_shared_memory_per_block": device.max_shared_memory_per_block,
+            "max_threads_per_block": device.max_threads_per_block,
+            **dict(zip(("max_thread_x", "max_thread_y", "max_thread_z"), extents, strict=True)),
+        }
+    }
 
 
 def run_candidate(
@@ -213,6 +230,7 @@ def run_candidate(
     options: tuple[int, int, int, bool],
     ref_input: Sequence[Any] | None,
     module_loader: Callable[..., Any],
+    remote_kwargs: Mapping[str, Any] | None = None,
 ) -> MeasureResult:
     """Load a candidate and measure it, in the runner's process.
 
@@ -228,11 +246,13 @@ def run_candidate(
         The arguments; by default random values.
     module_loader : function
         Loads the library.
+    remote_kwargs : dict, optional
+        The tracker's machine to measure on; by default this one.
     """
     started = time.time()
     number, repeat, min_repeat_ms, is_flushed = options
     try:
-        with module_loader({}, built) as (session, module):
+        with module_loader(dict(remote_kwargs or {}), built) as (session, module):
             dev = session.device(target.kind.name, 0)
             flush = "cache_flush_cpu_non_first_arg" if is_flushed else ""
             measure = module.time_evaluator(
@@ -240,7 +260,7 @@ def run_candidate(
             )
             costs = measure(*_arguments(built.arg_info, ref_input, dev, session)).results
     except TVMError as error:
-        return _failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
+        return failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
     if len(costs) > 2:
         costs = tuple(sorted(costs)[1:-1])
     ended = time.time()
@@ -261,9 +281,10 @@ def _arguments(
     return arrays
 
 
-def _failure(
+def failure(
     kind: MeasureErrorNo, error: Exception, started: float, built: BuildResult
 ) -> MeasureResult:
+    """The outcome of a candidate that could not be measured."""
     text = "".join(traceback.format_exception(error))
     plain = RuntimeError(str(error)[:_LONGEST_MESSAGE]) if isinstance(error, TVMError) else error
     ended = time.time()
@@ -274,10 +295,8 @@ __all__ = [
     "DefaultModuleLoader",
     "LocalRunner",
     "LocalSession",
-    "RPCRunner",
-    "check_remote",
+    "as_limits_of_gpu",
     "default_module_loader",
-    "request_remote",
+    "failure",
     "run_candidate",
-    "run_through_rpc",
 ]
