@@ -53,3 +53,11 @@ def test_the_border_may_be_filled_before_loops_that_are_shared() -> None:
     assert len(sch.get_loops(filled)) == 2
     assert len(sch.get_child_blocks(sch.get_block("root"))) == 4
     assert agrees(sch, padded_sums)
+
+
+def test_a_block_is_not_computed_where_several_of_its_elements_would_be() -> None:
+    # each element of P is read for three elements of its copy
+    sch = Schedule(padded_sums)
+    sch.reindex("C", ("read", 0))
+    with pytest.raises(ScheduleError, match="whose indices have an inverse"):
+        sch.reverse_compute_inline("P_reindex")

@@ -9,6 +9,7 @@ import pytest
 
 import tvm
 from tests.tir.schedule.programs import elementwise_chain, matmul, matmul_relu
+from tests.tir.schedule.zoo import scalar_total
 from tvm import tir
 from tvm.tir.schedule import Trace
 from tvm.tir.schedule.testing import verify_trace_roundtrip
@@ -77,3 +78,10 @@ def test_copies_are_scheduled_apart() -> None:
     assert sch.get(block).name_hint == "C"
     with pytest.raises(ValueError, match="no longer part of the program"):
         other.get(block)
+
+
+def test_loops_are_not_merged_with_those_that_need_their_whole_sum() -> None:
+    sch = tir.Schedule(scalar_total)
+    total, scaled = sch.get_child_blocks(sch.get_block("root"))
+    with pytest.raises(tir.ScheduleError, match="reduces what the other loops use"):
+        sch.merge(sch.get_loops(total)[0], sch.get_loops(scaled)[0])

@@ -218,6 +218,13 @@ def _inverted(
     if not found.indices:
         _reject_indices(block)
     _require_all_written(loads[0], block, source, producer.block)
+    # an element that several instances read would be computed with for one of them only
+    back = inverse_affine_iter_map(found.indices, loads[0].indices)
+    reader = Analyzer()
+    for var, dom in axes.items():
+        reader.bind(var, dom)
+    if not all([reader.can_prove_equal(value, var) for var, value in back.items()]):
+        _reject_indices(block)
     inverse = inverse_affine_iter_map(found.indices, source.indices)
     values: dict[Var, PrimExpr] = {}
     analyzer = Analyzer()

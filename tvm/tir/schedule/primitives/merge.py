@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
-from tvm.tir.expr import Var
+from tvm.tir.expr import IterVar, Var
 from tvm.tir.stmt import For, SeqStmt, Stmt, seq
 
+from ..analyses.bindings import uses_var
 from ..analyses.order import require_order
 from ..errors import PrimitiveError
 from ..rewriting import Reuse, substitute_tracked
@@ -40,6 +41,7 @@ def merge(state: ScheduleState, loop_srefs: Sequence[StmtSRef]) -> StmtSRef:
         )  # fmt: skip
     nests = [_nest_below(place, sref) for sref in loop_srefs]
     _require_same_extents(nests)
+    _require_whole_reductions(state, nests)
     shown = nests[0][-1].loop
     merged = _rewrite(state, place, nests)
     if state.enable_check:
@@ -94,6 +96,28 @@ def _require_same_extents(nests: Sequence[Sequence[StmtSRef]]) -> None:
                     f"Merge loop's `extent` must be same, but {{0}} has {a.loop.extent} and {{1}} "
                     f"has {b.loop.extent}",
                     a.loop, b.loop,
+                )  # fmt: skip
+
+
+def _require_whole_reductions(state: ScheduleState, nests: Sequence[Sequence[StmtSRef]]) -> None:
+    """What a nest sums over the merged loops is not complete for the others inside of them."""
+    below = [state.child_blocks(nest[0]) for nest in nests]
+    for nest, blocks in zip(nests, below, strict=True):
+        loops = {sref.loop.loop_var: None for sref in nest}
+        others = [other.block for group in below if group is not blocks for other in group]
+        used = {r.buffer: None for other in others for r in (*other.reads, *other.writes)}
+        for sref in blocks:
+            block, realize = sref.block, state.realize_of(sref)
+            pairs = zip(block.iter_vars, realize.iter_values, strict=True)
+            is_partial = any(
+                [a.iter_type == IterVar.CommReduce and uses_var(v, loops) for a, v in pairs]
+            )
+            if is_partial and any([region.buffer in used for region in block.writes]):
+                raise PrimitiveError(
+                    "ScheduleError: Merged loops reduce what is used inside of them",
+                    "The loop {0} can't be merged: over it the block {1} reduces what the other "
+                    "loops use",
+                    nest[-1].loop, block,
                 )  # fmt: skip
 
 
