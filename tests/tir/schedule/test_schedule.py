@@ -9,7 +9,7 @@ import pytest
 
 import tvm
 from tests.tir.schedule.programs import elementwise_chain, matmul, matmul_relu
-from tests.tir.schedule.zoo import scalar_total
+from tests.tir.schedule.zoo import in_place_updates, scalar_total
 from tvm import tir
 from tvm.tir.schedule import Trace
 from tvm.tir.schedule.testing import verify_trace_roundtrip
@@ -85,3 +85,10 @@ def test_loops_are_not_merged_with_those_that_need_their_whole_sum() -> None:
     total, scaled = sch.get_child_blocks(sch.get_block("root"))
     with pytest.raises(tir.ScheduleError, match="reduces what the other loops use"):
         sch.merge(sch.get_loops(total)[0], sch.get_loops(scaled)[0])
+
+
+def test_a_cache_of_what_is_written_has_no_earlier_values() -> None:
+    sch = tir.Schedule(in_place_updates)
+    both = sch.blockize(sch.get_child_blocks(sch.get_block("root")))
+    with pytest.raises(tir.ScheduleError, match="would begin without its values"):
+        sch.cache_write(both, 0, "global")

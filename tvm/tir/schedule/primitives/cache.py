@@ -99,6 +99,7 @@ def cache_write(
     assert written is not None
     region = relaxed_region(state, written, block_sref, place.parent)
     full = _is_whole(state, region, scope, place)
+    _require_no_earlier_values(block, buffer, scope.block)
     cache = _cache_buffer(buffer, region, storage_scope, full)
     copy, copied = copy_block(cache, buffer, region, False, full)
     offsets = None if full else [side.min for side in region.region]
@@ -106,6 +107,18 @@ def cache_write(
     inside = with_inner(state, [block_sref])
     insert_cache(state, scope, place, copy, cache, redirect, blocks_of([*inside, *chosen]), {})
     return state.sref_of(copied)
+
+
+def _require_no_earlier_values(block: Block, buffer: Buffer, scope: Block) -> None:
+    """A cache begins without what a buffer from outside of the scope holds already."""
+    is_own = buffer in dict.fromkeys(scope.alloc_buffers)
+    if region_of(block.reads, buffer) is not None and not is_own:
+        raise PrimitiveError(
+            "ScheduleError: The block changes what a buffer holds already",
+            f"The block {{0}} reads {buffer.name}, which it writes: a cache of what it writes "
+            "would begin without its values; cache_inplace copies them there first",
+            block,
+        )
 
 
 def cache_inplace(
