@@ -38,6 +38,16 @@ def test_no_axes_are_all_axes_or_none(noop: int) -> None:
     check([reduce], {"x": (F32, [2, 3]), "axes": (I64, ["k"])}, *feeds)
 
 
+@pytest.mark.parametrize("name", ["Sum", "LogSumExp"])
+def test_numbers_are_reduced_to_themselves(name: str) -> None:
+    kinds = {"x": (F32, []), "axes": (I64, ["k"])}
+    check(
+        [node(f"Reduce{name}", "x axes", "y")],
+        kinds,
+        {"x": np.array(2.5, "float32"), "axes": i64()},
+    )
+
+
 def test_reductions_of_infinities_and_integers() -> None:
     x = np.float32([[-np.inf, 1.0], [-np.inf, -np.inf]])
     kinds = {"x": (F32, [2, 2]), "axes": (I64, [1])}

@@ -107,7 +107,7 @@ def reduce_dynamic_axes(node: OnnxNode) -> RelayExpr:
     """A reduction over axes that come as input 1."""
     x, rank = node[0], len(node.shape(0))
     if rank == 0:
-        return _REDUCTIONS[node.op_type](_op.reshape(x, (1,)), _of_number()).reshape(())
+        return _op.reshape(_REDUCTIONS[node.op_type](_op.reshape(x, (1,)), _of_number()), ())
     flags = flags_of_axes(node[1], rank)
     if not node.attr("noop_with_empty_axes", 0) and not is_static(node.shape(1)):
         is_none = _op.equal(_op.sum(flags), constant(0, "int64"))

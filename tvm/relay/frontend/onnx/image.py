@@ -121,7 +121,7 @@ def _dynamic_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int] | None
     axes = _axes(node, 4)
     known = node.output_dims[0] if node.output_dims else None
     if known is not None and is_static(known[2:]) and set(axes) >= {2, 3}:
-        size = [int(dim) for dim in known[2:]]
+        size = [dim for dim in known[2:] if isinstance(dim, int)]
         is_sure = is_static(shape[2:]) and not has_ties(shape[2:], size)
         return size if is_sure or how.method != "nearest_neighbor" else None
     # nearest neighbours in the middle of two elements are found by exact positions

@@ -240,8 +240,8 @@ def _slice_by_axes_of_the_run(node: OnnxNode) -> RelayExpr:
     ]  # fmt: skip
     x = node[0]
     for axis in range(rank):
-        bounds = [_op.reshape(element(v, axis), ()) for v in (first, last, steps)]
-        x = _op.take(x, _op.arange(*bounds, "int64"), axis)
+        start, stop, step = [_op.reshape(element(v, axis), ()) for v in (first, last, steps)]
+        x = _op.take(x, _op.arange(start, stop, step, "int64"), axis)
     return x
 
 
