@@ -28,6 +28,11 @@ def global_function_beside(module: Module, name: str) -> PackedFunc:
     return found
 
 
+def own_type_key(module: Module) -> str:
+    """The kind of a module on its own machine."""
+    return str(global_function_beside(module, "runtime.ModuleGetTypeKey")(module))
+
+
 def remote_host(module: Module) -> Device | None:
     """The processor of the machine that has the module; None if it is this one."""
     if not is_remote(module):

@@ -104,7 +104,9 @@ class Executable:
             raise TypeError(f"load_exec needs the program as bytes, got {type(bytecode).__name__}")
         if lib is not None and not isinstance(lib, Module):
             raise TypeError(f"load_exec needs the library as a Module, got {type(lib).__name__}")
-        return Executable(get_global_func("runtime.Load_Executable")(bytes(bytecode), lib))
+        name = "runtime.Load_Executable"
+        load = get_global_func(name) if lib is None else global_function_beside(lib, name)
+        return Executable(load(bytes(bytecode), lib))
 
     @property
     def lib(self) -> Module:

@@ -126,7 +126,7 @@ def test_tasks_are_listed_and_filtered(
     (["--tasks", "7"], "places from 0 to"),
     (["--tasks", "x"], "got 'x'"),
     (["--enable-autoscheduler"], "there is no auto-scheduler"),
-    (["--rpc-key", "pi"], "on this machine only"),
+    (["--rpc-key", "pi"], "require --rpc-tracker"),
     (["--tuning-records", "none.log"], "no file of records none.log"),
     (["--tuner", "grid"], "invalid choice: 'grid'"),
 ])  # fmt: skip

@@ -91,7 +91,7 @@ def test_run_rejects_wrong_inputs(onnx_file: str, tmp_path: Path, tvmc_fails: Fa
     assert "holds one array" in tvmc_fails("run", package, "--inputs", str(tmp_path / "in.npy"))
     assert "there is no nothing.npz" in tvmc_fails("run", package, "--inputs", "nothing.npz")
     assert "device" in tvmc_fails("run", package, "--device", "rocm")
-    assert "this machine only" in tvmc_fails("run", package, "--rpc-key", "pi")
+    assert "requires --rpc-tracker" in tvmc_fails("run", package, "--rpc-key", "pi")
     assert "at least 1" in tvmc_fails("run", package, "--repeat", "0")
 
 

@@ -23,6 +23,7 @@ from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.driver.tvmc.model import TVMCModel
 from tvm.driver.tvmc.target import generate_target_args, reconstruct_target_args, target_from_cli
+from tvm.driver.tvmc.tracker import tracker_host_port_from_cli
 from tvm.driver.tvmc.transform import (
     TRANSFORM_ARGS,
     apply_graph_transforms,
@@ -122,8 +123,12 @@ def _add_measure_args(parser: argparse.ArgumentParser) -> None:
     for name, (default, text) in numbers.items():
         shown = "" if default is None else f" ({default})"
         parser.add_argument(name, type=positive, default=default, metavar="N", help=text + shown)
-    parser.add_argument("--rpc-key", help=argparse.SUPPRESS)
-    parser.add_argument("--rpc-tracker", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--rpc-tracker", metavar="HOST:PORT", help="measure on machines of a tracker"
+    )
+    parser.add_argument(
+        "--rpc-key", metavar="KEY", help="the kind of machine that the tracker gives"
+    )
 
 
 def drive_tune(args: argparse.Namespace) -> int:
@@ -131,6 +136,7 @@ def drive_tune(args: argparse.Namespace) -> int:
     if not args.target:
         raise TVMCException("--target is required, such as --target llvm")
     frontends.check_file(args.FILE)
+    hostname, port = tracker_host_port_from_cli(args.rpc_tracker)
     tune_model(
         frontends.load_from_arguments(args),
         args.target,
@@ -138,7 +144,8 @@ def drive_tune(args: argparse.Namespace) -> int:
         prior_records=args.tuning_records,
         enable_autoscheduler=args.enable_autoscheduler,
         rpc_key=args.rpc_key,
-        hostname=args.rpc_tracker,
+        hostname=hostname,
+        port=port or 0,
         trials=args.trials,
         tuner=args.tuner,
         min_repeat_ms=args.min_repeat_ms,
@@ -181,7 +188,7 @@ def tune_model(
     resume: bool = True,
     **transform_args: Any,
 ) -> str | None:
-    """Tune a model's kernels on this machine.
+    """Tune a model's kernels, on this machine or on those of a tracker.
 
     Parameters
     ----------
@@ -223,7 +230,7 @@ def tune_model(
     enable_autoscheduler, hardware_params, include_simple_tasks, log_estimated_latency
         Of the auto-scheduler, which there is not.
     rpc_key, hostname, port
-        Of a tracker for other machines, which there is not.
+        The kind of machine, and the tracker that gives it out; by default this machine measures.
 
     Returns
     -------
@@ -232,8 +239,8 @@ def tune_model(
     """
     if enable_autoscheduler or hardware_params or include_simple_tasks or log_estimated_latency:
         _require_no_autoscheduler()
-    if rpc_key or hostname:
-        raise TVMCException("kernels are measured on this machine only: leave out the tracker")
+    if bool(rpc_key) != bool(hostname):
+        raise TVMCException("other machines require --rpc-tracker HOST:PORT and --rpc-key KEY")
     if unknown := [name for name in transform_args if name not in TRANSFORM_ARGS]:
         raise TypeError(f"tune has no parameter {unknown[0]!r}")
     found, _ = target_from_cli(target, additional_target_options)
@@ -247,8 +254,16 @@ def tune_model(
     records = tuning_records or str(tvmc_model.default_tuning_records_path())
     option = autotvm.measure_option(
         builder=autotvm.LocalBuilder(timeout=timeout, n_parallel=parallel),
-        runner=autotvm.LocalRunner(
-            timeout=timeout, number=number, repeat=repeat, min_repeat_ms=min_repeat_ms or 0
+        runner=_runner(
+            hostname,
+            int(port),
+            rpc_key,
+            {
+                "timeout": timeout,
+                "number": number,
+                "repeat": repeat,
+                "min_repeat_ms": min_repeat_ms or 0,
+            },
         ),
     )
     if not resume:
@@ -256,6 +271,14 @@ def tune_model(
     search = tuner or _installed_tuner()
     tune_tasks(chosen, records, option, search, trials, early_stopping, prior_records)
     return records
+
+
+def _runner(
+    hostname: str | None, port: int, rpc_key: str | None, options: Mapping[str, Any]
+) -> autotvm.LocalRunner | autotvm.RPCRunner:
+    if not hostname or not rpc_key:
+        return autotvm.LocalRunner(**options)
+    return autotvm.RPCRunner(rpc_key, hostname, port, n_parallel=1, **options)
 
 
 def _installed_tuner() -> str:

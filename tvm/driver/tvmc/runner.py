@@ -22,9 +22,12 @@ from tvm.driver.tvmc.result_utils import largest
 from tvm.driver.tvmc.run_report import RunConditions, run_report, type_text
 from tvm.driver.tvmc.sessions import FACTORIES, SESSIONS, Session
 from tvm.driver.tvmc.shape_parser import parse_shape_string
+from tvm.driver.tvmc.tracker import tracker_host_port_from_cli
 from tvm.error import TVMError
+from tvm.rpc.client import RPCSession, connect, connect_tracker
 from tvm.runtime.device import device as make_device
-from tvm.runtime.module import BenchmarkResult, load_module
+from tvm.runtime.module import BenchmarkResult, Module, load_module
+from tvm.runtime.remote import own_type_key
 
 logger = logging.getLogger("TVMC")
 
@@ -83,25 +86,27 @@ def add_run_parser(
     parser.add_argument("--profile", action="store_true", help="print the time of each operator")
     parser.add_argument("--wide", action="store_true", help="print all columns of --profile whole")
     add_quiet_arg(parser)
-    for flag in ("--rpc-key", "--rpc-tracker"):
-        parser.add_argument(flag, help=argparse.SUPPRESS)
+    parser.add_argument("--rpc-tracker", metavar="HOST:PORT", help="run on a machine of a tracker")
+    parser.add_argument(
+        "--rpc-key", metavar="KEY", help="the kind of machine that the tracker gives"
+    )
     set_defaults(parser, json_params)
 
 
 def drive_run(args: argparse.Namespace) -> int:
     """Do what the arguments say."""
-    if args.rpc_key or args.rpc_tracker:
-        raise TVMCException(
-            "models run on this machine only: leave --rpc-key and --rpc-tracker out"
-        )
     with knobs.QUIET.scope(args.quiet or knobs.QUIET.value):
         return _run_from_arguments(args)
 
 
 def _run_from_arguments(args: argparse.Namespace) -> int:
+    hostname, port = tracker_host_port_from_cli(args.rpc_tracker)
     result = run_module(
         TVMCPackage(args.PATH),
         args.device,
+        hostname=hostname,
+        port=port or 0,
+        rpc_key=args.rpc_key,
         inputs=read_inputs(args.inputs) if args.inputs else None,
         fill_mode=args.fill_mode,
         benchmark=args.print_time,
@@ -149,8 +154,12 @@ def run_module(
         The model.
     device : str
         "cpu", or another device of this machine.
-    hostname, port, rpc_key, options :
-        Of other machines, which cannot be reached: leave them out.
+    hostname, port : str and int, optional
+        Where an RPC server is, or with ``rpc_key`` a tracker; by default models run on this machine.
+    rpc_key : str, optional
+        The kind of machine that the tracker gives out.
+    options : dict, optional
+        Of microcontrollers, which cannot be reached: leave it out.
     inputs : dict of str to array, or str
         Values by name, or the path of a file of numpy with them.
     fill_mode : str
@@ -179,14 +188,15 @@ def run_module(
             "This model doesn't seem to have been compiled yet. "
             "Try calling tvmc.compile on the model before running it."
         )
-    if hostname or rpc_key or options:
-        raise TVMCException("models run on this machine only: leave hostname and rpc_key out")
+    if options:
+        raise TVMCException("microcontrollers cannot be reached: leave options out")
+    remote = _connected(hostname, int(port), rpc_key)
     given = read_inputs(inputs) if isinstance(inputs, str) else inputs
     if given is not None and not isinstance(given, Mapping):
         raise TVMCException(
             f"inputs are arrays by name, {{'name': array}}, got a {type(given).__name__}"
         )
-    session = _open(tvmc_package, _find_device(device), profile)
+    session = _open(tvmc_package, _find_device(device, remote), profile, remote)
     try:
         session.set_inputs(given, fill_mode, _checked_shapes(input_shapes, given))
         with knobs.STRICT_INPUTS.scope(True):
@@ -227,29 +237,52 @@ def _checked_shapes(
     return {name: list(shape) for name, shape in (shapes or {}).items()}
 
 
-def _find_device(name: str) -> Device:
+def _connected(hostname: str | None, port: int, rpc_key: str | None) -> RPCSession | None:
+    """The machine to run on, None for this one."""
+    if not hostname:
+        if rpc_key:
+            raise TVMCException("--rpc-key requires --rpc-tracker HOST:PORT")
+        return None
+    try:
+        if rpc_key:
+            return connect_tracker(hostname, port).request(rpc_key, session_timeout=1000)
+        return connect(hostname, port)
+    except (TVMError, RuntimeError, OSError) as error:
+        raise TVMCException(f"cannot reach a machine at {hostname}:{port}: {error}") from error
+
+
+def _find_device(name: str, remote: RPCSession | None) -> Device:
     if name not in DEVICES:
         raise TVMCException(f"unknown device {name!r}, devices: {', '.join(DEVICES)}")
-    found = make_device(DEVICES[name], 0)
+    found = remote.device(DEVICES[name]) if remote else make_device(DEVICES[name], 0)
     if not found.exist:
-        raise TVMCException(f"this machine has no device {name}, or the runtime cannot use it")
+        raise TVMCException(f"the machine has no device {name}, or the runtime cannot use it")
     return found
 
 
-def _open(package: TVMCPackage, device: Device, profile: bool) -> Session:
+def _load(package: TVMCPackage, remote: RPCSession | None) -> Module:
+    if remote is None:
+        return load_module(str(package.lib_path))
+    remote.upload(str(package.lib_path))
+    return remote.load_module(str(package.lib_name))
+
+
+def _open(
+    package: TVMCPackage, device: Device, profile: bool, remote: RPCSession | None
+) -> Session:
     if package.type == "mlf":
         raise TVMCException(
             "You're trying to run a model saved using the Model Library Format (MLF). "
             "MLF can only be used to run micro device; compile with --output-format so."
         )
     try:
-        lib = load_module(str(package.lib_path))
+        lib = _load(package, remote)
     except (TVMError, RuntimeError, ValueError, OSError) as error:
         raise TVMCException(
             f"cannot load {package.lib_name} of {package.package_path}, was it compiled for "
             f"another machine? {error}"
         ) from error
-    kind = FACTORIES.get(lib.type_key, package.executor_type)
+    kind = FACTORIES.get(own_type_key(lib), package.executor_type)
     if kind is None:
         raise TVMCException(
             f"{package.package_path} holds kernels and no model: `tvmc compile -o model.so`, or "

@@ -27,6 +27,7 @@ from tvm.runtime.executor.aot_executor import AotModule
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray, array
 from tvm.runtime.profiler_vm import VirtualMachineProfiler
+from tvm.runtime.remote import own_type_key
 from tvm.runtime.vm import Executable, VirtualMachine
 
 # which session runs the module of a library that is a whole model
@@ -40,7 +41,7 @@ class GraphSession:
 
     def __init__(self, package: TVMCPackage, lib: Module, device: Device, profile: bool) -> None:
         self.device = device
-        is_whole = lib.type_key in FACTORIES
+        is_whole = own_type_key(lib) in FACTORIES
         self._graph = str(lib["get_graph_json"]() if is_whole else package.graph)
         self.executor = self._created(package, lib, profile)
         self.inputs: Arrays = {}
@@ -56,7 +57,7 @@ class GraphSession:
     def _without_parameters(
         self, package: TVMCPackage, lib: Module, profile: bool
     ) -> graph_executor.GraphModule:
-        if lib.type_key not in FACTORIES:
+        if own_type_key(lib) not in FACTORIES:
             create = debug_executor.create if profile else graph_executor.create
             return create(str(package.graph), lib, self.device)
         name = lib["list_module_names"]()
@@ -155,7 +156,7 @@ class VMSession:
     def __init__(self, package: TVMCPackage, lib: Module, device: Device, profile: bool) -> None:
         create = VirtualMachineProfiler if profile else VirtualMachine
         self.device = device
-        is_whole = lib.type_key in FACTORIES
+        is_whole = own_type_key(lib) in FACTORIES
         self.executable = (
             Executable(lib) if is_whole else Executable.load_exec(bytes(package.code or b""), lib)
         )
