@@ -108,7 +108,7 @@ def require_local(remote: Any) -> None:
     if remote is not None:
         raise TVMError(
             "roofline analysis requires this machine, got another one",
-            hint="pass remote=None: tvm.rpc is not in this release",
+            hint="pass remote=None, on the machine itself",
         )
 
 
