@@ -67,7 +67,7 @@ def test_attributes_tell_their_types() -> None:
 
 
 def test_tuners_that_are_not_there_can_be_left_off_alone() -> None:
-    for key in ("relay.backend.use_auto_scheduler", "relay.backend.use_meta_schedule"):
+    for key in ("relay.backend.use_meta_schedule",):
         with tvm.transform.PassContext(config={key: False}):
             pass
         with pytest.raises(tvm.TVMError, match=f"config key {key} cannot be True"):

@@ -29,11 +29,11 @@ CASES = {
     ),
     "a store of another type": (
         """
-        A[0] = T.float32(1)
+        A[0] = A.data
         """,
-        "a store to A requires int32, got float32; hint: convert it",
-        "A[0] = T.float32(1)",
-        "^^^^^^^^^^^^^^^^^^^",
+        "a store to A requires int32, got handle; hint: convert it",
+        "A[0] = A.data",
+        "^^^^^^^^^^^^^",
     ),
     "an unknown word": (
         """

@@ -125,6 +125,7 @@ class AccessAnalyzer:
             ((reader, reads),) = readers.items()
             if not _same_shapes(op, reader):
                 return False
+            assert isinstance(reader, ComputeOp)
             for indices in reads:
                 access = simple_access(reader, indices)
                 if access is None or not access.is_elementwise:

@@ -83,7 +83,7 @@ def parsed_reads(graph: ComputeGraph) -> list[list[tuple[int, list[Index]]]]:
             ]
             for op in graph.ops
         ]
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _parsed(op: object, indices: Sequence[object], source: object) -> list[Index]:

@@ -59,7 +59,7 @@ def _value_text(value: PrimExpr, place: int, simple_mode: bool) -> str:
         return f" = {_text(value)}"
     result = value.combiner.result[place]
     sources = ",".join([_text(source) for source in value.source])
-    signs = {Add: "+=", Max: "max=", Min: "min=", Mul: "*="}
+    signs: dict[type[PrimExpr], str] = {Add: "+=", Max: "max=", Min: "min=", Mul: "*="}
     if (sign := signs.get(type(result))) is not None:
         return f" {sign} {_text(value.source[0])}"
     if isinstance(result, Select):

@@ -55,11 +55,11 @@ class _FlopCounter(Visitor):
 
     def visit_call(self, call: expr.Call) -> int:
         if getattr(call.op, "name", "") == "tir.if_then_else":
-            return max(self.visit(call.args[1]), self.visit(call.args[2]))
-        return self.counts(call) + sum([self.visit(arg) for arg in call.args])
+            return int(max(self.visit(call.args[1]), self.visit(call.args[2])))
+        return int(self.counts(call) + sum([self.visit(arg) for arg in call.args]))
 
     def visit_select(self, select: expr.Select) -> int:
-        return max(self.visit(select.true_value), self.visit(select.false_value))
+        return int(max(self.visit(select.true_value), self.visit(select.false_value)))
 
     def visit_binary_op_expr(self, value: Any) -> int:
         return int(self.counts(value.a) + self.visit(value.a) + self.visit(value.b))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.support.scope import deep
 from tvm.te.tensor import ComputeOp
-from tvm.tir.expr import Add, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, Sub
+from tvm.tir.expr import Add, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, Ramp, Sub
 
 from .access import variables_in
 from .forms import ZERO, Form, Unknown
 
+# the variable of the lanes of vectors
+LANE = object()
 # from the forms of the axes to that of an index
 Index = Callable[[Sequence[Form]], Form]
 
@@ -29,6 +31,13 @@ def parse_index(op: ComputeOp, index: PrimExpr, extent: int) -> Index:
     """An index into a dimension of the given extent."""
     axes = {iv.var: position for position, iv in enumerate(op.root_iter_vars())}
     return _Parser(axes, extent).parse(index)
+
+
+def parse_value(value: PrimExpr, variables: Mapping[Any, Form], extent: int) -> Form:
+    """An index over loops, of variables whose forms are known."""
+    known = list(variables)
+    axes = {var: position for position, var in enumerate(known)}
+    return _Parser(axes, extent).parse(value)(list(variables.values()))
 
 
 class _Parser:
@@ -56,7 +65,17 @@ class _Parser:
             return lambda axes: a(axes).times(factor)
         if kind is Cast:
             return self.parse(value.value)  # type: ignore[attr-defined]
+        if kind is Ramp:  # of a vector, as many elements
+            return self.ramp(value)  # type: ignore[arg-type]
         return self.unknown(value)
+
+    def ramp(self, value: Ramp) -> Index:
+        """The elements of a vector, by the number of the lane."""
+        base, stride = self.parse(value.base), self.affine(value.stride)
+        lane = self.axes.get(LANE)
+        if lane is None or stride is None or stride[1]:
+            return base
+        return lambda axes: base(axes).plus(axes[lane], stride[0])
 
     def unknown(self, value: PrimExpr) -> Index:
         """Anything within the dimension, of the axes that the value uses."""

@@ -118,7 +118,8 @@ def new_layouts(state: StateObject) -> dict[Operation, tuple[int, NewLayout]]:
         if not isinstance(stage.op, ComputeOp):
             continue
         free = [getattr(t, "op", t).name for t in stage.op.attrs.get(LAYOUT_FREE, ())]
-        for source, reads in graph.access.read_from[stage.op].items():
+        reading: dict[Operation, Any] = graph.access.read_from[stage.op]
+        for source, reads in reading.items():
             if source.name in free and inputs.get(source.name) is source:
                 layout = _layout_of(state, stage_id, stage.op, source, reads)
                 if layout is not None:

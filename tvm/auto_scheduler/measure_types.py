@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +10,13 @@ from tvm.autotvm.measure.interface import MeasureErrorNo
 from tvm.runtime.object import Object
 from tvm.tir.expr import FloatImm
 
+from .compute_dag import ComputeDAG
 from .loop_state import State, as_object
 from .state_object import StateObject
-from .task import Task
+from .steps import step_from_row, step_row
+from .task import Task, task_from_row
 from .utils import array_mean
+from .workload_registry import register_missing_tensors
 
 __all__ = ["BuildResult", "MeasureErrorNo", "MeasureInput", "MeasureResult"]
 
@@ -33,6 +37,30 @@ class MeasureInput(Object):
     def __init__(self, task: Task, state: State | StateObject) -> None:
         self.task = task
         self.state = as_object(state)
+
+    def serialize(self) -> tuple[Any, ...]:
+        """The candidate for another process, with its workload."""
+        task = self.task
+        dag = task.compute_dag or ComputeDAG(task.workload_key)
+        rows = [step_row(step) for step in self.state.transform_steps]
+        return json.dumps([task.row(), rows]), dag
+
+    @staticmethod
+    def deserialize(data: Sequence[Any]) -> MeasureInput:
+        """What was serialized.
+
+        Parameters
+        ----------
+        data : tuple
+            From :meth:`serialize`.
+        """
+        text, dag = data
+        row, rows = json.loads(text)
+        task = task_from_row(row)
+        task.compute_dag = dag
+        register_missing_tensors(task.workload_key, dag.tensors)
+        steps = [step_from_row(step) for step in rows]
+        return MeasureInput(task, dag.graph.state_after(steps))
 
 
 class BuildResult(Object):

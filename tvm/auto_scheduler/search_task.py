@@ -13,19 +13,22 @@ from tvm._ffi.registry import register_func
 from tvm.te.schedule import Schedule
 from tvm.te.tensor import Tensor
 
+from .cost_model import XGBModel
 from .hardware import HardwareParams
 from .measure_record import load_best_record
 from .measure_types import MeasureInput
+from .search_policy import SearchPolicy, SketchPolicy
 from .task import Task, deserialize_task, search_task_class, serialize_task
 from .task_inputs import (
     TASK_INPUT_BUFFER_TABLE,
     get_task_input_buffer,
     register_task_input_buffer,
 )
+from .tuning import TuningOptions, require_policy, search
 
 __all__ = [
-    "TASK_INPUT_BUFFER_TABLE", "HardwareParams", "SearchTask", "get_task_input_buffer",
-    "register_task_input_buffer",
+    "TASK_INPUT_BUFFER_TABLE", "HardwareParams", "SearchTask", "TuningOptions", "auto_schedule",
+    "create_task", "get_task_input_buffer", "register_task_input_buffer",
 ]  # fmt: skip
 
 
@@ -55,6 +58,28 @@ class SearchTask(Task):
     desc : str
         For people.
     """
+
+    def tune(
+        self,
+        tuning_options: TuningOptions,
+        search_policy: SearchPolicy | None = None,
+        adaptive_training: bool = False,
+    ) -> None:
+        """Search for a fast program; ``measure_callbacks`` keep what is measured.
+
+        Parameters
+        ----------
+        tuning_options : TuningOptions
+            How much is measured, and how.
+        search_policy : SearchPolicy, optional
+            By default sketches with a cost model of boosted trees.
+        adaptive_training : bool
+            Whether that model is trained anew only when there are clearly more measurements.
+        """
+        if search_policy is None:
+            model = XGBModel(adaptive_training=adaptive_training)
+            search_policy = SketchPolicy(self, model)
+        search(require_policy(search_policy), tuning_options)
 
     def apply_best(
         self,
@@ -121,3 +146,39 @@ def _serialize(task: Task) -> str:
 @register_func("auto_scheduler.DeserializeSearchTask")
 def _deserialize(text: str) -> Task:
     return deserialize_task(text)
+
+
+def create_task(
+    func: Any,
+    args: Any,
+    target: Any,
+    target_host: Any = None,
+    hardware_params: HardwareParams | None = None,
+) -> SearchTask:
+    """Of old: ``SearchTask`` makes tasks.
+
+    Parameters
+    ----------
+    func, args, target, target_host, hardware_params :
+        As of :class:`SearchTask`.
+    """
+    raise ValueError(
+        'The API "auto_scheduler.create_task" is deprecated. '
+        "SearchTask(func=..., args=..., target=...) makes tasks"
+    )
+
+
+def auto_schedule(
+    task: SearchTask, search_policy: Any = None, tuning_options: TuningOptions | None = None
+) -> Any:
+    """Of old: ``SearchTask.tune`` searches.
+
+    Parameters
+    ----------
+    task, search_policy, tuning_options :
+        As of :meth:`SearchTask.tune`.
+    """
+    raise ValueError(
+        'The API "auto_scheduler.auto_schedule" is deprecated: task.tune(tuning_options) searches, and '
+        "task.apply_best(log_file) gives the schedule"
+    )

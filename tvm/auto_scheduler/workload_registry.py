@@ -79,7 +79,7 @@ def register_workload_tensors(
     override : bool
         Whether an earlier registration is replaced.
     """
-    register_workload(workload_key, override=override)(list(tensors))  # type: ignore[arg-type]
+    register_workload(workload_key, override=override)(list(tensors))
 
 
 def register_missing_tensors(workload_key: str, tensors: Sequence[Tensor]) -> None:

@@ -56,12 +56,28 @@ MOVED = {"tvm.meta_schedule.testing.te_workload": "tvm.testing.te_workload"}
 
 # package -> names that it had, and the layers above it define: (name, module or module:attribute)
 FROM_ABOVE = {
+    "tvm.auto_scheduler.search_policy": {
+        "rank_first_candidates": "tvm.topi.cpu.first_candidates:rank_first_candidates",
+    },
     "tvm.autotvm": {"graph_tuner": "tvm.autotvm.graph_tuner"},
     "tvm.autotvm.record": {"ApplyHistoryBest": "tvm.autotvm.task:ApplyHistoryBest"},
     "tvm.autotvm.task": {
         "extract_from_multiple_program": "tvm.autotvm.task.relay_integration:extract_from_multiple_program",
         "extract_from_program": "tvm.autotvm.task.relay_integration:extract_from_program",
         "relay_integration": "tvm.autotvm.task.relay_integration",
+    },
+    "tvm.relay.backend.kernels": {
+        "schedule_of": "tvm.auto_scheduler.dispatcher:schedule_of",
+    },
+    "tvm.auto_scheduler": {
+        name: f"tvm.auto_scheduler.relay_integration{suffix}"
+        for name, suffix in (
+            ("extract_tasks", ":extract_tasks"),
+            ("relay_integration", ""),
+            ("remove_index_check", ":remove_index_check"),
+            ("rewrite_compute_body", ":rewrite_compute_body"),
+            ("rewrite_tensor_shape", ":rewrite_tensor_shape"),
+        )
     },
     "tvm.relay": {
         name: f"tvm.compat.relay:{name}" for name in ("Module", "build_config", "module")

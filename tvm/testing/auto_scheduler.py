@@ -17,10 +17,14 @@ def matmul_auto_scheduler_test(N: int, M: int, K: int) -> Tensors:
     return _matmul(N, M, K)
 
 
-@auto_scheduler.register_workload("matmul_auto_scheduler_test_rename_1")
 def matmul_auto_scheduler_test_rename_0(N: int, M: int, K: int) -> Tensors:
     """The same under another name."""
     return _matmul(N, M, K)
+
+
+auto_scheduler.register_workload(
+    "matmul_auto_scheduler_test_rename_1", matmul_auto_scheduler_test_rename_0
+)
 
 
 def _matmul(n: int, m: int, k: int) -> Tensors:

@@ -86,7 +86,10 @@ def split_schedule(
             )
         parent = replay.axis_name(stage_id, loop)
         way = "factor" if inner_to_outer else "nparts"
-        outer, inner = stage.split(loop, **{way: length})
+        if inner_to_outer:
+            outer, inner = stage.split(loop, factor=length)
+        else:
+            outer, inner = stage.split(loop, nparts=length)
         names = f"{replay.axis_name(stage_id, outer)}, {replay.axis_name(stage_id, inner)}"
         lines.append(f"{names} = s[{replay.name(stage_id)}].split({parent}, {way}={length})\n")
         done, loop = (inner, outer) if inner_to_outer else (outer, inner)

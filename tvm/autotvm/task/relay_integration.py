@@ -117,14 +117,14 @@ def extract_from_multiple_program(
     with TaskExtractEnv.get() as env, FallbackContext(), compiling(), layout_target(found):
         env.reset(ops)
         for mod, values in zip(mods, params, strict=True):
-            for func in _kernels(as_module(mod, values)):
+            for func in fused_functions(as_module(mod, values)):
                 _schedule(func, found, env, wanted)
         collected = list(env.get_tasks())
     return _created([key for key in collected if _is_wanted(key[0], wanted)], found, host)
 
 
-def _kernels(mod: IRModule) -> list[Function]:
-    """The fused functions of a program."""
+def fused_functions(mod: IRModule) -> dict[Function, int]:
+    """The fused functions of a program, and how often it calls each."""
     with PassContext(opt_level=3, config=PassContext.current().config):
         try:
             fused = fusion()(optimization()(mod))
@@ -133,7 +133,9 @@ def _kernels(mod: IRModule) -> list[Function]:
             fused = Sequential(vm_optimization(mod))(mod)
     functions = [func for func in fused.functions.values() if isinstance(func, Function)]
     nodes = [node for func in functions for node in post_order(func)]
-    return [node for node in nodes if isinstance(node, Function) and is_primitive(node)]
+    kernels = [node for node in nodes if isinstance(node, Function) and is_primitive(node)]
+    calls = [node.op for node in nodes if isinstance(node, Call)]
+    return {kernel: max(sum([op is kernel for op in calls]), 1) for kernel in kernels}
 
 
 def _schedule(

@@ -49,12 +49,24 @@ class ProgressBar:
         for inp, res in zip(inputs, results, strict=True):
             if res.error_no == 0:
                 current = inp.task.flop / np.mean(res.costs)
-        self.best = max(self.best, current, tuner.best_flops)
+        self.show(len(inputs), current, tuner.best_flops)
+
+    def show(self, trials: int, current: float, best: float) -> None:
+        """Go on by so many trials.
+
+        Parameters
+        ----------
+        trials : int
+            How many there were.
+        current, best : float
+            Operations a second of the last one, and of the fastest so far.
+        """
+        self.best = max(self.best, current, best)
         if self._is_shown is None:
             self._is_shown = self._start()
         if self._is_shown:
             self._bar.update(
-                self._bar.task_ids[0], advance=len(inputs), best=self._flops(self.best),
+                self._bar.task_ids[0], advance=trials, best=self._flops(self.best),
                 current=self._flops(current), refresh=True,
             )  # fmt: skip
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from tvm import knobs
 from tvm.codegen.cache import cache_key, digest, load_entry, store_entry
+from tvm.driver.tuners import is_auto_scheduler_enabled
 from tvm.ir import pickles
 from tvm.ir.node import are_nodes_checked
 from tvm.ir.op import Op
@@ -90,7 +91,7 @@ def is_usable() -> bool:
     context = PassContext.current()
     if not knobs.CACHE.value or any(watched) or timed or are_nodes_checked():
         return False
-    if context.instruments or configuration.is_active():
+    if context.instruments or configuration.is_active() or is_auto_scheduler_enabled():
         return False
     return _is_plain(list(context.config.values()))
 

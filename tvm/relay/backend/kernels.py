@@ -20,6 +20,7 @@ from tvm.codegen.llvm.library import llvm_lock
 from tvm.codegen.llvm.parts import FUNCTION_KEYS
 from tvm.driver import build_lowered, lower
 from tvm.driver.build_module import KERNEL_VERSIONS
+from tvm.driver.tuners import is_auto_scheduler_enabled
 from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
@@ -40,6 +41,7 @@ from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
 from tvm.support.dtype import dtype as as_dtype
+from tvm.support.later import names_from_above
 from tvm.support.workers import share_out, usual_processes
 from tvm.target import Target
 from tvm.target.versions import version_targets
@@ -54,6 +56,8 @@ MAX_NAME = 80
 FEWEST_SHARED = 12  # calls of kernels that it may pay to start another process for
 # the attribute of fused functions that run elsewhere than the main target's: where
 PLACE = "place"
+# `schedule_of` of the auto-scheduler, which is imported only where it is used
+_on_demand = names_from_above(__name__)
 
 
 def operators_of(func: Function) -> list[Op]:
@@ -209,6 +213,12 @@ def schedule_for(graph: ComputeGraph, target: Target) -> te.Schedule:
     return sch
 
 
+def searched_schedule(graph: ComputeGraph, target: Target, name: str) -> te.Schedule | None:
+    """What the auto-scheduler's context has for a kernel."""
+    schedule: te.Schedule | None = _on_demand("schedule_of")(graph.outputs, target, name)
+    return schedule
+
+
 def _plain_schedule(graph: ComputeGraph, target: Target) -> te.Schedule:
     """On processors: maps in vectors, on all threads; anything else in plain loops."""
     is_map = graph.anchor is None or _pattern(graph.anchor.op) <= OpPattern.INJECTIVE
@@ -235,7 +245,9 @@ def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
     """The loops of one fused function."""
     with target, noted() as choices:
         graph = compute_graph(func, target)
-        sch = schedule_for(graph, target)
+        sch = (searched_schedule(graph, target, name) if is_auto_scheduler_enabled() else None) or (
+            schedule_for(graph, target)
+        )
         constants = [tensor for tensor, _ in graph.constants]
         args = [*graph.inputs, *constants, *graph.outputs]
         mod = lower(sch, args, name=name, binds=_compact_buffers(args))

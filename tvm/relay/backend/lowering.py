@@ -24,7 +24,7 @@ from tvm.target import Target
 from tvm.target.versions import layout_target
 
 _NO_TUNERS = "kernels have the schedules of their operators"
-register_pass_config("relay.backend.use_auto_scheduler", bool, _NO_TUNERS)
+register_pass_config("relay.backend.use_auto_scheduler", bool)
 register_pass_config("relay.backend.use_meta_schedule", bool, _NO_TUNERS)
 register_pass_config("relay.backend.use_meta_schedule_dispatch", int, _NO_TUNERS)
 

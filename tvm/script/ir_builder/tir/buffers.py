@@ -245,10 +245,8 @@ def store(target: Buffer, value: Any, indices: Any, predicate: PrimExpr | None =
 
 
 def _converts(source: DType, wanted: DType) -> bool:
-    """Whether a store converts: between integers, between floats, and integers to floats."""
-    are_integers = (source.is_int or source.is_uint) and (wanted.is_int or wanted.is_uint)
-    becomes_float = wanted.is_float and not source.is_handle
-    return source.lanes == wanted.lanes and (are_integers or becomes_float)
+    """Whether a store converts: numbers to numbers, floats to integers among them."""
+    return source.lanes == wanted.lanes and not source.is_handle and not wanted.is_handle
 
 
 def _store_index(index: Any, target: Buffer) -> PrimExpr:

@@ -1,0 +1,1 @@
+"""Sketches: the structures of loops that a search fills in."""
