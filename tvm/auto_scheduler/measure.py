@@ -184,7 +184,10 @@ class LocalBuilder(ProgramBuilder):
             self.pool.submit(build_candidate, *_light(inp), self.folder, self.link)
             for inp in measure_inputs
         ]
-        return [self._outcome(future) for future in futures]
+        results = [self._outcome(future) for future in futures]
+        for result in results:
+            result.owner = self
+        return results
 
     def _outcome(self, future: Any) -> BuildResult:
         try:

@@ -80,7 +80,7 @@ class BuildResult(Object):
         Seconds.
     """
 
-    __slots__ = ("args", "error_msg", "error_no", "filename", "time_cost")
+    __slots__ = ("args", "error_msg", "error_no", "filename", "owner", "time_cost")
 
     def __init__(
         self,
@@ -95,6 +95,7 @@ class BuildResult(Object):
         self.error_no = int(error_no)
         self.error_msg = error_msg or ""
         self.time_cost = float(time_cost)
+        self.owner: Any = None  # the builder, with which its libraries go
 
     def __repr__(self) -> str:
         if self.error_no == MeasureErrorNo.NO_ERROR:
