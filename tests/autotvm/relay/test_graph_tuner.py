@@ -152,6 +152,8 @@ def test_transforms_are_measured_or_taken_from_records(tasks: list[Any], tmp_pat
     )  # fmt: skip
     with pytest.raises(tvm.TVMError, match="was not measured"):
         tuner.run()
+    with pytest.raises(RuntimeError, match="needs the device_key"):
+        tuner.benchmark_layout_transform(use_rpc=True)
     result = autotvm.MeasureResult((7.0,), 0, 0.1, 0.0)
     tuner.benchmark_layout_transform(min_exec_num=2, timeout=60, layout_records=[(inp, result)])
     seconds = tuner.layout_transform_perf_records

@@ -229,6 +229,10 @@ class BaseGraphTuner:
             What measures.
         """
         if use_rpc:
+            if device_key is None:
+                raise RuntimeError(
+                    "benchmark_layout_transform(use_rpc=True) needs the device_key of the tracker"
+                )
             runner = RPCRunner(device_key, host, port, number=min_exec_num, timeout=timeout)
         runner = runner or LocalRunner(
             number=min_exec_num, repeat=1, timeout=timeout, cooldown_interval=0
