@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from math import gcd
 
 # the number of values that a loop takes, 1 for those that stand still
 Counts = Callable[[int], int]
@@ -22,19 +23,14 @@ class Quotient:
 
     def count(self, counts: Counts) -> int:
         """How many values it takes at most."""
-        count, divisor = self.form.count(counts), self.divisor
-        start = self.form.at_start(counts)
-        if not start.terms:
-            return (start.const + count - 1) // divisor - start.const // divisor + 1
-        if count == 1 or (divisor % count == 0 and self.form.is_multiple_of(count, counts)):
-            return 1
-        if count % divisor == 0 and self.form.is_multiple_of(divisor, counts):
-            return count // divisor
-        return -(-(count - 1) // divisor) + 1
+        count = self.form.count(counts)
+        start = self.form.at_start(counts).largest_remainder(self.divisor)
+        return (start + count - 1) // self.divisor + 1
 
-    def at_start(self, counts: Counts) -> Quotient:
+    def at_start(self, counts: Counts) -> Quotient | int:
         """The same with all loops that run at their first iteration."""
-        return Quotient(self.form.at_start(counts), self.divisor)
+        start = self.form.at_start(counts)
+        return Quotient(start, self.divisor) if start.terms else start.const // self.divisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +42,16 @@ class Remainder:
 
     def count(self, counts: Counts) -> int:
         """How many values it takes at most."""
-        count, divisor = self.form.count(counts), self.divisor
-        if count == 1:
-            return 1
-        if divisor % count == 0 and self.form.is_multiple_of(count, counts):
-            return count
-        start = self.form.at_start(counts)
-        if not start.terms and start.const % divisor + count <= divisor:
-            return count
-        return divisor
+        count = self.form.count(counts)
+        start = self.form.at_start(counts).largest_remainder(self.divisor)
+        return count if start + count <= self.divisor else self.divisor
 
     def at_start(self, counts: Counts) -> Remainder | int:
         """The same with all loops that run at their first iteration."""
-        start = self.form.at_start(counts)
-        if start.terms and self.count(counts) == self.divisor:
+        if self.count(counts) == self.divisor:
             return 0  # it takes all values, from 0 on
-        return Remainder(start, self.divisor)
+        start = self.form.at_start(counts)
+        return Remainder(start, self.divisor) if start.terms else start.const % self.divisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +127,12 @@ class Form:
 
     def floordiv(self, divisor: int) -> Form:
         """The quotient by a positive constant."""
-        if all([c % divisor == 0 for c in self.terms.values()]):
-            return Form(self.const // divisor, {a: c // divisor for a, c in self.terms.items()})
-        return Form(0, {Quotient(self, divisor): 1})
+        # (d*a + b) // d = a + b // d
+        whole = {a: c // divisor for a, c in self.terms.items() if c % divisor == 0}
+        rest = {a: c for a, c in self.terms.items() if c % divisor}
+        if not rest:
+            return Form(self.const // divisor, whole)
+        return Form(0, {**whole, Quotient(Form(self.const, rest), divisor): 1})
 
     def floormod(self, divisor: int) -> Form:
         """The remainder by a positive constant."""
@@ -178,16 +171,10 @@ class Form:
                 const += coefficient * (count - 1)
         return Form(const, terms)
 
-    def is_multiple_of(self, number: int, counts: Counts) -> bool:
-        """Whether it is a multiple when the loops that run are at their first iteration."""
-        if self.const % number:
-            return False
-        return all(
-            [
-                coefficient % number == 0 or (type(atom) is int and counts(atom) > 1)
-                for atom, coefficient in self.terms.items()
-            ]
-        )
+    def largest_remainder(self, divisor: int) -> int:
+        """The largest remainder by a divisor that any values of its terms give."""
+        step = gcd(divisor, *self.terms.values())
+        return self.const % step + divisor - step
 
     def loops(self) -> Iterator[int]:
         """The loops that it depends on."""
