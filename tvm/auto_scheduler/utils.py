@@ -23,11 +23,12 @@ __all__ = [
     "PropagatingThread", "array_mean", "calc_workload_dis_factor", "call_func_with_thread",
     "call_func_with_timeout", "check_remote", "decode_workload_key", "deserialize_args",
     "get_const_int", "get_const_tuple", "get_func_name", "kill_child_processes", "list_to_tuple",
-    "make_traceback_info", "request_remote", "serialize_args", "to_str_round",
+    "make_traceback_info", "request_remote", "serialize_args", "shortened", "to_str_round",
 ]  # fmt: skip
 
 # of the text of an error so many characters are kept
 MAX_TRACEBACK_INFO_LEN = 512
+MAX_ERROR_MSG_LEN = 1024
 
 
 def decode_workload_key(workload_key: str) -> tuple[str, tuple[Any, ...] | None]:
@@ -142,8 +143,12 @@ def kill_child_processes(parent_pid: int, sig: int = signal.SIGTERM) -> None:
 
 def make_traceback_info() -> str:
     """The text of the exception that is being handled, its middle left out if it is long."""
-    text = traceback.format_exc()
-    half = MAX_TRACEBACK_INFO_LEN // 2
+    return shortened(traceback.format_exc(), MAX_TRACEBACK_INFO_LEN)
+
+
+def shortened(text: str, length: int = MAX_ERROR_MSG_LEN) -> str:
+    """A text, its middle left out if it is longer than so many characters."""
+    half = length // 2
     return text if len(text) <= 2 * half else f"{text[:half]}\n...\n{text[-half:]}"
 
 
@@ -217,6 +222,8 @@ def request_remote(
     port: int | None = None,
     priority: int = 1,
     timeout: float = 60,
+    *,
+    key_file: str | None = None,
 ) -> Any:
     """A session with a machine of a tracker.
 
@@ -226,10 +233,10 @@ def request_remote(
         What kind of machine.
     host, port :
         The tracker, by default of ``TVM_TRACKER_HOST`` and ``TVM_TRACKER_PORT``.
-    priority, timeout :
+    priority, timeout, key_file :
         Of the request.
     """
-    return rpc_methods.request_remote(device_key, host, port, priority, timeout)
+    return rpc_methods.request_remote(device_key, host, port, priority, timeout, key_file=key_file)
 
 
 def check_remote(
@@ -238,15 +245,19 @@ def check_remote(
     port: int | None = None,
     priority: int = 100,
     timeout: float = 10,
+    *,
+    key_file: str | None = None,
 ) -> bool:
     """Whether a machine of a tracker answers.
 
     Parameters
     ----------
-    device_key, host, port, priority, timeout :
+    device_key, host, port, priority, timeout, key_file :
         As of :func:`request_remote`.
     """
-    return rpc_methods.check_remote("cpu", device_key, host, port, priority, timeout)
+    return rpc_methods.check_remote(
+        "cpu", device_key, host, port, priority, timeout, key_file=key_file
+    )
 
 
 def array_mean(arr: Sequence[Any]) -> float:

@@ -11,12 +11,14 @@ from typing import Any
 
 from tvm import knobs
 from tvm.autotvm.env import AutotvmGlobalScope, reset_global_scope
-from tvm.autotvm.measure.interface import MeasureErrorNo, MeasureInput, MeasureResult, Runner
+from tvm.autotvm.measure.interface import MeasureInput, MeasureResult, Runner
 from tvm.autotvm.measure.run_methods import (
+    EvaluatorConfig,
     as_limits_of_gpu,
     default_module_loader,
-    failure,
+    outcome_of,
     run_candidate,
+    without_extremes,
 )
 from tvm.contrib.popen_pool import PopenPoolExecutor
 from tvm.error import TVMError
@@ -149,48 +151,24 @@ class RPCRunner(Runner):
         started = time.time()
         futures = [self._submitted(inp, built) for inp, built in pairs]
         outcomes = zip(futures, build_results, strict=True)
-        return [self._result_of(future, built, started) for future, built in outcomes]
+        return [
+            built if future is None else without_extremes(outcome_of(future, built, started))
+            for future, built in outcomes
+        ]
 
     def _submitted(self, inp: MeasureInput, built: Any) -> Future[MeasureResult] | None:
         if isinstance(built, MeasureResult):
             return None
-        options = (self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush)
+        config = EvaluatorConfig(
+            self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush,
+            cooldown_interval=self.cooldown_interval,
+        )  # fmt: skip
         # the space of a candidate may be large, its target says enough
         future: Future[MeasureResult] = self.executor.submit(
-            _run_and_rest, inp.target, built, options, self._ref_input, self.module_loader,
-            self._remote_kwargs, self.cooldown_interval,
+            run_candidate, inp.target, built, config, self._ref_input, self.module_loader,
+            self._remote_kwargs,
         )  # fmt: skip
         return future
-
-    @staticmethod
-    def _result_of(
-        future: Future[MeasureResult] | None, built: Any, started: float
-    ) -> MeasureResult:
-        if future is None:
-            result: MeasureResult = built
-            return result
-        try:
-            return future.result()
-        except TimeoutError as error:
-            return failure(MeasureErrorNo.RUN_TIMEOUT, error, started, built)
-        except ChildProcessError as error:
-            return failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
-        except Exception as error:
-            return failure(MeasureErrorNo.UNKNOWN_ERROR, error, started, built)
-
-
-def _run_and_rest(
-    target: Any,
-    built: Any,
-    options: tuple[int, int, int, bool],
-    ref_input: Sequence[Any] | None,
-    module_loader: Callable[..., Any],
-    remote_kwargs: dict[str, Any],
-    cooldown_interval: float,
-) -> MeasureResult:
-    result = run_candidate(target, built, options, ref_input, module_loader, remote_kwargs)
-    time.sleep(cooldown_interval)
-    return result
 
 
 def run_through_rpc(
@@ -222,11 +200,13 @@ def run_through_rpc(
     """
     if isinstance(build_result, MeasureResult):
         return build_result
-    return _run_and_rest(
-        measure_input.target, build_result,
-        (number, repeat, min_repeat_ms, enable_cpu_cache_flush), ref_input,
-        module_loader or default_module_loader(), remote_kwargs, cooldown_interval,
-    )  # fmt: skip
+    config = EvaluatorConfig(
+        number, repeat, min_repeat_ms, enable_cpu_cache_flush, cooldown_interval=cooldown_interval
+    )
+    loader = module_loader or default_module_loader()
+    target = measure_input.target
+    result = run_candidate(target, build_result, config, ref_input, loader, remote_kwargs)
+    return without_extremes(result)
 
 
 def request_remote(

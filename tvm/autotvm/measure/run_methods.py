@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,18 @@ from tvm.runtime.module import Module, load_module
 # of the message of an error so many characters are kept
 _LONGEST_MESSAGE = 1024
 _LOCAL_KEY = "local"
+
+
+@dataclass(frozen=True)
+class EvaluatorConfig:
+    """How a candidate is timed."""
+
+    number: int  # calls in one measurement, of which the mean counts
+    repeat: int  # measurements
+    min_repeat_ms: int  # `number` grows until one measurement takes this long
+    enable_cpu_cache_flush: bool = False  # empty the caches before each measurement
+    device: int = 0  # which device of the target's kind
+    cooldown_interval: float = 0.0  # seconds of rest behind each candidate
 
 
 class LocalSession:
@@ -168,9 +182,7 @@ class LocalRunner(Runner):
         """
         super().set_task(task)
         if self.use_tracker and self.server is None:
-            self.tracker = Tracker(port=0)
-            address = ("127.0.0.1", self.tracker.port)
-            self.server = Server(port=0, key=_LOCAL_KEY, tracker_addr=address)
+            self.tracker, self.server = start_local_server(_LOCAL_KEY)
 
     @property
     def _remote_kwargs(self) -> dict[str, Any]:
@@ -195,21 +207,27 @@ class LocalRunner(Runner):
         if isinstance(built, MeasureResult):
             return built
         started = time.time()
-        options = (self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush)
-        try:
-            future = self.executor.submit(
-                run_candidate, target, built, options, self._ref_input, self.module_loader,
-                self._remote_kwargs,
-            )  # fmt: skip
-            result: MeasureResult = future.result()
-        except TimeoutError as error:
-            return failure(MeasureErrorNo.RUN_TIMEOUT, error, started, built)
-        except ChildProcessError as error:
-            return failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
-        except Exception as error:
-            return failure(MeasureErrorNo.UNKNOWN_ERROR, error, started, built)
-        time.sleep(self.cooldown_interval)
-        return result
+        config = EvaluatorConfig(
+            self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush,
+            cooldown_interval=self.cooldown_interval,
+        )  # fmt: skip
+        future = self.executor.submit(
+            run_candidate, target, built, config, self._ref_input, self.module_loader,
+            self._remote_kwargs,
+        )  # fmt: skip
+        return without_extremes(outcome_of(future, built, started))
+
+
+def start_local_server(key: str) -> tuple[Tracker, Server]:
+    """A tracker of this machine, and a server that it gives out; they end when they are let go.
+
+    Parameters
+    ----------
+    key : str
+        What the server is registered as.
+    """
+    tracker = Tracker(port=0)
+    return tracker, Server(port=0, key=key, tracker_addr=("127.0.0.1", tracker.port))
 
 
 def as_limits_of_gpu(device: Any) -> dict[str, Any]:
@@ -227,7 +245,7 @@ def as_limits_of_gpu(device: Any) -> dict[str, Any]:
 def run_candidate(
     target: Any,
     built: BuildResult,
-    options: tuple[int, int, int, bool],
+    config: EvaluatorConfig,
     ref_input: Sequence[Any] | None,
     module_loader: Callable[..., Any],
     remote_kwargs: Mapping[str, Any] | None = None,
@@ -240,8 +258,8 @@ def run_candidate(
         What the candidate was built for.
     built : BuildResult
         The library.
-    options : tuple
-        ``number``, ``repeat``, ``min_repeat_ms``, and whether to flush the caches.
+    config : EvaluatorConfig
+        How it is timed.
     ref_input : list of numpy.ndarray or None
         The arguments; by default random values.
     module_loader : function
@@ -250,21 +268,49 @@ def run_candidate(
         The tracker's machine to measure on; by default this one.
     """
     started = time.time()
-    number, repeat, min_repeat_ms, is_flushed = options
     try:
         with module_loader(dict(remote_kwargs or {}), built) as (session, module):
-            dev = session.device(target.kind.name, 0)
-            flush = "cache_flush_cpu_non_first_arg" if is_flushed else ""
+            dev = session.device(target.kind.name, config.device)
+            flush = "cache_flush_cpu_non_first_arg" if config.enable_cpu_cache_flush else ""
             measure = module.time_evaluator(
-                module.entry_name, dev, number, repeat, min_repeat_ms, f_preproc=flush
-            )
+                module.entry_name, dev, config.number, config.repeat, config.min_repeat_ms,
+                f_preproc=flush,
+            )  # fmt: skip
             costs = measure(*_arguments(built.arg_info, ref_input, dev, session)).results
     except TVMError as error:
         return failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
-    if len(costs) > 2:
-        costs = tuple(sorted(costs)[1:-1])
     ended = time.time()
+    time.sleep(config.cooldown_interval)
     return MeasureResult(costs, MeasureErrorNo.NO_ERROR, ended - started + built.time_cost, ended)
+
+
+def outcome_of(future: Future[MeasureResult], built: BuildResult, started: float) -> MeasureResult:
+    """What a process of a runner found of a candidate, or why it found nothing.
+
+    Parameters
+    ----------
+    future : Future
+        Of :func:`run_candidate`.
+    built : BuildResult
+        The library.
+    started : float
+        When it was given to the process, in seconds since the epoch.
+    """
+    try:
+        return future.result()
+    except TimeoutError as error:
+        return failure(MeasureErrorNo.RUN_TIMEOUT, error, started, built)
+    except ChildProcessError as error:
+        return failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
+    except Exception as error:
+        return failure(MeasureErrorNo.UNKNOWN_ERROR, error, started, built)
+
+
+def without_extremes(result: MeasureResult) -> MeasureResult:
+    """The result without the fastest and the slowest of three and more measurements."""
+    if result.error_no != MeasureErrorNo.NO_ERROR or len(result.costs) < 3:
+        return result
+    return result._replace(costs=tuple(sorted(result.costs)[1:-1]))
 
 
 def _arguments(
@@ -293,10 +339,14 @@ def failure(
 
 __all__ = [
     "DefaultModuleLoader",
+    "EvaluatorConfig",
     "LocalRunner",
     "LocalSession",
     "as_limits_of_gpu",
     "default_module_loader",
     "failure",
+    "outcome_of",
     "run_candidate",
+    "start_local_server",
+    "without_extremes",
 ]
