@@ -77,6 +77,17 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tvm.relay.collage", "tvm.relay.quantize",
     ),
     ("tvm.relay",),
+    # relax: the language; what is known of programs; operators; passes; its text
+    ("tvm.relax.base", "tvm.relax.expr", "tvm.relax.struct_info", "tvm.relax.ty"),
+    ("tvm.relax.analysis", "tvm.relax.expr_functor", "tvm.relax.utils"),
+    ("tvm.relax.block_builder", "tvm.relax.op"),
+    ("tvm.relax.dpl", "tvm.relax.binding_rewrite"),
+    ("tvm.relax.transform",),
+    (
+        "tvm.script.ir_builder.relax", "tvm.script.parser.relax", "tvm.script.printer.relax",
+        "tvm.script.relax",
+    ),
+    ("tvm.relax",),
     (
         "tvm.autotvm.task.relay_integration",
         "tvm.autotvm.graph_tuner",

@@ -55,7 +55,7 @@ _absent.install()
 
 # imported at the first use of the name: `import tvm` alone stays quick
 _LATER = (
-    "autotvm", "contrib", "exec", "micro", "relay", "rpc", "script", "testing", "topi",
+    "autotvm", "contrib", "exec", "micro", "relax", "relay", "rpc", "script", "testing", "topi",
 )  # fmt: skip
 
 

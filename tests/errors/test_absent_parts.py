@@ -12,7 +12,6 @@ from tvm.support.absent import explanation
 
 PARTS = [
     ("tvm", "dlight", "cost model"),
-    ("tvm", "relax", "relay"),
     ("tvm.contrib", "ethosn", "targets llvm and c"),
     ("tvm.micro", "class_factory", "--output-format mlf"),
 ]
@@ -97,7 +96,7 @@ def test_device_libraries_reject_what_they_would_run() -> None:
 def test_absent_parts_can_be_probed() -> None:
     import tvm
 
-    assert not hasattr(tvm, "relax") and not hasattr(tvm, "dlight")
+    assert not hasattr(tvm, "dlight")
     with pytest.raises(ImportError, match="tvm.meta_schedule is not in this release"):
         importlib.import_module("tvm.meta_schedule.runner")
 

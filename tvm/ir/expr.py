@@ -58,7 +58,7 @@ class PrimExpr(BaseExpr):
 class RelayExpr(BaseExpr):
     """A graph-level expression. Type inference fills in ``checked_type``."""
 
-    __slots__ = ("_checked_type_", "_virtual_device_")
+    __slots__ = ("_checked_type_", "_struct_info_", "_virtual_device_")
     graph_node: ClassVar[bool] = True
     operand_kind: ClassVar[str] = "operand"
 
@@ -68,6 +68,10 @@ class RelayExpr(BaseExpr):
         def _checked_type_(self) -> Type | None: ...
         @_checked_type_.setter
         def _checked_type_(self, ty: Type | None) -> None: ...
+        @property
+        def _struct_info_(self) -> Any: ...
+        @_struct_info_.setter
+        def _struct_info_(self, info: Any) -> None: ...
         @property
         def _virtual_device_(self) -> Any: ...
         @_virtual_device_.setter
@@ -103,6 +107,32 @@ class RelayExpr(BaseExpr):
             raise TypeCheckError(
                 f"checked_type of {type(self).__name__} requires type inference",
                 hint="run relay.transform.InferType() on the module and use its result",
+            )
+        return found
+
+    @property
+    def struct_info_(self) -> Any:
+        """What relax knows of the value, or None."""
+        return getattr(self, "_struct_info_", None)
+
+    @struct_info_.setter
+    def struct_info_(self, info: Any) -> None:
+        self._struct_info_ = info
+
+    @property
+    def struct_info(self) -> Any:
+        """What relax knows of the value.
+
+        Raises
+        ------
+        ValueError
+            If it has not been normalised.
+        """
+        found = self.struct_info_
+        if found is None:
+            raise ValueError(
+                f"struct_info of {type(self).__name__} is not known yet; "
+                "BlockBuilder.normalize finds it"
             )
         return found
 

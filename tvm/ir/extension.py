@@ -89,6 +89,21 @@ module_of: ClassExtension[Callable[[Any, Any, Any], IRModule]] = ClassExtension(
 # the call of a global function, from (global variable, arguments)
 global_call: Extension[Callable[[Any, tuple[Any, ...]], Any]] = Extension("tvm.relay")
 
+# ---- graph level: tvm.relax
+
+# the call of an expression, from (it, arguments, attributes); a field of it; the field of a DLTensor
+relax_call: Extension[Callable[[Any, tuple[Any, ...], Any], Any]] = Extension("tvm.relax")
+relax_item: Extension[Callable[[Any, Any], Any]] = Extension("tvm.relax")
+relax_inspect: Extension[Callable[[Any, str], Any]] = Extension("tvm.relax")
+# whether one struct info describes all that another one does
+is_base_of: Extension[Callable[[Any, Any], bool]] = Extension("tvm.relax")
+# the function that says what a packed function returns
+infer_by_sinfo_args: Extension[Callable[[], Any]] = Extension("tvm.relax")
+# functions with variables bound: (function, by variable or name)
+relax_bind_symbolic_vars: Extension[Callable[[Any, Any], Any]] = Extension("tvm.relax")
+relax_bind_params: Extension[Callable[[Any, Any], Any]] = Extension("tvm.relax")
+relax_inline: Extension[Callable[[Any, Any], Any]] = Extension("tvm.relax")
+
 # ---- every level
 
 # `str` and `repr` of a node

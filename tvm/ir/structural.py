@@ -224,9 +224,18 @@ class _Comparison:
             self.map_free = free
             return same
         if not is_node(a) or type(a) is not type(b) or not _is_variable(type(a)):
-            return self.values(a, b)
+            return self.values_with_definitions(a, b)
         self.release(a, b)
         return self.definition(a, b)
+
+    def values_with_definitions(self, a: Any, b: Any) -> bool:
+        """The same, where a part that defines variables, such as a shape, may have new ones."""
+        if getattr(type(a), "structural", None) != "definitions":
+            return self.values(a, b)
+        free, self.map_free = self.map_free, True
+        same = self.values(a, b)
+        self.map_free = free
+        return same
 
     def release(self, a: Any, b: Any) -> None:
         """Forget what the two stood for: a second loop over a variable binds it anew."""
@@ -358,7 +367,12 @@ class _Hasher:
         if is_node(value) and _is_variable(type(value)):
             self.known.pop(id(value), None)  # bound anew, as it is for equality
             return self.number(value)
-        return self.value(value)
+        if getattr(type(value), "structural", None) != "definitions":
+            return self.value(value)
+        free, self.map_free = self.map_free, True
+        result = self.value(value)
+        self.map_free = free
+        return result
 
     def variable(self, variable: Any) -> int:
         if self.map_free or len(type(variable).children(variable)):

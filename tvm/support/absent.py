@@ -1,5 +1,5 @@
 """Parts of the classic release that this one does not have: a sentence for each, whichever way one
-asks for it. ``import tvm.relax`` raises ModuleNotFoundError, ``tvm.relax`` AttributeError.
+asks for it. ``import tvm.dlight`` raises ModuleNotFoundError, ``tvm.dlight`` AttributeError.
 
 Programs import some parts at their head and use them only on request, for a board or a device:
 ``from tvm import rpc`` gives a module, and ``rpc.connect`` raises; the modules of
@@ -20,7 +20,6 @@ from tvm.support.absent_boards import BOARDS
 from tvm.support.absent_helpers import HELPERS, helper_functions
 
 _TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
-_GRAPHS = "relay is the language of graphs here"
 _REMOTE = (
     "models are run and measured on this machine; for another one, "
     "lib.export_library(path, cc='aarch64-linux-gnu-gcc') links"
@@ -32,7 +31,6 @@ _GPU_MODULES = "cuda_graph curand nvrtc spirv_utils"
 _INSTEAD: dict[str, dict[str, str]] = {
     "tvm": {
         "meta_schedule dlight": _TUNED,
-        "relax": _GRAPHS,
     },
     "tvm.contrib": {
         _GPU_MODULES: _DEVICES,
