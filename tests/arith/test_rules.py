@@ -216,3 +216,11 @@ def test_all_buckets_compile() -> None:
                 for a in classes:
                     for b in classes:
                         compiled.bucket(a, b)
+
+
+def test_a_constant_less_a_minimum_of_it_comes_to_rest() -> None:
+    i = tir.Var("i", "int32")
+    nothing = tir.max(9 - i * 4, 0) + tir.Var("j", "int32") < 0
+    with Analyzer().constraint_scope(tir.Not(nothing)):
+        pass
+    assert not Analyzer().can_prove(nothing)

@@ -8,6 +8,7 @@ from typing import Any
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as tir
 from tvm.tir import op
+from tvm.tir.stmt_functor import free_vars
 
 from .analyzer import Analyzer
 from .interval import (
@@ -84,6 +85,8 @@ def estimate_region_strict_bound(
     region: Sequence[tir.Range], var_dom: Mapping[tir.Var, tir.Range], predicate: Any = True
 ) -> list[IntervalSet] | None:
     """Exactly what the region touches over the domain, or None if it is no box that we can find."""
+    if any([_moves(domain.extent, var_dom) for domain in region]):
+        return None
     starts = [domain.min for domain in region]
     found = detect_iter_map(starts, var_dom, predicate)
     is_padded = not is_const(found.padding_predicate, 0)
@@ -107,6 +110,13 @@ def estimate_region_strict_bound(
                 last = op.add(last, reach)
         intervals.append(IntervalSet(analyzer.simplify(first), analyzer.simplify(last)))
     return intervals
+
+
+def _moves(expr: PrimExpr, var_dom: Mapping[tir.Var, tir.Range]) -> bool:
+    """Whether a value depends on the variables of the domain."""
+    if isinstance(expr, tir.IntImm):
+        return False
+    return any([var in var_dom for var in free_vars(Analyzer().simplify(expr))])
 
 
 # what is touched for certain is known only where it is known exactly

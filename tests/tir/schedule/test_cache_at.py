@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.tir.schedule.programs import elementwise_chain, matmul, two_stencils
+from tests.tir.schedule.programs import elementwise_chain, matmul, padded_conv1d, two_stencils
 from tests.tir.schedule.random_traces import run
 from tvm import tir
 from tvm.ir.structural import assert_structural_equal
@@ -97,3 +97,12 @@ def test_copies_that_would_miss_accesses_are_rejected() -> None:
         sch.write_at(row, "C", 0, "global")
     with pytest.raises(tir.ScheduleError, match="The read buffer index 7 is out of range"):
         sch.read_at(row, "D", 7, "global")
+
+
+def test_elements_that_a_block_leaves_out_are_not_copied_back() -> None:
+    sch = tir.Schedule(padded_conv1d, debug_mask="all")
+    padded = sch.get_child_blocks(sch.get_block("root"))[0]
+    outer, _ = sch.split(sch.get_loops(padded)[-1], [None, 4])
+    sch.decompose_padding(padded, sch.get_loops(padded)[1])
+    with pytest.raises(tir.ScheduleError, match="it may leave out elements"):
+        sch.write_at(sch.get_loops(padded)[1], padded, 0, "global")

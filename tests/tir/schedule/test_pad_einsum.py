@@ -136,3 +136,18 @@ def test_tiles_of_an_intrinsic_are_padded_to() -> None:
     # the product's block feeds the next one, which reads the padded buffer
     assert [sch.get(b).name_hint for b in sch.get_consumers(sch.get_block("C"))] == ["D"]
     check_same(sch, matmul_relu)
+
+
+def test_an_axis_that_is_not_in_the_result_is_not_padded() -> None:
+    @T.prim_func
+    def last_row(A: T.Buffer((1, 5), "float32"), C: T.Buffer((5,), "float32")):
+        for i, j in T.grid(1, 5):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vj] = A[vi, vj]
+
+    sch = tir.Schedule(last_row)
+    with pytest.raises(tir.ScheduleError, match="vi is padded, but no index of C"):
+        sch.pad_einsum("C", [4, 1])
+    sch.pad_einsum("C", [1, 4])
+    check_same(sch, last_row)

@@ -63,8 +63,8 @@ SUB_WRAPPING = rules(
 SUB_EXTREMA = rules(
     rule(min_(x, y) - x, min_(y - x, 0)),
     rule(max_(x, y) - x, max_(y - x, 0)),
-    rule(x - min_(x, y), max_(x - y, 0)),
-    rule(x - max_(x, y), min_(x - y, 0)),
+    rule(x - min_(x, y), max_(x - y, 0), when=symbolic(x)),
+    rule(x - max_(x, y), min_(x - y, 0), when=symbolic(x)),
     rule(min_(x + y, z) - x, in_order(min_(z - x, y))),
     rule(max_(x + y, z) - x, in_order(max_(z - x, y))),
     rule(x - min_(x + y, z), in_order(max_(0 - y, x - z))),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tvm.arith import Analyzer
+from tvm.tir.analysis.undefined_vars import undefined_vars
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar
@@ -16,7 +17,7 @@ from tvm.tir.stmt import Block
 
 from ..errors import PrimitiveError
 from ..state import ScheduleState
-from ..tree import domain_of, root_of, scope_of
+from ..tree import domain_of, loops_of, root_of, scope_of
 from .bindings import has_only, is_affine_map, uses_var
 from .regions import without_domain_checks
 
@@ -93,6 +94,7 @@ def require_complete(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> 
         raise PrimitiveError(
             "ScheduleError: Incomplete block", COMPLETE.replace("{reason}", reason), block.block
         )
+    _require_bound(state, block)
 
 
 def require_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
@@ -103,10 +105,34 @@ def require_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) ->
             REDUCTION.replace("{reason}", reason),
             block.block,
         )
+    _require_bound(state, block)
 
 
 def require_complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
     """Reject a block that is neither complete nor a reduction."""
+    _require_complete_or_reduction(state, block, scope)
+    _require_bound(state, block)
+
+
+def _require_bound(state: ScheduleState, block: StmtSRef) -> None:
+    """Reject a block that uses loops itself, not through the values of its variables.
+
+    Such a block means nothing in other loops.
+    """
+    if not state.enable_check:
+        return
+    loops = domain_of(loops_of(block))
+    used = [var.name for var in undefined_vars(block.block) if var in loops]
+    if used:
+        raise PrimitiveError(
+            "ScheduleError: The block uses loops around it directly",
+            f"the block {{0}} is required to depend on the loops around it only through the values "
+            f"of its iteration variables, but it uses {', '.join(used)}",
+            block.block,
+        )
+
+
+def _require_complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: StmtSRef) -> None:
     if not state.enable_check:
         return
     incomplete = why_not_complete(state, block, scope)
@@ -122,7 +148,7 @@ def require_complete_or_reduction(state: ScheduleState, block: StmtSRef, scope: 
 def require_compact_dataflow(state: ScheduleState, subtree: StmtSRef) -> None:
     """Reject a loop or block some inner block of which is neither complete nor a reduction in it."""
     for child in state.child_blocks(subtree):
-        require_complete_or_reduction(state, child, subtree)
+        _require_complete_or_reduction(state, child, subtree)
 
 
 def require_affine(state: ScheduleState, block: StmtSRef) -> None:

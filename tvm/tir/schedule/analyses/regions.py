@@ -19,7 +19,7 @@ from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Range, Var, const
-from tvm.tir.stmt import BlockRealize, BufferRegion, For, ForKind
+from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, ForKind
 from tvm.tir.stmt_functor import substitute
 
 from ..tree import range_of
@@ -98,20 +98,35 @@ def accessed_for_certain(
     ranges = bound_region(region, realize)
     found = estimate_region_lower_bound(ranges, domain, realize.predicate)
     if found is None:
-        predicate = without_domain_checks(realize)
+        predicate = without_domain_checks(realize, _axes_along(region, realize.block))
         found = estimate_region_lower_bound(ranges, domain, predicate)
     return None if found is None else list(found)
 
 
-def without_domain_checks(realize: BlockRealize) -> PrimExpr:
+def _axes_along(region: BufferRegion, block: Block) -> dict[Var, None]:
+    """The variables that run along an axis of the buffer: outside of their domains it has no elements."""
+    domains = {axis.var: axis.dom for axis in block.iter_vars}
+    analyzer = Analyzer()
+    found: dict[Var, None] = {}
+    for side, extent in zip(region.region, region.buffer.shape, strict=True):
+        domain = domains.get(side.min) if isinstance(side.min, Var) else None
+        if domain is not None and analyzer.can_prove_equal(domain.min, 0):
+            if analyzer.can_prove_equal(domain.extent, extent):
+                found[side.min] = None
+    return found
+
+
+def without_domain_checks(realize: BlockRealize, axes: dict[Var, None] | None = None) -> PrimExpr:
     """The predicate without conditions that hold for all points of the block's domain.
 
-    Where they fail, the block has no instance, and nothing of a buffer that is indexed by its variables.
+    Where they fail, the block has no instance. Of the variables the given ones count, or all of them.
     """
     analyzer = Analyzer()
     pairs = list(zip(realize.block.iter_vars, realize.iter_values, strict=True))
     inside: PrimExpr = const(True)
     for axis, value in pairs:
+        if axes is not None and axis.var not in axes:
+            continue
         assert axis.dom is not None
         low, high = axis.dom.min, op.add(axis.dom.min, axis.dom.extent)
         inside = op.all(inside, op.greater_equal(value, low), op.less(value, high))

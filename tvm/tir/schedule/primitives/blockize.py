@@ -26,6 +26,7 @@ from ..rewriting import Reuse, substitute_tracked
 from ..state import ScheduleState
 from ..tree import domain_of, loops_of, proper_ancestor, statements_inside
 from .cache_stage import position_in
+from .reduction import init_predicate, uses_any
 
 
 @dataclass(slots=True)
@@ -265,21 +266,15 @@ def _outer_init(
         renamed[axis.var] = var
         axes.append(axis.replace(var=var))
     values = [value for _, value in spatial]
-    used = [
-        sref.loop
-        for sref in loops
-        if any([uses_var(v, {sref.loop.loop_var: None}) for v in values])
-    ]
-    dropped = {
-        sref.loop.loop_var: None for sref in loops if not any([sref.loop is loop for loop in used])
-    }
+    used = [sref for sref in loops if uses_any(values, sref.loop.loop_var)]
     writes = [substitute(substitute(r, division.values), renamed) for r in block.writes]
     init = substitute(substitute(block.init, division.values), renamed)
     inner = Block(axes, [], writes, f"{block.name_hint}_init", init)
-    where = const(True) if uses_var(predicate, dropped) else predicate
+    where = init_predicate(predicate, loops, used)
     result: Stmt = BlockRealize(tuple(values), where, inner)
     variables: dict[Var, PrimExpr] = {}
-    for loop in reversed(used):
+    for sref in reversed(used):
+        loop = sref.loop
         var = loop.loop_var.replace(name=f"{loop.loop_var.name}_init")
         variables[loop.loop_var] = var
         result = For(var, loop.min, loop.extent, loop.kind, result)

@@ -22,7 +22,7 @@ from tvm.tir.stmt_functor import substitute
 
 from ..analyses.bindings import variables_of
 from ..analyses.domains import hull
-from ..analyses.regions import box_ranges
+from ..analyses.regions import accessed_for_certain, box_ranges, covers, within
 from ..errors import PrimitiveError
 from ..state import ScheduleState
 from ..tree import domain_of, loops_of, scope_of, surroundings
@@ -72,6 +72,7 @@ def write_at(
         _reject(block, loop, f"it reads {buffer.name}, which it writes")
     cache = in_scope(buffer, storage_scope)
     ranges = _region(state, loop, [block], "writes", buffer, cache)
+    _require_all_written(state, loop, block, buffer, ranges)
     copy, copied = _auto_copy(cache, buffer, ranges, loop, cache.name)
     place = Place(loop, position_in(loop, block) + 1)
     _insert(state, place, copy, Redirection(buffer, cache, None, reads=True, writes=True), [block])
@@ -119,6 +120,24 @@ def _region(
         Range.from_min_extent(analyzer.simplify(side.min), side.extent)
         for side in box_ranges(box, buffer, analyzer)
     ]
+
+
+def _require_all_written(
+    state: ScheduleState, loop: StmtSRef, block: StmtSRef, buffer: Buffer, ranges: Sequence[Range]
+) -> None:
+    """All of a region is copied back, so all of it has to be written."""
+    analyzer = Analyzer()
+    for var, domain in surroundings(loop).items():
+        analyzer.bind(var, domain)
+    region = region_of(block.block.writes, buffer)
+    assert region is not None
+    written = accessed_for_certain(region, state.realize_of(block), block.parent, loop)
+    copied = within([IntervalSet.from_range(side) for side in ranges], buffer.shape, analyzer)
+    written = None if written is None else within(written, buffer.shape, analyzer)
+    if written is None or not all(
+        [covers(outer, inner, analyzer) for outer, inner in zip(written, copied, strict=True)]
+    ):
+        _reject(block, loop, f"it may leave out elements of {buffer.name}, which would be lost")
 
 
 def _auto_copy(

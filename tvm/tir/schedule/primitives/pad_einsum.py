@@ -78,6 +78,7 @@ def pad_einsum(state: ScheduleState, block_sref: StmtSRef, padding: Sequence[int
         if any([extent.is_padded for extent in shape])
     }
     _require_neutral(block, extents)
+    _require_indexed(block, output, accesses[output], extents)
     if output in padded:
         _require_variables(block, output, accesses[output])
     new_block = _over_more(block, extents, padded)
@@ -217,6 +218,16 @@ def _require_variables(
         extent = const(1, size.dtype) if domain is None else domain.extent
         if not analyzer.can_prove_equal(extent, size):
             _reject(block, f"it computes only a part of {output.name}")
+
+
+def _require_indexed(
+    block: Block, output: Buffer, accesses: Sequence[tuple[PrimExpr, ...]], extents: dict[Var, Extent]
+) -> None:
+    """What is computed in the padding of an axis goes to the padding of the result."""
+    for axis in block.iter_vars:
+        is_index = any([index is axis.var for indices in accesses for index in indices])
+        if axis.iter_type != IterVar.CommReduce and extents[axis.var].is_padded and not is_index:
+            _reject(block, f"{axis.var.name} is padded, but no index of {output.name}")
 
 
 class _LoadReplacer(Rewriter):

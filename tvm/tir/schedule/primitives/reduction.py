@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.arith import Analyzer
 from tvm.arith.pattern import conjuncts
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
@@ -55,9 +56,7 @@ def _require_bound(realize: BlockRealize, loops: Sequence[StmtSRef]) -> None:
     """Reject a loop that repeats the reduction: it would be initialised once."""
     bound = variables_of(*realize.iter_values)
     for sref in loops:
-        extent = sref.loop.extent
-        is_unit = isinstance(extent, IntImm) and extent.value == 1
-        if sref.loop.loop_var not in bound and not is_unit:
+        if sref.loop.loop_var not in bound and not _is_unit(sref.loop):
             raise PrimitiveError(
                 "ScheduleError: A loop repeats the reduction",
                 "The loop {0} is in no value of the variables of the block {1}: what it repeats "
@@ -117,17 +116,34 @@ def _initialisation(
         annotations=block.annotations,
     )  # fmt: skip
     used = [loop for loop in loops if uses_any(values, loop.loop.loop_var)]
-    dropped = {loop.loop.loop_var: None for loop in loops if loop not in used}
-    predicate: PrimExpr = const(True)
-    for condition in conjuncts(realize.predicate):
-        if not uses_var(condition, dropped) and not _is_true(condition):
-            predicate = op.all(predicate, condition)
+    predicate = init_predicate(realize.predicate, loops, used)
     result: Stmt = BlockRealize(tuple(values), predicate, new)
     variables: dict[Var, PrimExpr] = {}
     for sref in reversed(used):
         result = _copied_loop(sref.loop, result, variables)
     # the block is in terms of its own variables: loop variables are in its values alone
     return substitute(result, variables), new
+
+
+def init_predicate(
+    predicate: PrimExpr, loops: Sequence[StmtSRef], used: Sequence[StmtSRef]
+) -> PrimExpr:
+    """Of a reduction's predicate what its initialisation is guarded by, which is in some of its loops.
+
+    What depends on loops that are reduced over leaves out a part of what is reduced.
+    """
+    dropped = [sref.loop for sref in loops if sref not in used]
+    units = {loop.loop_var: loop.min for loop in dropped if _is_unit(loop)}
+    reduced = {loop.loop_var: None for loop in dropped if not _is_unit(loop)}
+    found: PrimExpr = const(True)
+    for condition in conjuncts(predicate):
+        if not _is_true(condition) and not uses_var(condition, reduced):
+            found = op.all(found, Analyzer().simplify(substitute(condition, units)))
+    return found
+
+
+def _is_unit(loop: For) -> bool:
+    return isinstance(loop.extent, IntImm) and loop.extent.value == 1
 
 
 def uses_any(values: Sequence[PrimExpr], var: Var) -> bool:

@@ -1,0 +1,49 @@
+"""Blocks of blocks, and blocks that use loops themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.tir.schedule.programs import square_sum
+from tests.tir.schedule.random_traces import run
+from tests.tir.schedule.zoo import scalar_total
+from tvm import tir
+from tvm.script import tir as T
+
+
+def check_same(sch: tir.Schedule, original: tir.PrimFunc) -> None:
+    for found, wanted in zip(run(sch.mod["main"]), run(original), strict=True):
+        np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)
+
+
+def test_the_initialisation_of_a_tile_has_its_predicate() -> None:
+    sch = tir.Schedule(square_sum, debug_mask="all")
+    outer, _ = sch.split(sch.get_loops("C")[0], [None, 5])
+    sch.blockize(outer)
+    assert "T.where(b_1_init < 4)" in sch.mod["main"].script()
+    check_same(sch, square_sum)
+
+
+def test_a_block_that_uses_a_loop_stays_inside_of_it() -> None:
+    sch = tir.Schedule(scalar_total, debug_mask="all")
+    sch.loop_partition(sch.get_loops("total")[1], [2, None])
+    partitioned = sch.get_child_blocks(sch.get_block("root"))[0]
+    with pytest.raises(tir.ScheduleError, match="but it uses i"):
+        sch.compute_at(partitioned, sch.get_loops("B")[1])
+
+
+def test_regions_whose_extents_move_are_cached_in_full() -> None:
+    @T.prim_func
+    def steps(A: T.Buffer((6, 4), "float32"), C: T.Buffer((6, 4), "float32")):
+        for i in range(6):
+            with T.block("rows"):
+                vi = T.axis.spatial(6, i)
+                T.reads(A[vi, 0 : vi % 2 + 3])
+                T.writes(C[vi, 0 : vi % 2 + 3])
+                for j in range(vi % 2 + 3):
+                    C[vi, j] = A[vi, j] * T.float32(2)
+
+    sch = tir.Schedule(steps, debug_mask="all")
+    sch.cache_read("rows", 0, "global")
+    check_same(sch, steps)
