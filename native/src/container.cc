@@ -1,4 +1,6 @@
 // Arrays and maps of C++ code, and their way to and from other languages' containers.
+#include "container.h"
+
 #include <tvm/runtime/container/array.h>
 #include <tvm/runtime/container/map.h>
 #include <tvm/runtime/registry.h>
@@ -51,7 +53,9 @@ void MapNode::Set(const TVMArgValue& key, TVMRetValue value) {
   items_[it->second].second = std::move(value);
 }
 
-ObjectRef AsNativeContainer(const ObjectRef& foreign) {
+ObjectRef AsNativeContainer(const ObjectRef& foreign) { return AsNativeContainer(foreign, false); }
+
+ObjectRef AsNativeContainer(const ObjectRef& foreign, bool has_shapes) {
   PackedFunc spread = Registry::Find("runtime.SpreadContainer");
   if (!spread.defined()) return foreign;
   ObjectRef result = foreign;
@@ -66,7 +70,13 @@ ObjectRef AsNativeContainer(const ObjectRef& foreign) {
     for (int i = 0; i + 1 < args.size(); i += 2) node->Set(args[i], Owned(args[i + 1]));
     result = ObjectRef(node);
   });
-  spread(foreign, make_array, make_map);
+  PackedFunc make_shape([&result](TVMArgs args, TVMRetValue*) {
+    std::vector<int64_t> extents;
+    for (int i = 0; i < args.size(); ++i) extents.push_back(args[i]);
+    result = ShapeTuple(std::move(extents));
+  });
+  if (has_shapes) spread(foreign, make_array, make_map, make_shape);
+  else spread(foreign, make_array, make_map);
   return result;
 }
 

@@ -1,6 +1,9 @@
 """Relax: graphs of tensor programs with symbolic shapes, calls of loop programs and control flow."""
 
-from . import analysis, expr, struct_info, ty
+from tvm.runtime.relax_vm import VirtualMachine, VMInstrumentReturnKind
+
+from . import analysis, exec_builder, expr, struct_info, ty, vm_build
+from .exec_builder import ExecBuilder
 from .expr import (
     Binding,
     BindingBlock,
@@ -38,3 +41,4 @@ from .struct_info import (
     TupleStructInfo,
 )
 from .ty import DynTensorType, ObjectType, PackedFuncType, ShapeType
+from .vm_build import Executable, VMExecutable

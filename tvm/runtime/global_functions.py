@@ -83,11 +83,19 @@ def _imports_as_array(module: Any) -> Any:
     return ndarray.array(np.frombuffer(packed_imports(module), "uint8"))
 
 
-def _spread_container(value: Any, make_array: PackedFunc, make_map: PackedFunc) -> None:
-    """Give the items of a container to the function that makes the native one."""
+def _spread_container(
+    value: Any, make_array: PackedFunc, make_map: PackedFunc, make_shape: PackedFunc | None = None
+) -> None:
+    """Give the items of a container to the function that makes the native one.
+
+    Shapes are arrays of integers, unless there is a function for them: among values of programs,
+    where tagged tuples are tuples.
+    """
     if isinstance(value, Map):
         make_map(*_map_items(value))
-    elif isinstance(value, (Array, ShapeTuple)):
+    elif isinstance(value, ShapeTuple):
+        (make_shape or make_array)(*value)
+    elif isinstance(value, Array) or (make_shape is not None and isinstance(value, ADT)):
         make_array(*value)
 
 
@@ -120,6 +128,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "MapCount": lambda mapping, key: int(key in mapping),
     "MapItems": _map_items,
     "SpreadContainer": _spread_container,
+    "PrintLine": lambda text: print(text),
     "String": String,
     "GetFFIString": str,
     "ShapeTuple": lambda *extents: ShapeTuple(extents),

@@ -187,6 +187,32 @@ class Executable:
         )
 
 
+# how a device's memory is handed out, by name
+ALLOCATORS = {"naive": 1, "pooled": 2}
+
+
+def as_devices(device: Device | Iterable[Device]) -> list[Device]:
+    """The devices that a machine was given."""
+    devices = list(device) if isinstance(device, Iterable) else [device]
+    for item in devices:
+        if not isinstance(item, Device):
+            raise TypeError(f"VirtualMachine needs a Device, got {type(item).__name__}")
+    return devices
+
+
+def with_allocators(
+    devices: Iterable[Device], memory_cfg: str | Mapping[Device, str] | None
+) -> list[int]:
+    """Kind, number and allocator of each device in turn, as native machines take them."""
+    numbers: list[int] = []
+    for item in devices:
+        kind = memory_cfg.get(item) if isinstance(memory_cfg, Mapping) else memory_cfg
+        if kind is not None and kind not in ALLOCATORS:
+            raise ValueError(f'memory_cfg must be "naive" or "pooled", got {kind!r}')
+        numbers += [own_device_type(item), item.device_id, ALLOCATORS[kind or "pooled"]]
+    return numbers
+
+
 def _check_outputs(arrays: Iterable[Any]) -> None:
     for i, array_ in enumerate(arrays):
         if isinstance(array_, NDArray):
@@ -210,8 +236,8 @@ class VirtualMachine:
         "pooled" (the default) keeps freed memory for the next tensors, "naive" does not.
     """
 
-    NAIVE_ALLOCATOR = 1
-    POOLED_ALLOCATOR = 2
+    NAIVE_ALLOCATOR = ALLOCATORS["naive"]
+    POOLED_ALLOCATOR = ALLOCATORS["pooled"]
     _create = "runtime._VirtualMachine"
 
     def __init__(
@@ -244,29 +270,10 @@ class VirtualMachine:
     def _setup_device(
         self, device: Device | Sequence[Device], memory_cfg: str | Mapping[Device, str] | None
     ) -> None:
-        if not isinstance(device, Iterable):
-            device = [device]
-        devices = list(device)
-        for item in devices:
-            if not isinstance(item, Device):
-                raise TypeError(f"VirtualMachine needs a Device, got {type(item).__name__}")
+        devices = as_devices(device)
         if all(own_device_type(item) != Device.kDLCPU for item in devices):
             devices.append(Device(Device.kDLCPU, 0))  # shapes are computed on the host
-        init: list[int] = []
-        for item in devices:
-            kind = memory_cfg.get(item) if isinstance(memory_cfg, Mapping) else memory_cfg
-            init += [own_device_type(item), item.device_id, self._allocator(kind)]
-        self._init(*init)
-
-    def _allocator(self, kind: str | None) -> int:
-        kinds = {
-            None: self.POOLED_ALLOCATOR,
-            "pooled": self.POOLED_ALLOCATOR,
-            "naive": self.NAIVE_ALLOCATOR,
-        }
-        if kind not in kinds:
-            raise ValueError(f'memory_cfg must be "naive" or "pooled", got {kind!r}')
-        return kinds[kind]
+        self._init(*with_allocators(devices, memory_cfg))
 
     def _ordered(self, func_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The arguments in the order of the function's parameters."""
