@@ -21,7 +21,6 @@ _MAKERS = frozenset(
     {
         (f"{_PACKAGE}.ir.node", "_rebuild"),
         (f"{_PACKAGE}.ir.op", "Op.get"),
-        (f"{_PACKAGE}.relay.expr", "InferredTypes"),
         (f"{_PACKAGE}.runtime.ndarray", "_rebuild"),
         (f"{_PACKAGE}.support.dtype", "dtype"),
         (f"{_PACKAGE}.target.kind", "TargetKind.get"),
@@ -54,11 +53,13 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _is_data(found: Any) -> bool:
-    """Whether this is a class of nodes, of names or of records that do not change."""
+    """Whether this is a class of nodes, of names, of tuples or of records that do not change."""
     if not isinstance(found, type):
         return False
     if issubclass(found, (Node, Enum)):
         return True
+    if issubclass(found, tuple):
+        return found.__new__ is tuple.__new__ and found.__init__ is tuple.__init__
     return is_dataclass(found) and bool(found.__dataclass_params__.frozen)  # type: ignore[attr-defined]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
+from tvm.ir import pickles
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
 from tvm.relay.op.registry import all_ops
 
 from .advanced_indexing_cases import setting_cases
@@ -60,6 +63,13 @@ def _function(case: Case) -> relay.Function:
         relay.var(f"p{i}", shape=a.shape, dtype=str(a.dtype)) for i, a in enumerate(case.inputs)
     ]
     return relay.Function(params, case.build(*params))
+
+
+def test_functions_of_all_operators_are_read_from_the_cache() -> None:
+    for case in CASES:
+        mod = relay.transform.InferType()(tvm.IRModule.from_expr(_function(case)))
+        again = pickles.loads(pickle.dumps(mod["main"], protocol=5))
+        assert structural_equal(again, mod["main"]), str(case)
 
 
 def _as_list(value: Any) -> list[np.ndarray]:
