@@ -9,6 +9,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import RuntimeValueError
 from tvm.te import tensor_ops
+from tvm.tir.constants import fits
 
 from . import tag
 from .utils import dims, equals, prod, real_axis, unravel_index, wide_index
@@ -21,9 +22,10 @@ def _in_range(index: Any, extent: Any, mode: str) -> Any:
     if mode == "fast":
         return index
     if mode == "wrap":
-        return tir.floormod(
-            index, tir.const(extent, index.dtype) if isinstance(extent, int) else extent
-        )
+        if not isinstance(extent, int):
+            return tir.floormod(index, extent)
+        dtype = index.dtype if fits(extent, index.dtype) else "int64"
+        return tir.floormod(index.astype(dtype), tir.const(extent, dtype))
     last = extent - 1
     return tir.min(tir.max(index, 0), last)
 

@@ -138,7 +138,8 @@ def matrix_set_diag(
         is_right = tir.Select(
             which >= 0, tir.const(above == "RIGHT", "bool"), tir.const(below == "RIGHT", "bool")
         )
-        position = column - start + tir.Select(is_right, longest - length, tir.const(0, "int32"))
+        moved = longest - length
+        position = column - start + tir.Select(is_right, moved, tir.const(0, moved.dtype))
         at = [high - which, position] if has_band else [column - start]
         inside = tir.all(which >= low, which <= high)
         return tir.if_then_else(inside, diagonal(*i[:-2], *at), data(*i))

@@ -28,6 +28,10 @@ PROGRAMS = {
     "transposed": relay.transpose(tensor("x", ROWS, COLUMNS)),
     "largest of rows": relay.max(tensor("x", ROWS, COLUMNS), axis=1),
     "largest of all": relay.max(tensor("x", ROWS, COLUMNS)),
+    "one of two": relay.where(
+        tensor("c", 1, COLUMNS, dtype="bool"), tensor("x", ROWS, 1), tensor("y", 1, COLUMNS)
+    ),
+    "repeated": relay.tile(tensor("x", COLUMNS), (ROWS,)),
     "running sums": relay.cumsum(tensor("x", COUNT), axis=0, dtype="int8"),
 }
 
@@ -60,3 +64,35 @@ def test_open_extents_of_too_many_elements_are_an_error() -> None:
     large = tvm.nd.from_dlpack(np.empty((ROWS, COLUMNS), "int8"))  # memory that nobody touches
     with pytest.raises(ValueError, match=r"needs below 2\*\*31 elements, got 2147487744"):
         first(large, tvm.nd.empty((ROWS,), "int8"))
+
+
+X = tensor("x", COUNT)
+TOO_MANY = {
+    "argsort": lambda dtype: relay.argsort(X, dtype=dtype),
+    "topk": lambda dtype: relay.topk(X, 5, ret_type="indices", dtype=dtype),
+    "searchsorted": lambda dtype: relay.searchsorted(X, tensor("v", 3), dtype=dtype),
+    "shape_of": lambda dtype: relay.shape_of(X, dtype=dtype),
+    "ndarray_size": lambda dtype: relay.ndarray_size(X, dtype=dtype),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MANY)
+def test_positions_that_the_dtype_cannot_count_are_an_error(name: str) -> None:
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(TOO_MANY[name]("int64")))
+    assert typed["main"].ret_type.dtype == "int64"
+    with pytest.raises(tvm.TVMError, match=rf"{name} requires .* holds {COUNT}, got 'int32'"):
+        relay.transform.InferType()(tvm.IRModule.from_expr(TOO_MANY[name]("int32")))
+
+
+def test_indices_of_32_bits_wrap_around_longer_rows() -> None:
+    x = te.placeholder(((1 << 32) + 5,), "int8", name="x")
+    i = te.placeholder((4,), "int32", name="i")
+    wrapped = tvm.topi.take(x, i, mode="wrap")
+    assert "int64(4294967301)" in str(te.create_prim_func([x, i, wrapped]))
+
+
+def test_diagonals_of_large_matrices() -> None:
+    matrix = te.placeholder((ROWS, COLUMNS), "int8", name="matrix")
+    diagonal = te.placeholder((COLUMNS,), "int8", name="diagonal")
+    filled = tvm.topi.matrix_set_diag(matrix, diagonal)
+    tvm.build(te.create_schedule(filled.op), [matrix, diagonal, filled], "llvm")

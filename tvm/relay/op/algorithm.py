@@ -23,6 +23,7 @@ from .schedules import EXTERN_SCHEDULES
 from .types import (
     Dim,
     expect,
+    expect_countable,
     expect_dim,
     expect_same_dtype,
     expect_tensor,
@@ -36,11 +37,12 @@ _COMMON: dict[str, Any] = {"fuse": OpPattern.OPAQUE, "schedules": EXTERN_SCHEDUL
 _INDEX_DTYPES = ("int32", "int64", "float32", "float64")
 
 
-def _expect_index_dtype(dtype: str, who: str) -> None:
+def _expect_index_dtype(dtype: str, who: str, extent: Dim) -> None:
     expect(
         dtype in _INDEX_DTYPES,
         f"{who} requires a dtype of {', '.join(_INDEX_DTYPES)} for indices, got {dtype!r}",
     )
+    expect_countable([extent], dtype, who)
 
 
 def _ordered(data: np.ndarray, axis: int, is_ascend: bool) -> np.ndarray:
@@ -74,9 +76,10 @@ def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> RelayExpr:
 
 def _argsort_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "argsort")
-    positive_axis(attrs.axis, len(data.shape), "argsort")
-    _expect_index_dtype(attrs.dtype, "argsort")
-    return tensor(shape_of_type(data), attrs.dtype)
+    shape = shape_of_type(data)
+    axis = positive_axis(attrs.axis, len(shape), "argsort")
+    _expect_index_dtype(attrs.dtype, "argsort", shape[axis])
+    return tensor(shape, attrs.dtype)
 
 
 @operator(
@@ -108,7 +111,8 @@ def _topk_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "topk")
     shape = list(shape_of_type(data))
     axis = positive_axis(attrs.axis, len(shape), "topk")
-    _expect_index_dtype(attrs.dtype, "topk")
+    if attrs.ret_type != "values":
+        _expect_index_dtype(attrs.dtype, "topk", shape[axis])
     if attrs.k >= 1:
         extent = shape[axis]
         expect(
@@ -197,6 +201,7 @@ def _searchsorted_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     rows, wanted = shape_of_type(sequence), shape_of_type(values)
     expect(len(rows) > 0, f"{who} requires a sorted sequence of rank 1 or more, got a scalar")
     expect(attrs.dtype in ("int32", "int64"), f"{who} gives int32 or int64, not {attrs.dtype!r}")
+    expect_countable(rows[-1:], attrs.dtype, who)
     if len(rows) > 1:
         expect(len(rows) == len(wanted), f"{who} requires sequence and values of one rank")
         for row, want in zip(rows[:-1], wanted[:-1], strict=True):

@@ -19,7 +19,7 @@ from .broadcasting import InitOpAttrs
 from .computes import computed_by
 from .operator import Expr, Ints, Operand, operator
 from .registry import OpPattern, ops, zero_gradient
-from .types import expect, expect_tensor, is_known, shape_of_type, tensor, unknown
+from .types import expect, expect_countable, expect_tensor, is_known, shape_of_type, tensor, unknown
 from .unary import numpy_dtype
 
 
@@ -226,7 +226,9 @@ def _scalar(value: RelayExpr | float, dtype: str) -> RelayExpr:
 
 
 def _shape_of_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    return tensor((len(expect_tensor(arg_types[0], "shape_of").shape),), attrs.dtype)
+    shape = shape_of_type(expect_tensor(arg_types[0], "shape_of"))
+    expect_countable(shape, attrs.dtype, "shape_of")
+    return tensor((len(shape),), attrs.dtype)
 
 
 def _known_shape(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
@@ -255,6 +257,13 @@ def shape_of(data: Expr, dtype: str = "int32") -> RelayExpr:
     """
 
 
+def _size_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    shape = shape_of_type(expect_tensor(arg_types[0], "ndarray_size"))
+    if is_known(*shape):
+        expect_countable([math.prod(shape)], attrs.dtype, "ndarray_size")
+    return tensor((), attrs.dtype)
+
+
 def _known_size(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
     shape = shape_of_type(arg_types[0])
     if not is_known(*shape):
@@ -265,7 +274,7 @@ def _known_size(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
 @operator(
     "ndarray_size",
     shape_of,
-    infer_type=lambda attrs, arg_types: tensor((), attrs.dtype),
+    infer_type=_size_type,
     fuse=OpPattern.INJECTIVE,
     compute=computed_by(topi.ndarray_size, "dtype"),
     simplify=_known_size,

@@ -18,7 +18,7 @@ from .computes import computed_by
 from .operator import Attribute, Expr, operator
 from .registry import OpPattern
 from .schedules import for_all_targets
-from .types import expect_tensor, shape_of_type, tensor, unknown
+from .types import expect_countable, expect_tensor, shape_of_type, tensor, unknown
 
 _COMMON: dict[str, Any] = {
     "fuse": OpPattern.OPAQUE, "schedules": for_all_targets(topi.generic.schedule_argwhere)
@@ -56,7 +56,9 @@ def argwhere(condition: Expr) -> RelayExpr:
 
 def _unique_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "unique", rank=1)
-    positions = tensor(shape_of_type(data), "int32")
+    shape = shape_of_type(data)
+    expect_countable(shape, "int32", "unique", hint="")
+    positions = tensor(shape, "int32")
     fields = [data, positions, positions, tensor((1,), "int32")]
     return TupleType((*fields, positions) if attrs.return_counts else tuple(fields))
 

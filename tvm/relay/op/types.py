@@ -8,7 +8,7 @@ so that the shape functions of the virtual machine test it when the program runs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any as AnyValue
@@ -23,6 +23,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.type import TensorType, TupleType, Type
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir import Any, IntImm
+from tvm.tir.constants import fits
 
 Dim: TypeAlias = "int | PrimExpr"
 Shape: TypeAlias = "tuple[Dim, ...]"
@@ -211,6 +212,19 @@ def expect(condition: bool, message: str, hint: str = "") -> None:
     """Reject a call whose types do not fit."""
     if not condition:
         raise TypeCheckError(message, hint=hint)
+
+
+def expect_countable(
+    numbers: Iterable[Dim], dtype: str, who: str, hint: str = "dtype='int64' does"
+) -> None:
+    """Reject positions and counts in an integer dtype that does not hold them."""
+    kind = as_dtype(dtype)
+    known = [number for number in numbers if isinstance(number, int)]
+    expect(
+        kind.is_float or all([fits(number, kind) for number in known]),
+        f"{who} requires a dtype that holds {max(known, default=0)}, got {dtype!r}",
+        hint=hint,
+    )
 
 
 def expect_dim(value: Dim, wanted: Dim, who: str, what: str) -> None:
