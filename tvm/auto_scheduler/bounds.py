@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tvm.te.tensor import ComputeOp
+from tvm.ir.expr import PrimExpr
+from tvm.te.tensor import ComputeOp, Operation
 
 from .forms import ZERO, Capped, Form
 from .graph import ComputeGraph
@@ -86,12 +87,11 @@ def parsed_reads(graph: ComputeGraph) -> list[list[tuple[int, list[Index]]]]:
     return found
 
 
-def _parsed(op: object, indices: Sequence[object], source: object) -> list[Index]:
+def _parsed(op: Operation, indices: Sequence[PrimExpr], source: Operation) -> list[Index]:
     assert isinstance(op, ComputeOp)
-    shape = source.output(0).shape  # type: ignore[attr-defined]
     return [
-        parse_index(op, index, int(getattr(dim, "value", 1)))  # type: ignore[arg-type]
-        for index, dim in zip(indices, shape, strict=True)
+        parse_index(op, index, int(getattr(dim, "value", 1)))
+        for index, dim in zip(indices, source.output(0).shape, strict=True)
     ]
 
 
@@ -173,7 +173,8 @@ class _Inference:
             for _, forms in needs:
                 form = forms[axis]
                 part = (form.at_start(counts), form.count(counts))
-                found[axis] = part if found[axis] is None else _hull(found[axis], part, extent)  # type: ignore[arg-type]
+                known = found[axis]
+                found[axis] = part if known is None else _hull(known, part, extent)
         return [
             (ZERO, extent) if part is None or (part[1] > extent and not part[0].terms) else part
             for part, extent in zip(found, shape, strict=True)

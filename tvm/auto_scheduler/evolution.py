@@ -114,4 +114,5 @@ def crossed(policy: Any, a: StateObject, b: StateObject) -> StateObject | None:
     for mine, other in zip(a.transform_steps, b.transform_steps, strict=True):
         takes_other = chosen.setdefault(mine.stage_id, policy.rng.random() < 0.5)
         steps.append(other if takes_other and policy.is_exchangeable(mine, other) else mine)
-    return policy.replayed(steps)  # type: ignore[no-any-return]
+    child: StateObject | None = policy.replayed(steps)
+    return child

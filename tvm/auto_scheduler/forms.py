@@ -145,7 +145,7 @@ class Form:
         """The extent of the values while some loops run."""
         total = 1
         for atom, coefficient in self.terms.items():
-            count = counts(atom) if type(atom) is int else atom.count(counts)  # type: ignore[union-attr]
+            count = counts(atom) if isinstance(atom, int) else atom.count(counts)
             total += abs(coefficient) * (count - 1)
         return total
 
@@ -154,15 +154,15 @@ class Form:
         const = self.const
         terms: dict[int | Atom, int] = {}
         for atom, coefficient in self.terms.items():
-            if type(atom) is int:
+            if isinstance(atom, int):
                 count = counts(atom)
                 if count == 1:
                     terms[atom] = coefficient
                 elif coefficient < 0:
                     const += coefficient * (count - 1)
                 continue
-            count = atom.count(counts)  # type: ignore[union-attr]
-            start = atom.at_start(counts)  # type: ignore[union-attr]
+            count = atom.count(counts)
+            start = atom.at_start(counts)
             if not isinstance(start, int):
                 terms[start] = terms.get(start, 0) + coefficient
             else:

@@ -46,27 +46,26 @@ class _Parser:
         self.extent = extent
 
     def parse(self, value: PrimExpr) -> Index:
-        kind = type(value)
         if (affine := self.affine(value)) is not None:
             return _affine_index(*affine)
-        if kind in (FloorDiv, FloorMod, Div, Mod) and isinstance(value.b, IntImm):  # type: ignore[attr-defined]
-            divisor = int(value.b.value)  # type: ignore[attr-defined]
-            inner = self.parse(value.a)  # type: ignore[attr-defined]
-            if divisor > 0 and kind in (FloorDiv, Div):
+        if isinstance(value, (FloorDiv, FloorMod, Div, Mod)) and isinstance(value.b, IntImm):
+            divisor = int(value.b.value)
+            inner = self.parse(value.a)
+            if divisor > 0 and isinstance(value, (FloorDiv, Div)):
                 return lambda axes: inner(axes).floordiv(divisor)
             if divisor > 0:
                 return lambda axes: inner(axes).floormod(divisor)
-        if kind in (Add, Sub):
-            a, b = self.parse(value.a), self.parse(value.b)  # type: ignore[attr-defined]
-            factor = 1 if kind is Add else -1
+        if isinstance(value, (Add, Sub)):
+            a, b = self.parse(value.a), self.parse(value.b)
+            factor = 1 if isinstance(value, Add) else -1
             return lambda axes: a(axes).plus(b(axes), factor)
-        if kind is Mul and isinstance(value.b, IntImm):  # type: ignore[attr-defined]
-            a, factor = self.parse(value.a), int(value.b.value)  # type: ignore[attr-defined]
+        if isinstance(value, Mul) and isinstance(value.b, IntImm):
+            a, factor = self.parse(value.a), int(value.b.value)
             return lambda axes: a(axes).times(factor)
-        if kind is Cast:
-            return self.parse(value.value)  # type: ignore[attr-defined]
-        if kind is Ramp:  # of a vector, as many elements
-            return self.ramp(value)  # type: ignore[arg-type]
+        if isinstance(value, Cast):
+            return self.parse(value.value)
+        if isinstance(value, Ramp):  # of a vector, as many elements
+            return self.ramp(value)
         return self.unknown(value)
 
     def ramp(self, value: Ramp) -> Index:
@@ -92,25 +91,24 @@ class _Parser:
 
     def affine(self, value: PrimExpr) -> tuple[int, dict[int, int]] | None:
         """A constant and the coefficients of axes."""
-        kind = type(value)
-        if kind is IntImm:
-            return int(value.value), {}  # type: ignore[attr-defined]
+        if isinstance(value, IntImm):
+            return int(value.value), {}
         if value in self.axes:
             return 0, {self.axes[value]: 1}
-        if kind is Cast:
-            return self.affine(value.value)  # type: ignore[attr-defined]
-        if kind not in (Add, Sub, Mul):
+        if isinstance(value, Cast):
+            return self.affine(value.value)
+        if not isinstance(value, (Add, Sub, Mul)):
             return None
-        a, b = self.affine(value.a), self.affine(value.b)  # type: ignore[attr-defined]
+        a, b = self.affine(value.a), self.affine(value.b)
         if a is None or b is None:
             return None
-        if kind is Mul:
+        if isinstance(value, Mul):
             if b[1]:
                 a, b = b, a
             if b[1]:
                 return None
             return a[0] * b[0], {axis: c * b[0] for axis, c in a[1].items()}
-        sign = 1 if kind is Add else -1
+        sign = 1 if isinstance(value, Add) else -1
         terms = dict(a[1])
         for axis, coefficient in b[1].items():
             terms[axis] = terms.get(axis, 0) + sign * coefficient

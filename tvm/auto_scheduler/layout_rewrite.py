@@ -22,7 +22,7 @@ from tvm.target import Target
 from tvm.te.declare import compute, placeholder
 from tvm.te.tensor import ComputeOp, Operation, Tensor
 from tvm.tir import op as tir_op
-from tvm.tir.expr import ProducerLoad, Var, const
+from tvm.tir.expr import IterVar, ProducerLoad, Var, const
 
 from .graph import ComputeGraph
 from .loops import Annotation, Iterator, clean_name, constant_extent
@@ -155,9 +155,9 @@ def _layout_of(
     return NewLayout(tuple(reversed(dims)), tuple(names), tuple(shape))
 
 
-def _axes_reading(op: ComputeOp, indices: Sequence[PrimExpr]) -> list[Any]:
-    by_var = {iv.var: iv for iv in op.root_iter_vars()}
-    return [by_var[index] for index in indices]  # type: ignore[index]
+def _axes_reading(op: ComputeOp, indices: Sequence[PrimExpr]) -> list[IterVar]:
+    by_var: dict[PrimExpr, IterVar] = {iv.var: iv for iv in op.root_iter_vars()}
+    return [by_var[index] for index in indices]
 
 
 def _axis_name(loop: Iterator) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from tvm.runtime.object import Object
 from tvm.te.tensor import ComputeOp, Operation, PlaceholderOp
@@ -175,6 +175,13 @@ class Stage(Object):
     ``relations`` tell how the loops come from the axes of the operation.
     """
 
+    # where a classic program finds the numbers of `compute_at`
+    COMPUTE_AT_TRANS_TABLE: ClassVar[Mapping[str, int]] = {
+        "root": ComputeAt.ROOT,
+        "inlined": ComputeAt.INLINED,
+        "iter": ComputeAt.ITER,
+    }
+
     op: Operation
     iters: tuple[Iterator, ...]
     compute_at: int = ComputeAt.ROOT
@@ -219,15 +226,6 @@ class Stage(Object):
             if found is iterator:
                 return position
         return -1
-
-
-# where a classic program finds the numbers of `compute_at`
-COMPUTE_AT_TRANS_TABLE: Mapping[str, int] = {
-    "root": ComputeAt.ROOT,
-    "inlined": ComputeAt.INLINED,
-    "iter": ComputeAt.ITER,
-}
-Stage.COMPUTE_AT_TRANS_TABLE = COMPUTE_AT_TRANS_TABLE  # type: ignore[attr-defined]
 
 
 def root_iterators(op: Operation) -> list[Iterator]:
