@@ -7,7 +7,7 @@ import ctypes
 import functools
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import tvm.error
 from tvm._ffi import _core, libinfo
@@ -52,7 +52,8 @@ _LIB_NAME = "libtvm_runtime.so"
 _LIB = ctypes.CDLL(str(libinfo.PACKAGE / _LIB_NAME), ctypes.RTLD_GLOBAL)
 _LIB.TVMGetLastError.restype = ctypes.c_char_p
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def c_str(string: str) -> ctypes.c_char_p:
@@ -74,7 +75,7 @@ def c_array(ctype: type, values: Iterable[Any]) -> Any:
     return (ctype * len(items))(*items)  # type: ignore[operator]
 
 
-def decorate(func: F, fwrapped: Callable[..., Any]) -> F:
+def decorate(func: Callable[P, R], fwrapped: Callable[..., R]) -> Callable[P, R]:
     """A function with the name, documentation and signature of ``func`` that calls ``fwrapped``.
 
     Parameters
@@ -86,10 +87,10 @@ def decorate(func: F, fwrapped: Callable[..., Any]) -> F:
     """
 
     @functools.wraps(func)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         return fwrapped(func, *args, **kwargs)
 
-    return call  # type: ignore[return-value]
+    return call
 
 
 def find_error_class(name: str) -> type[BaseException] | None:

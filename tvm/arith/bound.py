@@ -122,12 +122,12 @@ def _isolate_division(
     return division.a, division.b, quotient, _replaced(form, division, quotient)
 
 
-def _replaced(expr: Any, old: PrimExpr, new: PrimExpr) -> PrimExpr:
+def _replaced(expr: PrimExpr, old: PrimExpr, new: PrimExpr) -> PrimExpr:
     if expr is old:
         return new
     if isinstance(expr, (tir.Add, tir.Sub, tir.Mul)):
         return type(expr)(_replaced(expr.a, old, new), _replaced(expr.b, old, new))
-    return expr  # type: ignore[no-any-return]
+    return expr
 
 
 def _solve_division(

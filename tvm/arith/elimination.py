@@ -79,13 +79,15 @@ class Inequalities:
         below: list[tuple[int, PrimExpr]] = []
         known, self.current = self.current, []
         for expr in known:
-            factor, rest = detect_linear_equation(expr, [var]) or (None, None)
-            if not isinstance(factor, IntImm):
+            linear = detect_linear_equation(expr, [var])
+            if not linear or not isinstance(linear[0], IntImm):
                 self.rest.append(op.less_equal(expr, const(0, expr.dtype)))
-            elif factor.value == 0:
+                continue
+            factor, rest = linear[0].value, linear[1]
+            if factor == 0:
                 self.current.append(expr)
             else:
-                (above if factor.value > 0 else below).append((factor.value, rest))  # type: ignore[arg-type]
+                (above if factor > 0 else below).append((factor, rest))
         for (up, high), (down, low) in product(above, below):
             divisor = gcd(up, down)
             scaled = op.multiply(high, -down // divisor), op.multiply(low, up // divisor)

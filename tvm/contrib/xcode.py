@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tvm.contrib import utils
 
@@ -75,10 +76,10 @@ def compile_metal(
         return bytearray(library.read_bytes())
 
 
-def compile_coreml(model: object, model_name: str = "main", out_dir: str = ".") -> str:
+def compile_coreml(model: Any, model_name: str = "main", out_dir: str = ".") -> str:
     """The compiled form of a model of coremltools, ``<out_dir>/<model_name>.mlmodelc``."""
     source = Path(out_dir) / f"{model_name}.mlmodel"
-    model.save(str(source))  # type: ignore[attr-defined]
+    model.save(str(source))
     _run(["xcrun", "coremlcompiler", "compile", str(source), out_dir])
     return str(Path(out_dir) / f"{model_name}.mlmodelc")
 

@@ -236,8 +236,10 @@ def _as_plain(value: Any) -> Any:
 
 
 def _empty(field: Field) -> Any:
-    if not field.required:
-        return field.default if field.default is not ... else field.default_factory()  # type: ignore[misc]
+    if field.default is not ...:
+        return field.default
+    if field.default_factory is not None:
+        return field.default_factory()
     if field.annotation.startswith("tuple"):
         return ()
     return {} if field.annotation.startswith("dict") else None

@@ -359,7 +359,8 @@ def evaluate(
         return measures(pattern)
     if isinstance(pattern, Calling):
         args = [evaluate(arg, values, operations, measures) for arg in pattern.args]
-        return pattern.function(*args)  # type: ignore[no-any-return]
+        called: int | float = pattern.function(*args)
+        return called
     assert isinstance(pattern, Apply)
     first = evaluate(pattern.args[0], values, operations, measures)
     # the guards of a condition come first: `(c0 != 0) & (c1 % c0 == 0)`

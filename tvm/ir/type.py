@@ -252,9 +252,10 @@ class TensorType(BaseTensorType, key="relay.TensorType"):
             If a dimension is not a constant.
         """
         values = [getattr(dim, "value", None) for dim in self.shape]
-        if any(type(value) is not int for value in values):
+        known = tuple([value for value in values if type(value) is int])
+        if len(known) < len(values):
             raise TypeCheckError(f"concrete_shape requires constant dimensions, got {self}")
-        return tuple(values)  # type: ignore[arg-type]
+        return known
 
     @property
     def is_empty(self) -> bool:

@@ -41,8 +41,9 @@ class _Dispatch(dict[type, "Method | None"]):
     def _find(self, node_type: type) -> Method | None:
         for base in node_type.__mro__:
             name = base.__dict__.get("visit_name")
-            if name is not None and (method := getattr(self.visitor, name, None)) is not None:
-                return method  # type: ignore[no-any-return]
+            method: Method | None = None if name is None else getattr(self.visitor, name, None)
+            if method is not None:
+                return method
         return self.visitor.default_method(node_type)
 
 

@@ -272,10 +272,10 @@ def create_executor(
     return _KINDS[kind](mod, device if device is not None else cpu(0), target)
 
 
-def _check_kind(value: object, wanted: type) -> None:
+def _check_kind(value: object, wanted: type[Executor | Runtime]) -> None:
     if not isinstance(value, wanted):
         name = wanted.__name__
         raise TypeError(
-            f'build requires a relay.backend.{name} such as {name}("{next(iter(wanted.kinds))}"), '  # type: ignore[attr-defined]
+            f'build requires a relay.backend.{name} such as {name}("{next(iter(wanted.kinds))}"), '
             f"got {value!r}"
         )

@@ -193,9 +193,10 @@ class StaticTensorArrayOps(_NamedDefinitions):
 
 
 def _constructor(mod: IRModule, type_name: str, name: str) -> Constructor:
-    for constructor in mod.get_type(type_name)[1:]:
+    constructors: Sequence[Constructor] = mod.get_type(type_name)[1:]
+    for constructor in constructors:
         if constructor.name_hint == name:
-            return constructor  # type: ignore[no-any-return]
+            return constructor
     raise ValueError(f"the type {type_name} has no constructor {name!r}")
 
 

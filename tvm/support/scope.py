@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import wraps
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
 
 # one frame a node and a level of dispatch: chains of 50,000 nodes need some 200,000 frames
 RECURSION_LIMIT = 1_000_000
@@ -83,17 +83,17 @@ def deep_recursion() -> Iterator[None]:
             sys.setrecursionlimit(before)
 
 
-def deep(function: F) -> F:
+def deep(function: Callable[P, T]) -> Callable[P, T]:
     """Run ``function`` under :func:`deep_recursion`."""
 
     @wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         if FRAMES_ON_C_STACK and not _has_large_stack():
             return _on_large_stack(wrapped, args, kwargs)
         with deep_recursion():
             return function(*args, **kwargs)
 
-    return wrapped  # type: ignore[return-value]
+    return wrapped
 
 
 FRAMES_ON_C_STACK = sys.version_info < (3, 11)
@@ -105,9 +105,7 @@ def _has_large_stack() -> bool:
     return threading.current_thread().name == _LARGE_STACK_NAME
 
 
-def _on_large_stack(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def _on_large_stack(function: Callable[P, T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
     """The result of a call in a thread of its own, in the caller's context."""
     outcome: list[Any] = []
     ended = threading.Event()
@@ -128,6 +126,7 @@ def _on_large_stack(
     finally:
         threading.stack_size(before)
     is_interrupted = _wait_for(ended, thread)
+    result: T
     result, error = outcome
     if error is not None:
         raise error

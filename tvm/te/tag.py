@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 from tvm.error import TVMError
 from tvm.support.scope import Scoped
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _CURRENT: Scoped[TagScope] = Scoped("te.tag_scope")
 
@@ -40,13 +41,13 @@ class TagScope:
     def __exit__(self, *error: object) -> None:
         _CURRENT.pop()
 
-    def __call__(self, function: F) -> F:
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
-        def tagged(*args: Any, **kwargs: Any) -> Any:
+        def tagged(*args: P.args, **kwargs: P.kwargs) -> R:
             with TagScope(self.tag):
                 return function(*args, **kwargs)
 
-        return tagged  # type: ignore[return-value]
+        return tagged
 
 
 def tag_scope(tag: str) -> TagScope:

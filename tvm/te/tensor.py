@@ -213,9 +213,9 @@ class Operation(Node, key="Operation"):
     def outputs(self) -> tuple[Tensor, ...]:
         """The tensors produced."""
         try:
-            return self._outputs  # type: ignore[has-type, no-any-return]
+            return self._outputs
         except AttributeError:
-            self._outputs = tuple(
+            self._outputs: tuple[Tensor, ...] = tuple(
                 [
                     Tensor(self.output_shape(i), self.output_dtype(i), self, i)
                     for i in range(self.num_outputs)
@@ -227,9 +227,9 @@ class Operation(Node, key="Operation"):
     def input_tensors(self) -> tuple[Tensor, ...]:
         """The tensors read, each once, in the order of first use."""
         try:
-            return self._inputs  # type: ignore[has-type, no-any-return]
+            return self._inputs
         except AttributeError:
-            self._inputs = self._find_inputs()
+            self._inputs: tuple[Tensor, ...] = self._find_inputs()
             return self._inputs
 
     def _find_inputs(self) -> tuple[Tensor, ...]:

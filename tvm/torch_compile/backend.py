@@ -120,8 +120,10 @@ def _is_training(module: torch.fx.GraphModule) -> bool:
 
 
 def _trains(node: torch.fx.Node) -> bool:
+    if isinstance(node.target, str):
+        return False
     try:
-        signature = inspect.signature(node.target)  # type: ignore[arg-type]
+        signature = inspect.signature(node.target)
     except (TypeError, ValueError):  # functions in C have none
         return False
     if "training" not in signature.parameters:

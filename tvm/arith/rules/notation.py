@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from typing import TypeAlias
 
 from tvm.ir.rules import Operation, Pattern, Vocabulary, measured, operation
 from tvm.tir import expr as tir
@@ -102,6 +104,7 @@ def stays_inside(stride: Pattern, lanes: Pattern, first: Pattern, block: Pattern
 
 
 INT32_LEAST = -(1 << 31)
+Meaning: TypeAlias = Callable[..., int | float]
 
 
 def evaluate_truncdiv(a: int, b: int) -> int:
@@ -118,13 +121,13 @@ def _evaluate_select(condition: int, true_value: int, false_value: int) -> int:
 
 
 def _binary(
-    node: type[tir.PrimExprWithOp], meaning: object, commutative: bool = False
+    node: type[tir.PrimExprWithOp], meaning: Meaning, commutative: bool = False
 ) -> Operation:
-    return Operation(node, ("a", "b"), "tt>t", meaning, commutative)  # type: ignore[arg-type]
+    return Operation(node, ("a", "b"), "tt>t", meaning, commutative)
 
 
-def _comparison(node: type[tir.CmpExpr], meaning: object, commutative: bool = False) -> Operation:
-    return Operation(node, ("a", "b"), "tt>b", meaning, commutative)  # type: ignore[arg-type]
+def _comparison(node: type[tir.CmpExpr], meaning: Meaning, commutative: bool = False) -> Operation:
+    return Operation(node, ("a", "b"), "tt>b", meaning, commutative)
 
 
 OPERATIONS: dict[str, Operation] = {

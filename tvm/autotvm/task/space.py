@@ -67,7 +67,7 @@ class ConfigSpace(PointSpace):
         The knobs in the order of definition.
     is_fallback : bool
         Whether this stands in for a configuration that nobody tuned.
-    flop : int
+    flop : int or float
         The floating-point operations of the task, as far as the template has told.
     code_hash : str, optional
         A hash of the template's text, if it attaches one.
@@ -89,7 +89,7 @@ class ConfigSpace(PointSpace):
         self._constraints: list[Any] = []
         self.errors: list[str] = []
         self.code_hash: str | None = None
-        self.flop = 0
+        self.flop: float = 0
         self.cost: float | None = None
         self.start: int | None = None
 
@@ -181,7 +181,7 @@ class ConfigSpace(PointSpace):
         flop : int or float or IntImm
             How many.
         """
-        self.flop += float(getattr(flop, "value", flop))  # type: ignore[assignment]
+        self.flop += float(getattr(flop, "value", flop))
 
     def raise_error(self, msg: str) -> None:
         """Call this configuration illegal for the template.

@@ -492,13 +492,13 @@ class TypeInferencer:
         return known_type(realized) or [realized]
 
 
-def _copied(func: Function) -> Function:
+def _copied(func: Function) -> RelayExpr:
     """The function in nodes of its own, whose types are not those of the program."""
 
     def copy(old: RelayExpr, new: RelayExpr) -> RelayExpr:
         return new.replace() if new is old and not isinstance(new, (Op, Constructor)) else new
 
-    return rewrite_post_order(func, copy)  # type: ignore[return-value]
+    return rewrite_post_order(func, copy)
 
 
 def _without_types(exprs: Sequence[RelayExpr]) -> list[Function]:

@@ -9,6 +9,7 @@ from tvm.error import TVMError
 from tvm.ir.adt import TypeData
 from tvm.ir.module import IRModule
 from tvm.relay.adt import (
+    Constructor,
     Match,
     Pattern,
     PatternConstructor,
@@ -71,9 +72,8 @@ def _fitting(case: Pattern, clause: Pattern) -> list[Pattern]:
     return [clause if isinstance(case, (PatternWildcard, PatternVar)) else case]
 
 
-def _any_value(constructor: object) -> Pattern:
-    inputs = constructor.inputs  # type: ignore[attr-defined]
-    return PatternConstructor(constructor, [PatternWildcard()] * len(inputs))  # type: ignore[arg-type]
+def _any_value(constructor: Constructor) -> Pattern:
+    return PatternConstructor(constructor, [PatternWildcard()] * len(constructor.inputs))
 
 
 def _definition(pattern: PatternConstructor, mod: IRModule | None) -> TypeData:

@@ -8,7 +8,7 @@ begins (`.indptr`).
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -68,11 +68,11 @@ def dense_weights(expr: RelayExpr) -> list[str]:
 
 def conv2d_weights(expr: RelayExpr, layout: str, kernel_size: int) -> list[str]:
     """The names of the weights of plain convolutions with square windows of that size."""
-    found = [n.args[1] for n in post_order(expr) if is_sparse_conv2d(n, layout, kernel_size)]  # type: ignore[attr-defined]
+    found = [n.args[1] for n in post_order(expr) if is_sparse_conv2d(n, layout, kernel_size)]
     return list(dict.fromkeys([v.name_hint for v in found if isinstance(v, Var)]))
 
 
-def is_sparse_conv2d(node: RelayExpr, layout: str, kernel_size: int) -> bool:
+def is_sparse_conv2d(node: RelayExpr, layout: str, kernel_size: int) -> TypeGuard[Call]:
     """Whether a sparse convolution can do what the node does: stride 1, as large as its data."""
     if not isinstance(node, Call) or node.op is not ops.nn.conv2d:
         return False

@@ -48,10 +48,9 @@ class SymbolicKernel:
     def shape_op(self) -> Call | None:
         """The call whose operator has a shape function of its own, if the kernel consists of it."""
         body = self.func.body
-        has_own = (
-            isinstance(body, Call) and isinstance(body.op, Op) and body.op.shape_func is not None
-        )
-        return body if has_own else None  # type: ignore[return-value]
+        if not isinstance(body, Call) or not isinstance(body.op, Op):
+            return None
+        return None if body.op.shape_func is None else body
 
 
 def shape_operands(call: Call) -> list[tuple[RelayExpr, bool]]:

@@ -14,6 +14,7 @@ from tvm.runtime.container import Map
 from tvm.target import Target
 from tvm.tir import PrimFunc
 from tvm.tir.analysis import calculate_constant_bytes, calculate_workspace_bytes
+from tvm.tir.buffer import Buffer
 
 MAIN = "__tvm_main__"
 DEFAULT_ALIGNMENT = 16
@@ -105,8 +106,8 @@ def _weight_bytes(lowered: LoweredGraph) -> int:
     return sum([n.outputs[0].nbytes for n in nodes if n.is_input and n.name in lowered.params])
 
 
-def _nbytes(buffer: object) -> int:
+def _nbytes(buffer: Buffer) -> int:
     count = 1
-    for extent in buffer.shape:  # type: ignore[attr-defined]
+    for extent in buffer.shape:
         count *= getattr(extent, "value", 0)
-    return count * int(buffer.dtype.itemsize)  # type: ignore[attr-defined]
+    return count * int(buffer.dtype.itemsize)

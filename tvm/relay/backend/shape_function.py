@@ -6,7 +6,7 @@ result its extents, then for each result its bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, tir, topi
@@ -162,7 +162,7 @@ def _shape_vector(tensor: te.Tensor) -> te.Tensor:
     return topi.shape(tensor, "int64")
 
 
-def _bytes_in(shape: te.Tensor, ty: TensorType):  # type: ignore[no-untyped-def]
+def _bytes_in(shape: te.Tensor, ty: TensorType) -> Callable[[], PrimExpr]:
     def total() -> PrimExpr:
         value: PrimExpr = tir.IntImm("int64", bytes_of_element(ty))
         for axis in range(len(ty.shape)):

@@ -253,9 +253,8 @@ def _schedule_einsum(attrs: Attrs, outs: Sequence[te.Tensor], target: object) ->
 
 def _einsum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     """Of each factor: the sum of products of the gradient and of the other factors."""
-    ty = infer_type_of(call.args[0])
-    assert isinstance(ty, TupleType)
-    factors = fields_of(call.args[0], len(ty.fields))
+    types = expect_tuple(infer_type_of(call.args[0]), "einsum")
+    factors = fields_of(call.args[0], len(types))
     shapes = [known_shape(f, "einsum") for f in factors]
     terms, output = topi.einsum_letters(call.attrs.equation, [len(s) for s in shapes])
     extents = topi.einsum_extents(terms, shapes, call.attrs.equation)
@@ -269,10 +268,10 @@ def _einsum_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
             own = letter
             if letter in wanted:  # a diagonal
                 own = free[len(wanted)]
-                names.append(const(np.eye(extents[letter]), ty.fields[k].dtype))  # type: ignore[attr-defined]
+                names.append(const(np.eye(extents[letter]), types[k].dtype))
                 given.append(letter + own)
             elif letter not in "".join(given):
-                names.append(const(np.ones(extents[letter]), ty.fields[k].dtype))  # type: ignore[attr-defined]
+                names.append(const(np.ones(extents[letter]), types[k].dtype))
                 given.append(letter)
             wanted += own
         whole_sum = ops.einsum(Tuple(names), equation=f"{','.join(given)}->{wanted}")

@@ -313,9 +313,8 @@ def _meshgrid_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _meshgrid_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
-    source = infer_type_of(call.args[0])
-    assert isinstance(source, TupleType)
-    count = len(source.fields)
+    types = expect_tuple(infer_type_of(call.args[0]), "meshgrid")
+    count = len(types)
     order = list(range(count))
     if call.attrs.indexing == "xy" and count > 1:
         order[:2] = 1, 0
@@ -324,8 +323,8 @@ def _meshgrid_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
         for i, field in enumerate(fields_of(grad, count))
     ]
     return [
-        Tuple([ops.reshape(s, newshape=t.concrete_shape) for s, t in zip(sums, source.fields, strict=True)])  # type: ignore[attr-defined]
-    ]  # fmt: skip
+        Tuple([ops.reshape(s, newshape=t.concrete_shape) for s, t in zip(sums, types, strict=True)])
+    ]
 
 
 @operator(

@@ -297,13 +297,17 @@ def binary_types(
     return left, right, _tensor(types, left), _tensor(types, right)
 
 
+def _may_have_zero_point(ty: TensorAffineType) -> bool:
+    value = constant_array(ty.zero_point)
+    return value is None or bool(value.any())
+
+
 def binary_rule(quantized: Callable[..., RelayExpr], is_sum: bool) -> Callable[..., Result]:
     """Arithmetic: 32-bit sums of one scale add up, others are brought to the result's type."""
 
     def rule(call: Call, types: TypeMap) -> Result:
         left, right, a, b = binary_types(call, types)
-        has_zero = any(constant_array(t.zero_point) is None or constant_array(t.zero_point).any()  # type: ignore[union-attr]
-                       for t in (a, b))  # fmt: skip
+        has_zero = _may_have_zero_point(a) or _may_have_zero_point(b)
         if is_sum and a.dtype == b.dtype == "int32" and _same_parameters(a, b) and not has_zero:
             return call.replace(args=(left, right)), a
         wanted = _scalar(types, call)

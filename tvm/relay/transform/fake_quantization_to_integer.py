@@ -80,8 +80,9 @@ class IntegerConverter:
 
     def rule_of(self, op: Op) -> Rule | None:
         """How calls of an operator become integer ones."""
-        if op.name in self.optional and (rule := op.get_attr(OPTIONAL_INTEGER_RULE)) is not None:
-            return rule  # type: ignore[no-any-return]
+        optional: Rule | None = op.get_attr(OPTIONAL_INTEGER_RULE)
+        if op.name in self.optional and optional is not None:
+            return optional
         return op.get_attr(INTEGER_RULE) or RULES.get(op)
 
     def _converted(self, region: Sequence[RelayExpr], end: Call) -> RelayExpr:

@@ -33,8 +33,8 @@ from tvm.tir.expr import Any
 
 def override_shape(tensor_type: TensorType, axis: int, dim: int | BaseExpr) -> TensorType:
     """The type with another dimension at one axis."""
-    shape = list(tensor_type.shape)
-    shape[axis] = dim  # type: ignore[call-overload]
+    shape: list[BaseExpr | int] = [*tensor_type.shape]
+    shape[axis] = dim
     return TensorType(tuple(shape), tensor_type.dtype)
 
 
@@ -59,16 +59,17 @@ def specialize_body(
     -------
     the new function's name, and the types of these parameters.
     """
-    params = [
-        Var(p.name_hint, override_shape(p.checked_type, axis, dim) if i in input_indices else p.checked_type)
+    types = [
+        override_shape(p.checked_type, axis, dim) if i in input_indices else p.checked_type
         for i, p in enumerate(function.params)
-    ]  # fmt: skip
+    ]
+    params = [Var(p.name_hint, ty) for p, ty in zip(function.params, types, strict=True)]
     gvar = GlobalVar(f"main_{dim}")
     ret_type = _overridden(function.checked_type.ret_type, axis, dim) if affects_output else None
     mod[gvar] = Function(
         params, applied(function, params), ret_type, function.type_params, function.attrs
     )
-    return gvar, [params[i].type_annotation for i in input_indices]  # type: ignore[misc]
+    return gvar, [types[i] for i in input_indices]
 
 
 def _overridden(ty: Type, axis: int, dim: int | BaseExpr) -> Type:

@@ -25,11 +25,11 @@ from tvm.relay.expr import Call, Constant, Var, const
 from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.layout_shapes import layout_parts
 from tvm.relay.op.registry import ops
+from tvm.relay.op.types import are_known, shape_of_type
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.fold_constant import FoldConstant
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import operands, post_order, rewrite_calls, use_counts
-from tvm.tir.expr import IntImm
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ def scale_of(expr: RelayExpr, ty: TensorType, axes: tuple[int, ...]) -> Scale | 
     found = infer_type_of(expr)
     if not isinstance(found, TensorType) or found.is_dynamic:
         return None
-    if not all([isinstance(ty.shape[axis], IntImm) for axis in axes]):
+    wanted = tuple([dim if i in axes else 1 for i, dim in enumerate(shape_of_type(ty))])
+    if not are_known(wanted):
         return None
     shape, rank = found.concrete_shape, len(ty.shape)
     padded = (1,) * (rank - len(shape)) + shape
-    wanted = tuple([int(ty.shape[i].value) if i in axes else 1 for i in range(rank)])  # type: ignore[attr-defined]
     if padded != wanted:
         return _uniform_scale(expr, axes, wanted) if math.prod(shape) == 1 else None
     kept = [axis - (rank - len(shape)) for axis in axes]

@@ -13,6 +13,7 @@ queries, keys and values about is read through, so that they are taken from wher
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -191,9 +192,9 @@ class _Finder:
             return _Match(scores, result, user, merged, True)
 
 
-def _merged_heads(shape: Shape, axes: object) -> int | None:
+def _merged_heads(shape: Shape, axes: Sequence[int] | None) -> int | None:
     """The heads, if a transpose puts those of one query side by side."""
-    order = None if axes is None else [int(a) % len(shape) for a in axes]  # type: ignore[attr-defined]
+    order = None if axes is None else [int(a) % len(shape) for a in axes]
     if len(shape) == 3 and order == [1, 0, 2]:
         return shape[0]
     if len(shape) == 4 and (order == [0, 2, 1, 3] or (order == [2, 0, 1, 3] and shape[0] == 1)):

@@ -7,12 +7,13 @@ with %x: Tensor[(?, 256, 14), float32]    ->    (None, 256, 14)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
-from tvm.ir.type import TensorType
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, Tuple
 from tvm.relay.op.registry import OpPattern, ops
@@ -59,20 +60,19 @@ def known_value(expr: RelayExpr) -> np.ndarray | None:
 def _partial(expr: RelayExpr, done: dict[int, _Partial | None]) -> _Partial | None:
     if id(expr) not in done:
         ty = infer_type_of(expr)
-        is_shape = isinstance(ty, TensorType) and _may_be_shape(ty)
-        done[id(expr)] = _found(expr, ty, done) if is_shape else None  # type: ignore[arg-type]
+        done[id(expr)] = _found(expr, ty, done) if _may_be_shape(ty) else None
     return done[id(expr)]
 
 
-def _may_be_shape(ty: TensorType) -> bool:
-    if ty.dtype.is_float or len(ty.shape) > 2:
+def _may_be_shape(ty: Type) -> TypeGuard[TensorType]:
+    if not isinstance(ty, TensorType) or ty.dtype.is_float or len(ty.shape) > 2:
         return False
     extents = [d.value for d in ty.shape if isinstance(d, IntImm)]
     return len(extents) == len(ty.shape) and int(np.prod(extents)) <= _MOST
 
 
 def _found(expr: RelayExpr, ty: TensorType, done: dict[int, _Partial | None]) -> _Partial | None:
-    shape = tuple([d.value for d in ty.shape])  # type: ignore[attr-defined]
+    shape = ty.concrete_shape
     if isinstance(expr, Constant):
         return _Partial(expr.data.numpy(), np.ones(shape, bool))
     if calls(expr, ops.shape_of):

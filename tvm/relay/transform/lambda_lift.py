@@ -81,7 +81,9 @@ class _Lifter(PostOrderRewriter):
         gvar = GlobalVar(self.names.fresh(f"{self.owner}_lambda"))
         value: RelayExpr = Call(gvar, captured) if captured else gvar
         if own_name is not None:
-            func = substitute(func, {own_name: value})  # type: ignore[assignment]
+            renamed = substitute(func, {own_name: value})
+            assert isinstance(renamed, Function)
+            func = renamed
         if not captured:
             types = (*func.type_params, *free_type_vars(func))
             self.lifted[gvar] = func.replace(type_params=types)

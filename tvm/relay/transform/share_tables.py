@@ -84,8 +84,9 @@ def _are_equal(a: Constant, b: Constant) -> bool:
 
 def _taken(call: Call, packed: RelayExpr, picked: TensorType) -> RelayExpr:
     """Rows of the table, out of the blocks that hold them."""
-    assert isinstance(packed, Call)
-    rows, columns = call.args[0].data.shape  # type: ignore[attr-defined]
+    table = call.args[0]
+    assert isinstance(packed, Call) and isinstance(table, Constant)
+    rows, columns = table.data.shape
     block = const(int(str(packed.attrs["dst_layout"])[2:-1]), picked.dtype)
     extent = const(rows, picked.dtype)
     index = call.args[1]

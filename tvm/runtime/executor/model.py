@@ -190,10 +190,8 @@ class ModelExecutor:
         if out is not None and self._host is None:
             self._get_input(index, out)
             return out
-        if out is not None:
-            return self._get_input(index).copyto(out)  # type: ignore[no-any-return]
         found: NDArray | None = self._get_input(index)
-        return found
+        return found if found is None or out is None else found.copyto(out)
 
     def get_input_index(self, name: str) -> int:
         """The number of an input, -1 if there is none of that name."""
@@ -221,10 +219,8 @@ class ModelExecutor:
         if out is not None and self._host is None:
             self._get_output(index, out)
             return out
-        if out is not None:
-            return self._get_output(index).copyto(out)  # type: ignore[no-any-return]
         array: NDArray = self._get_output(index)
-        return array
+        return array if out is None else array.copyto(out)
 
     def __getitem__(self, key: str) -> PackedFunc:
         """A function of the native executor."""

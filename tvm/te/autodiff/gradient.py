@@ -203,8 +203,8 @@ def _collect(
         analyzer.bind(var, tir_range(dim))
     free = {iv.var: iv.dom for iv in op.root_iter_vars() if iv.dom is not None}
     # names of their own, for the operation's axes stay in use
-    renamed: dict[Var, PrimExpr] = {var: Var(var.name, var.dtype) for var in free}
-    solver = IterationSolver(analyzer, {renamed[v]: r for v, r in free.items()})  # type: ignore[misc]
+    renamed = {var: Var(var.name, var.dtype) for var in free}
+    solver = IterationSolver(analyzer, {renamed[v]: r for v, r in free.items()})
     for new, domain in solver.free.items():
         analyzer.bind(new, domain)
     pairs = [*equations, *zip(load.indices, elements, strict=True)]

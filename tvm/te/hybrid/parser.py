@@ -319,8 +319,8 @@ class HybridParser(ExpressionParser):
         if self.usage is not None and target.id not in self.usage:
             self.reject(node, "the variables that were determined", target.id)
         called = called_name(value)
-        if called in ("allocate", "output_tensor"):
-            buffer = self._allocated(value, target.id, called)  # type: ignore[arg-type]
+        if isinstance(value, ast.Call) and called in ("allocate", "output_tensor"):
+            buffer = self._allocated(value, target.id, called)
             self.names[target.id] = buffer
             if called == "output_tensor":
                 self.outputs[target.id] = buffer
@@ -427,6 +427,7 @@ class HybridParser(ExpressionParser):
         return self._store(node.target, combine(before, self.expression(node.value)))
 
     def _store(self, target: ast.expr, value: Any) -> Stmt:
+        indices: tuple[PrimExpr, ...]
         if isinstance(target, ast.Name):
             scalar = self.names.get(target.id)
             if not isinstance(scalar, Scalar):
@@ -436,7 +437,7 @@ class HybridParser(ExpressionParser):
             found = self.expression(target.value)
             if not isinstance(found, Buffer):
                 self.reject(target, "a tensor in front of [...]", ast.unparse(target.value))
-            buffer, indices = found, self._indices(target, found)  # type: ignore[assignment]
+            buffer, indices = found, self._indices(target, found)
         else:
             self.reject(target, "elements and variables as targets", ast.unparse(target))
         expr = as_expr(value)

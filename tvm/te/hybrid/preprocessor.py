@@ -76,7 +76,8 @@ class PyVariableUsage(ast.NodeVisitor):
         function = self._scopes[0]
         assert isinstance(function, ast.FunctionDef)
         is_store = isinstance(node.ctx, ast.Store)
-        loops = [scope.target.id for scope in self._scopes[1:] if _has_name(scope)]  # type: ignore[union-attr]
+        targets = [scope.target for scope in self._scopes if isinstance(scope, ast.For)]
+        loops = [target.id for target in targets if isinstance(target, ast.Name)]
         if node.id in loops and is_store:
             self._reject(node, "loop variables that stay as they are", f"a store into {node.id}")
         if node.id in loops or node.id in [param.arg for param in function.args.args]:
@@ -98,10 +99,6 @@ class PyVariableUsage(ast.NodeVisitor):
     def _reject(self, node: ast.AST, required: str, found: str) -> None:
         name = getattr(self._scopes[0], "name", "the script") if self._scopes else "the script"
         raise HybridError(name, getattr(node, "lineno", 1), required, found)
-
-
-def _has_name(scope: ast.AST) -> bool:
-    return isinstance(scope, ast.For) and isinstance(scope.target, ast.Name)
 
 
 def determine_variable_usage(

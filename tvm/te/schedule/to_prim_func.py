@@ -142,11 +142,11 @@ class _BufferAssigner(Rewriter):
         if isinstance(node, Tensor):
             return self._align(attr, node)
         if isinstance(node, Operation):
-            body = self.visit(attr.body)
+            body: Stmt = self.visit(attr.body)
             for tensor in reversed(node.outputs):
                 data = self.buffer_of(tensor).data
                 body = AttrStmt(data, attr.attr_key, attr.value, body)
-            return body  # type: ignore[no-any-return]
+            return body
         value, body = self.visit(attr.value), self.visit(attr.body)
         if value is attr.value and body is attr.body:
             return attr

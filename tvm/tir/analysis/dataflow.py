@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from tvm.arith import Analyzer, IntervalSet, neg_inf, pos_inf
 from tvm.ir.expr import PrimExpr
+from tvm.ir.node import Node
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir import op
@@ -461,8 +462,8 @@ def is_one(e: PrimExpr) -> bool:
     return isinstance(e, IntImm) and e.value == 1
 
 
-def _uses(e: PrimExpr, var: Var) -> bool:
-    return e is var or any([_uses(below, var) for below in e.children()])  # type: ignore[arg-type]
+def _uses(e: Node, var: Var) -> bool:
+    return e is var or any([_uses(below, var) for below in e.children()])
 
 
 def _reads_memory(e: PrimExpr) -> bool:

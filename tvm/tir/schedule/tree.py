@@ -12,13 +12,12 @@ from tvm.tir.stmt import Block, BlockRealize, For, IfThenElse, SeqStmt, Stmt, se
 
 def parts_of(stmt: Stmt) -> tuple[Stmt, ...]:
     """The statements directly inside a statement; what a block does before its body is left out."""
-    kind = type(stmt)
-    if kind is SeqStmt:
-        return stmt.seq  # type: ignore[attr-defined, no-any-return]
-    if kind is BlockRealize:
-        return (stmt.block,)  # type: ignore[attr-defined]
-    if kind is IfThenElse:
-        branches = (stmt.then_case, stmt.else_case)  # type: ignore[attr-defined]
+    if isinstance(stmt, SeqStmt):
+        return stmt.seq
+    if isinstance(stmt, BlockRealize):
+        return (stmt.block,)
+    if isinstance(stmt, IfThenElse):
+        branches = (stmt.then_case, stmt.else_case)
         return tuple([branch for branch in branches if branch is not None])
     body = getattr(stmt, "body", None)
     return () if body is None else (body,)

@@ -40,7 +40,7 @@ class LayoutPermuter(Rewriter):
 
     def __init__(self, buffers: Sequence[Buffer]) -> None:
         self.analyzer = Analyzer()
-        self.buffers: dict[Var, Buffer] = {buffer.data: buffer for buffer in buffers}
+        self.buffers: dict[PrimExpr, Buffer] = {buffer.data: buffer for buffer in buffers}
         self.is_marked = False
         self.permuted: dict[Var, None] = {}
         self.plain: dict[Var, Node] = {}  # shared memory that is used as it is, and where
@@ -84,7 +84,7 @@ class LayoutPermuter(Rewriter):
             return self._permuted_ldmatrix(call, call.args[5])
         call = self.rewrite_children(call)
         if call.op is ACCESS_PTR:
-            buffer = self.buffers.get(call.args[1])  # type: ignore[call-overload]
+            buffer = self.buffers.get(call.args[1])
             if buffer is not None and _is_shared(buffer):
                 self.plain.setdefault(buffer.data, call)
         return call
@@ -137,7 +137,7 @@ class LayoutPermuter(Rewriter):
         return [*quotients, *terms_of(above)], terms_of(below)
 
     def _permuted_ldmatrix(self, call: Call, pointer: Call) -> PrimExpr:
-        buffer = self.buffers.get(pointer.args[1])  # type: ignore[call-overload]
+        buffer = self.buffers.get(pointer.args[1])
         if buffer is None or not self._is_permuted(buffer, call):
             return call
         size, own = _row_size(buffer), call.args[6]

@@ -52,8 +52,7 @@ def _chain(loop: For) -> tuple[list[For], BlockRealize | None]:
     while isinstance(body, For):
         loops.append(body)
         body = body.body
-    found = isinstance(body, BlockRealize) and _is_marked(body)
-    return loops, body if found else None  # type: ignore[return-value]
+    return loops, body if isinstance(body, BlockRealize) and _is_marked(body) else None
 
 
 def _staged(loops: list[For], realize: BlockRealize) -> Stmt:

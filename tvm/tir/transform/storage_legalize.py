@@ -122,13 +122,13 @@ class StorageLegalizer(StorageChanger):
         return dtype if form is None else form.storage.with_lanes(dtype.lanes)
 
     def visit_cast(self, e: Cast) -> PrimExpr:
-        value = self.visit(e.value)
+        value: PrimExpr = self.visit(e.value)
         source = self.formats.get(str(e.value.dtype.element))
         target = self.formats.get(str(e.dtype.element))
         if source is None and target is None:
             return e if value is e.value else Cast(e.dtype, value)
         if source is target:
-            return value  # type: ignore[no-any-return]
+            return value
         if source is not None:
             value = decode(value, source)
         return encode(value, target) if target is not None else op.cast(value, e.dtype)

@@ -89,12 +89,10 @@ class _Assigner(Rewriter):
         return self._annotated(self.rewrite_children(alloc), self.constants)
 
     @staticmethod
-    def _annotated(alloc: Any, pools: list[PoolInfo]) -> Stmt:
+    def _annotated(alloc: Allocate | AllocateConst, pools: list[PoolInfo]) -> Stmt:
         if not pools or CANDIDATES in (alloc.annotations or {}):
-            return alloc  # type: ignore[no-any-return]
-        annotations = {**(alloc.annotations or {}), CANDIDATES: pools}
-        rewritten: Stmt = alloc.replace(annotations=annotations)
-        return rewritten
+            return alloc
+        return alloc.replace(annotations={**(alloc.annotations or {}), CANDIDATES: pools})
 
 
 def convert_pool_allocations_to_offsets(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
@@ -12,6 +12,12 @@ from tvm.tir.ir_builder import IRBuilder
 from ..utils import cast_scalar
 
 Corner = Callable[[int], PrimExpr]
+
+
+class Binder(Protocol):
+    """Gives names to values, as a builder of statements does."""
+
+    def let(self, var_name: str, value: Any, /) -> PrimExpr: ...
 
 
 class Box(NamedTuple):
@@ -34,7 +40,7 @@ class Selection(NamedTuple):
     pixel: float = 0.0  # 1 if the greatest coordinates belong to the box
 
 
-def read_box(ib: IRBuilder, corner: Corner, name: str, pixel: float = 0.0) -> Box:
+def read_box(ib: Binder, corner: Corner, name: str, pixel: float = 0.0) -> Box:
     """The box whose corners are (0, 1) and (2, 3), in whatever order."""
     found = [ib.let(f"{name}{i}", corner(i)) for i in range(4)]
     low = [ib.let(f"{name}_low{i}", tir.min(found[i], found[i + 2])) for i in range(2)]

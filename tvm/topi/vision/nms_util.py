@@ -12,7 +12,7 @@ from tvm.tir.ir_builder import BufferVar, IRBuilder
 from ..loops import load
 from ..utils import dims, unravel_index
 from .all_class_nms import count_above
-from .boxes import overlap, read_box, scalar_inputs
+from .boxes import Box, overlap, read_box, scalar_inputs
 
 Collect = Callable[..., tir.Stmt]
 
@@ -45,11 +45,11 @@ def calculate_overlap(out_tensor: Any, box_a_idx: Any, box_b_idx: Any) -> PrimEx
     box_a_idx, box_b_idx : Expr
         Where the four coordinates of each begin.
     """
-    boxes = [
-        read_box(_Unnamed(), lambda i, first=first: out_tensor[first + i], "box")  # type: ignore[arg-type, misc]
-        for first in (box_a_idx, box_b_idx)
-    ]
-    return overlap(*boxes)
+
+    def box_at(first: Any) -> Box:
+        return read_box(_Unnamed(), lambda i: out_tensor[first + i], "box")
+
+    return overlap(box_at(box_a_idx), box_at(box_b_idx))
 
 
 def binary_search(

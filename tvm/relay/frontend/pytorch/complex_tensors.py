@@ -16,6 +16,7 @@ import numpy as np
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
+from tvm.relay.expr import Call
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
 from .registry import (
@@ -70,7 +71,8 @@ def from_pairs(x: RelayExpr) -> Complex:
 
 def pairs_of(z: Complex) -> Any:
     """The tensor that `from_pairs` split."""
-    return z.real.args[0]  # type: ignore[attr-defined]
+    assert isinstance(z.real, Call)
+    return z.real.args[0]
 
 
 def as_pairs(z: Complex) -> RelayExpr:

@@ -22,12 +22,11 @@ class IRModuleFrame(IRBuilderFrame):
         self.global_infos: dict[str, Any] = {}
 
     def finish(self) -> None:
-        undefined = [var.name_hint for var, func in self.functions.items() if func is None]
+        defined = {var: func for var, func in self.functions.items() if func is not None}
+        undefined = [var.name_hint for var in self.functions if var not in defined]
         if undefined:
             raise ValueError(f"a module requires its functions to be defined, {undefined} are not")
-        IRBuilder.current().set_result(
-            IRModule(self.functions, None, self.attrs, self.global_infos)  # type: ignore[arg-type]
-        )
+        IRBuilder.current().set_result(IRModule(defined, None, self.attrs, self.global_infos))
 
 
 __all__ = ["IRModuleFrame"]

@@ -44,8 +44,8 @@ def LetStmt(value: Any, type_annotation: Any = None, *, var: Var | None = None) 
     if isinstance(type_annotation, DTypeCall):
         type_annotation = type_annotation()
     elif isinstance(type_annotation, Type):
-        is_scalar = isinstance(type_annotation, PrimType)
-        type_annotation = Var("", type_annotation.dtype if is_scalar else type_annotation)  # type: ignore[attr-defined]
+        known = type_annotation.dtype if isinstance(type_annotation, PrimType) else type_annotation
+        type_annotation = Var("", known)
     bound = as_expr(value, type_annotation.dtype if isinstance(type_annotation, Var) else None)
     target = var
     if target is None and isinstance(type_annotation, Var):

@@ -11,6 +11,7 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from tvm.error import TVMError
@@ -167,7 +168,7 @@ class Evaluator:
         combine = both if isinstance(node.op, ast.And) else either
         result = self.value(node.values[0])
         for item in node.values[1:]:
-            result = combine(result, lambda item=item: self.value(item))  # type: ignore[misc]
+            result = combine(result, partial(self.value, item))
         return result
 
     def compare(self, node: ast.Compare) -> Any:

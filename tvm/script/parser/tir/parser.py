@@ -152,9 +152,9 @@ def visit_tvm_annotation(self: Parser, node: ast.expr) -> Any:
 @dispatch.register(token="tir", type_name="tvm_declare_function")
 def visit_tvm_declare_function(self: Parser, node: ast.FunctionDef) -> Any:
     """The type that calls of the function have, for calls before its definition."""
-    if _is_none(node.returns):
+    if node.returns is None or _is_none(node.returns):
         return None
-    kind = self.eval_expr(node.returns)  # type: ignore[arg-type]
+    kind = self.eval_expr(node.returns)
     if isinstance(kind, DTypeCall):
         return kind.dtype
     return kind.dtype if isinstance(kind, PrimType) else None

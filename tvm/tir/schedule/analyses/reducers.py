@@ -22,6 +22,7 @@ from tvm.tir.expr import (
     LE,
     LT,
     Add,
+    BinaryOpExpr,
     BufferLoad,
     FloatImm,
     IntImm,
@@ -140,7 +141,8 @@ def _tuple_of_operators(
         operator = _OPERATORS.get(type(value))
         if operator is None or not _is_identity(type(value), start):
             return None
-        a, b = value.a, value.b  # type: ignore[attr-defined]
+        assert isinstance(value, BinaryOpExpr)
+        a, b = value.a, value.b
         if structural_equal(a, load):
             added.append(b)
         elif structural_equal(b, load):
@@ -180,18 +182,18 @@ def _extremum(
 ) -> Found | None:
     """The greatest or least value with its index: one condition selects both."""
     del starts
-    if len(values) != 2 or any([type(value) is not Select for value in values]):
+    selects = [value for value in values if isinstance(value, Select)]
+    if len(values) != 2 or len(selects) != 2:
         return None
     added: list[PrimExpr] = []
-    for value, load in zip(values, mine, strict=True):
-        assert isinstance(value, Select)
-        if not structural_equal(value.true_value, load):
+    for select, load in zip(selects, mine, strict=True):
+        if not structural_equal(select.true_value, load):
             return None
-        added.append(value.false_value)
+        added.append(select.false_value)
     places = [Var(f"added{i}", value.dtype) for i, value in enumerate(added)]
     so_far = [Var(f"so_far{i}", load.dtype) for i, load in enumerate(mine)]
     known = [*zip(mine, so_far, strict=True), *zip(added, places, strict=True)]
-    conditions = [_Abstracted(known).visit(value.condition) for value in values]  # type: ignore[attr-defined]
+    conditions = [_Abstracted(known).visit(select.condition) for select in selects]
     known_orders = [
         order
         for value, index in ((1, 0), (0, 1))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tvm.arith import Analyzer, IntervalSet, normalize_iter_map_to_expr, subspace_divide
+from tvm.arith.iter_affine_map import IterSumExpr
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
@@ -139,14 +140,13 @@ def _divided(
     return _trivially_divided(realize, inner_vars, loops, inner_loops)
 
 
-def _extent_of(total: object) -> PrimExpr:
+def _extent_of(total: IterSumExpr) -> PrimExpr:
     """How many values a sum of splits has, the first of them 0."""
-    args = total.args  # type: ignore[attr-defined]
-    if not args:
-        return const(1, total.base.dtype)  # type: ignore[attr-defined]
+    if not total.args:
+        return const(1, total.base.dtype)
     analyzer = Analyzer()
-    reach: PrimExpr = const(1, total.base.dtype)  # type: ignore[attr-defined]
-    for split in args:
+    reach: PrimExpr = const(1, total.base.dtype)
+    for split in total.args:
         reach = op.add(reach, op.multiply(op.subtract(split.extent, 1), split.scale))
     return analyzer.simplify(reach)
 
