@@ -14,9 +14,11 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from tvm.contrib.popen_pool import dump_object, read_message, write_message
+
+S = TypeVar("S", bound="OwnService")
 
 _PATIENCE = 5.0  # seconds for a service to end by itself
 
@@ -95,6 +97,27 @@ class Service:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # modules may be gone at the end of the interpreter
             self.terminate()
+
+
+class OwnService:
+    """Has a process that serves, and ends it with the ``with`` block or when it is dropped itself."""
+
+    proc: Service | None = None
+
+    def terminate(self) -> None:
+        """End the process, and what it has started."""
+        if self.proc is not None:
+            self.proc.terminate()
+            self.proc = None
+
+    def __del__(self) -> None:
+        self.terminate()
+
+    def __enter__(self: S) -> S:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.terminate()
 
 
 def main(reader: int, writer: int) -> None:

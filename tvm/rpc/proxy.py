@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 
 from tvm.rpc.base import LOOPBACK, bind_address
-from tvm.rpc.process import Service
+from tvm.rpc.process import OwnService, Service
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ProxyOptions:
     reuse_addr: bool = True
 
 
-class Proxy:
+class Proxy(OwnService):
     """A proxy in a process of its own.
 
     Parameters
@@ -79,24 +79,8 @@ class Proxy:
             self.host, port, port_end, web_port, timeout_client, timeout_server, tracker_addr,
             key_file,
         )  # fmt: skip
-        self.proc: Service | None = Service("tvm.rpc.proxy_server:listen", options)
+        self.proc = Service("tvm.rpc.proxy_server:listen", options)
         self.port = self.proc.port
-
-    def terminate(self) -> None:
-        """End the proxy."""
-        if self.proc is not None:
-            self.proc.terminate()
-            self.proc = None
-
-    def __del__(self) -> None:
-        if getattr(self, "proc", None) is not None:
-            self.terminate()
-
-    def __enter__(self) -> Proxy:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.terminate()
 
 
 def websocket_proxy_server(url: str, key: str = "") -> None:

@@ -16,7 +16,7 @@ from tvm.contrib import cc, utils
 from tvm.contrib import tar as _tar
 from tvm.rpc import testing as _testing  # noqa: F401  # functions that every server has
 from tvm.rpc.base import LOOPBACK, bind_address
-from tvm.rpc.process import Service
+from tvm.rpc.process import OwnService, Service
 from tvm.runtime.module import Module, load_module
 
 # what is left out of a message's limits by default: a file of this size can be sent
@@ -111,7 +111,7 @@ def _flush() -> None:
     sys.stderr.flush()
 
 
-class Server:
+class Server(OwnService):
     """A server in a process of its own; each client is served by a process that is forked from it.
 
     Parameters
@@ -190,26 +190,8 @@ class Server:
             silent=True,
         )  # fmt: skip
         self.is_proxy = is_proxy
-        self.proc: Service | None = Service(
-            listen, options, _as_libraries(load_library), server_init_callback
-        )
+        self.proc = Service(listen, options, _as_libraries(load_library), server_init_callback)
         self.port = self.proc.port
-
-    def terminate(self) -> None:
-        """End the server and its sessions."""
-        if self.proc is not None:
-            self.proc.terminate()
-            self.proc = None
-
-    def __del__(self) -> None:
-        if getattr(self, "proc", None) is not None:
-            self.terminate()
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.terminate()
 
 
 def server_options(tracker_addr: tuple[str, int] | None = None, **options: Any) -> dict[str, Any]:

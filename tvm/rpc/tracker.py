@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tvm.rpc.base import LOOPBACK, bind_address
-from tvm.rpc.process import Service
+from tvm.rpc.process import OwnService, Service
 from tvm.rpc.scheduler import PriorityScheduler, Scheduler
 
 __all__ = ["PriorityScheduler", "Scheduler", "Tracker"]
 
 
-class Tracker:
+class Tracker(OwnService):
     """A tracker in a process of its own.
 
     Parameters
@@ -51,7 +51,7 @@ class Tracker:
         insecure_allow_any: bool = False,
     ) -> None:
         self.host = bind_address("Tracker", host, key_file, insecure_allow_any)
-        self.proc: Service | None = Service(
+        self.proc = Service(
             "tvm.rpc.tracker_server:listen",
             self.host,
             port,
@@ -60,19 +60,3 @@ class Tracker:
             reuse_addr,
         )
         self.port = self.proc.port
-
-    def terminate(self) -> None:
-        """End the tracker."""
-        if self.proc is not None:
-            self.proc.terminate()
-            self.proc = None
-
-    def __del__(self) -> None:
-        if getattr(self, "proc", None) is not None:
-            self.terminate()
-
-    def __enter__(self) -> Tracker:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.terminate()
