@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from .nvcc import parse_compute_version as parse_compute_version
+
 _USUAL = "/opt/rocm"
 _OLDEST_ARCH = "gfx900"
 
@@ -84,23 +86,6 @@ def callback_rocm_bitcode_path(rocdl_dir: str | None = None) -> list[str]:
     if not folder.is_dir():
         raise RuntimeError(f"callback_rocm_bitcode_path requires {folder}, which is not there")
     return [str(path) for path in sorted(folder.glob("*.bc"))]
-
-
-def parse_compute_version(compute_version: str) -> tuple[int, int]:
-    """The major and minor number of a compute capability.
-
-    Parameters
-    ----------
-    compute_version : str
-        Such as "9.0".
-    """
-    major, _, minor = compute_version.partition(".")
-    try:
-        return int(major), int(minor)
-    except ValueError:
-        raise RuntimeError(
-            f"a compute capability is two numbers with a point, got {compute_version!r}"
-        ) from None
 
 
 def have_matrixcore(compute_version: str | None = None) -> bool:
