@@ -11,9 +11,11 @@ The function can be called directly; the factory makes the pass that a ``Sequent
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from typing import Any
 
+from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.module import IRModule
@@ -21,10 +23,11 @@ from tvm.ir.node import Node
 from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.transform import FunctionPass, PassInfo
 from tvm.ir.visitor import Visitor
+from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.expr import BufferLoad, Call, FloatImm, IntImm, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
-from tvm.tir.stmt import BufferStore, Evaluate, For
+from tvm.tir.stmt import BufferStore, Evaluate, For, SeqStmt, Stmt, seq
 
 IF_THEN_ELSE = INTRINSICS["if_then_else"]
 LIKELY = INTRINSICS["likely"]
@@ -122,6 +125,24 @@ def assumption(stmt: object) -> PrimExpr | None:
     if not isinstance(stmt, Evaluate) or not isinstance(stmt.value, Call):
         return None
     return stmt.value.args[0] if stmt.value.op is ASSUME else None
+
+
+def rewrite_under_assumptions(
+    block: SeqStmt, rewrite: Callable[[Stmt], Stmt], analyzer: Analyzer
+) -> Stmt:
+    """The statements rewritten in order, each while what those before it assume is known.
+
+    Memory may change on the way, so only what is said of variables is kept.
+    """
+    stmts: list[Stmt] = []
+    with ExitStack() as assumed:
+        for stmt in block.seq:
+            stmts.append(rewrite(stmt))
+            fact = assumption(stmt)
+            if fact is not None and is_safe_anywhere(fact):
+                assumed.enter_context(analyzer.constraint_scope(fact))
+    same = all([new is old for new, old in zip(stmts, block.seq, strict=True)])
+    return block if same else seq(stmts)
 
 
 def constant_extent(loop: For) -> int | None:

@@ -7,8 +7,6 @@ if A[0] == 0:                      A[0] = 42
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
@@ -30,9 +28,13 @@ from tvm.tir.stmt import (
     SeqStmt,
     Stmt,
     While,
-    seq,
 )
-from tvm.tir.transform.common import IF_THEN_ELSE, assumption, without_likely
+from tvm.tir.transform.common import (
+    IF_THEN_ELSE,
+    assumption,
+    rewrite_under_assumptions,
+    without_likely,
+)
 
 
 class FactFollower(Rewriter):
@@ -46,15 +48,7 @@ class FactFollower(Rewriter):
         return e
 
     def visit_seq_stmt(self, block: SeqStmt) -> Stmt:
-        stmts: list[Stmt] = []
-        with ExitStack() as assumed:
-            for stmt in block.seq:
-                stmts.append(self.visit(stmt))
-                fact = assumption(stmt)
-                if fact is not None and is_safe_anywhere(fact):
-                    assumed.enter_context(self.analyzer.constraint_scope(fact))
-        same = all([new is old for new, old in zip(stmts, block.seq, strict=True)])
-        return block if same else seq(stmts)
+        return rewrite_under_assumptions(block, self.visit, self.analyzer)
 
     def visit_for(self, loop: For) -> Stmt:
         start, extent = self.visit(loop.min), self.visit(loop.extent)

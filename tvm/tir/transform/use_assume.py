@@ -7,12 +7,14 @@ if n > 2:                          B[0] = 1
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-
-from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Evaluate, SeqStmt, Stmt, seq
-from tvm.tir.transform.common import assumption, contains, prim_func_pass
+from tvm.tir.stmt import Evaluate, SeqStmt, Stmt
+from tvm.tir.transform.common import (
+    assumption,
+    contains,
+    prim_func_pass,
+    rewrite_under_assumptions,
+)
 from tvm.tir.transform.simplify import StmtSimplifier
 
 
@@ -20,16 +22,7 @@ class AssumptionUser(StmtSimplifier):
     """Holds each assumption against the statements behind it."""
 
     def visit_seq_stmt(self, block: SeqStmt) -> Stmt:
-        stmts: list[Stmt] = []
-        with ExitStack() as assumed:
-            for stmt in block.seq:
-                stmts.append(self.visit(stmt))
-                fact = assumption(stmt)
-                # memory may change: only what is said of variables is kept
-                if fact is not None and is_safe_anywhere(fact):
-                    assumed.enter_context(self.analyzer.constraint_scope(fact))
-        same = all([new is old for new, old in zip(stmts, block.seq, strict=True)])
-        return block if same else seq(stmts)
+        return rewrite_under_assumptions(block, self.visit, self.analyzer)
 
     def visit_evaluate(self, stmt: Evaluate) -> Stmt:
         return stmt if assumption(stmt) is not None else self.rewrite_children(stmt)
