@@ -109,10 +109,12 @@ def _axes_along(region: BufferRegion, block: Block) -> dict[Var, None]:
     analyzer = Analyzer()
     found: dict[Var, None] = {}
     for side, extent in zip(region.region, region.buffer.shape, strict=True):
-        domain = domains.get(side.min) if isinstance(side.min, Var) else None
-        if domain is not None and analyzer.can_prove_equal(domain.min, 0):
-            if analyzer.can_prove_equal(domain.extent, extent):
-                found[side.min] = None
+        if not isinstance(side.min, Var) or (domain := domains.get(side.min)) is None:
+            continue
+        if analyzer.can_prove_equal(domain.min, 0) and analyzer.can_prove_equal(
+            domain.extent, extent
+        ):
+            found[side.min] = None
     return found
 
 

@@ -221,7 +221,10 @@ def _require_variables(
 
 
 def _require_indexed(
-    block: Block, output: Buffer, accesses: Sequence[tuple[PrimExpr, ...]], extents: dict[Var, Extent]
+    block: Block,
+    output: Buffer,
+    accesses: Sequence[tuple[PrimExpr, ...]],
+    extents: dict[Var, Extent],
 ) -> None:
     """What is computed in the padding of an axis goes to the padding of the result."""
     for axis in block.iter_vars:
