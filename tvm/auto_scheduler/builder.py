@@ -97,21 +97,34 @@ class LocalBuilder(ProgramBuilder):
         return self._pool
 
     def build(self, measure_inputs: Sequence[MeasureInput], verbose: int = 1) -> list[BuildResult]:
-        # the libraries of the last batch have been run
-        shutil.rmtree(self.folder, ignore_errors=True)
-        Path(self.folder).mkdir(parents=True)
+        self.make_folder()
         futures = [
             self.pool.submit(build_candidate, *without_state(inp), self.folder, self.link)
             for inp in measure_inputs
         ]
-        results = [self._outcome(future) for future in futures]
+        return self.owned([self.outcome(future.result) for future in futures])
+
+    def make_folder(self) -> None:
+        """An empty folder for libraries: those of the last batch have been run."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        Path(self.folder).mkdir(parents=True)
+
+    def owned(self, results: list[BuildResult]) -> list[BuildResult]:
+        """The results, with which the builder's folder stays."""
         for result in results:
             result.owner = self
         return results
 
-    def _outcome(self, future: Any) -> BuildResult:
+    def outcome(self, result_of_process: Callable[[], tuple[Any, ...]]) -> BuildResult:
+        """The library of a candidate, or why there is none.
+
+        Parameters
+        ----------
+        result_of_process : function
+            Gives what :func:`build_candidate` returned in its process, or raises.
+        """
         try:
-            outcome: tuple[Any, ...] = future.result()
+            outcome = result_of_process()
         except TimeoutError:
             return BuildResult(
                 None, [], MeasureErrorNo.BUILD_TIMEOUT, "building timed out", self.timeout

@@ -14,8 +14,10 @@ from .builder import (
     local_build_worker,
     local_builder_build,
 )
+from .dask_measure import DaskBuilder, DaskRunner
 from .measure_record import MeasureCallback
 from .measure_types import BuildResult, MeasureErrorNo, MeasureInput, MeasureResult
+from .measurer import ProgramMeasurer
 from .runner import (
     LocalRPCMeasureContext,
     LocalRunner,
@@ -33,9 +35,9 @@ from .runner_args import (
 from .task import search_task_class
 
 __all__ = [
-    "TASK_INPUT_CHECK_FUNC_REGISTRY", "BuildFunc", "BuildResult", "LocalBuilder",
+    "TASK_INPUT_CHECK_FUNC_REGISTRY", "BuildFunc", "BuildResult", "DaskBuilder", "DaskRunner", "LocalBuilder",
     "LocalRPCMeasureContext", "LocalRunner", "MeasureCallback", "MeasureErrorNo", "MeasureInput",
-    "MeasureResult", "ProgramBuilder", "ProgramRunner", "PythonBasedMeasureCallback", "RPCRunner",
+    "MeasureResult", "ProgramBuilder", "ProgramMeasurer", "ProgramRunner", "PythonBasedMeasureCallback", "RPCRunner",
     "local_build_worker", "local_builder_build", "local_run", "prepare_input_map",
     "prepare_runner_args", "recover_measure_input", "register_task_input_check_func",
     "rpc_runner_run",

@@ -111,7 +111,9 @@ class PoolRunner(ProgramRunner):
         pairs = list(zip(measure_inputs, build_results, strict=True))
         given = [self._submitted(inp, built) for inp, built in pairs]
         return [
-            found if isinstance(found, MeasureResult) else measured(found, built, started)
+            found
+            if isinstance(found, MeasureResult)
+            else as_result(outcome_of(found.result, as_library(built), started))
             for found, built in zip(given, build_results, strict=True)
         ]
 
@@ -144,9 +146,8 @@ def as_library(built: BuildResult) -> MeasuredLibrary:
     return MeasuredLibrary(built.filename, info, None, built.time_cost)
 
 
-def measured(future: Future[Any], built: BuildResult, started: float) -> MeasureResult:
-    """The outcome of a candidate that was given to a process."""
-    found = outcome_of(future, as_library(built), started)
+def as_result(found: Any) -> MeasureResult:
+    """What the process that measures gave."""
     if found.error_no == MeasureErrorNo.NO_ERROR:
         return MeasureResult(found.costs, 0, None, found.all_cost, found.timestamp)
     kind = int(found.error_no)

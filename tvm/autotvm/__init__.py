@@ -18,6 +18,8 @@ from tvm.support.later import names_from_above as _names_from_above
 from . import database, env, feature, measure, record, task, tophub, tuner, utils
 from .env import GLOBAL_SCOPE
 from .measure import (
+    DaskBuilder,
+    DaskRunner,
     LocalBuilder,
     LocalRunner,
     MeasureErrorNo,

@@ -10,4 +10,11 @@ from .measure import (
     create_measure_batch,
     measure_option,
 )
-from .measure_methods import LocalBuilder, LocalRunner, RPCRunner, request_remote
+from .measure_methods import (
+    DaskBuilder,
+    DaskRunner,
+    LocalBuilder,
+    LocalRunner,
+    RPCRunner,
+    request_remote,
+)

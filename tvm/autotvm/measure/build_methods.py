@@ -98,18 +98,33 @@ class LocalBuilder(Builder):
         return self._executor
 
     def build(self, measure_inputs: Sequence[MeasureInput]) -> list[Any]:
-        # the libraries of the last batch have been run
+        self.make_folder()
+        futures = [
+            self.executor.submit(self.build_func, inp, self.tmp_dir, **self.build_kwargs)
+            for inp in self.sendable(measure_inputs)
+        ]
+        return [self.outcome(future.result) for future in futures]
+
+    def make_folder(self) -> None:
+        """An empty folder for libraries: those of the last batch have been run."""
         shutil.rmtree(self.tmp_dir, ignore_errors=True)
         Path(self.tmp_dir).mkdir(parents=True)
-        futures = [
-            self.executor.submit(self.build_func, _light(inp), self.tmp_dir, **self.build_kwargs)
-            for inp in measure_inputs
-        ]
-        return [self._outcome(future) for future in futures]
 
-    def _outcome(self, future: Any) -> Any:
+    @staticmethod
+    def sendable(measure_inputs: Sequence[MeasureInput]) -> list[MeasureInput]:
+        """The candidates without the spaces that they are from, which may be large."""
+        return [inp._replace(task=inp.task.without_space()) for inp in measure_inputs]
+
+    def outcome(self, result_of_process: Callable[[], Any]) -> Any:
+        """The library of a candidate, or why there is none.
+
+        Parameters
+        ----------
+        result_of_process : function
+            Gives the :class:`BuildResult` of the process that built it, or raises.
+        """
         try:
-            result = future.result()
+            result = result_of_process()
         except TimeoutError as error:
             return _failure(MeasureErrorNo.BUILD_TIMEOUT, _traced(error), self.timeout)
         except Exception as error:  # the process ended, or the candidate cannot be sent to it
@@ -121,11 +136,6 @@ class LocalBuilder(Builder):
         )
         kind = MeasureErrorNo.INSTANTIATION_ERROR if is_illegal else MeasureErrorNo.COMPILE_HOST
         return _failure(kind, result.error, result.time_cost)
-
-
-def _light(inp: MeasureInput) -> MeasureInput:
-    """The candidate without the space that it is from, which may be large."""
-    return inp._replace(task=inp.task.without_space())
 
 
 def _failure(kind: MeasureErrorNo, error: tuple[str, Exception], seconds: float) -> MeasureResult:

@@ -7,6 +7,7 @@ from .build_methods import (
     set_cuda_target_arch,
     vtcm_verify_pass,
 )
+from .dask_methods import DaskBuilder, DaskRunner
 from .rpc_methods import RPCRunner, check_remote, request_remote, run_through_rpc
 from .run_methods import (
     DefaultModuleLoader,
@@ -16,6 +17,8 @@ from .run_methods import (
 
 __all__ = [
     "BuildResult",
+    "DaskBuilder",
+    "DaskRunner",
     "DefaultModuleLoader",
     "LocalBuilder",
     "LocalRunner",

@@ -152,7 +152,7 @@ class RPCRunner(Runner):
         futures = [self._submitted(inp, built) for inp, built in pairs]
         outcomes = zip(futures, build_results, strict=True)
         return [
-            built if future is None else without_extremes(outcome_of(future, built, started))
+            built if future is None else without_extremes(outcome_of(future.result, built, started))
             for future, built in outcomes
         ]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,6 +192,14 @@ class LocalRunner(Runner):
             "timeout": self.timeout,
         }  # fmt: skip
 
+    @property
+    def config(self) -> EvaluatorConfig:
+        """How candidates are timed."""
+        return EvaluatorConfig(
+            self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush,
+            cooldown_interval=self.cooldown_interval,
+        )  # fmt: skip
+
     def get_build_kwargs(self) -> dict[str, Any]:
         return {}
 
@@ -207,15 +214,11 @@ class LocalRunner(Runner):
         if isinstance(built, MeasureResult):
             return built
         started = time.time()
-        config = EvaluatorConfig(
-            self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush,
-            cooldown_interval=self.cooldown_interval,
-        )  # fmt: skip
         future = self.executor.submit(
-            run_candidate, target, built, config, self._ref_input, self.module_loader,
+            run_candidate, target, built, self.config, self._ref_input, self.module_loader,
             self._remote_kwargs,
         )  # fmt: skip
-        return without_extremes(outcome_of(future, built, started))
+        return without_extremes(outcome_of(future.result, built, started))
 
 
 def start_local_server(key: str) -> tuple[Tracker, Server]:
@@ -284,20 +287,22 @@ def run_candidate(
     return MeasureResult(costs, MeasureErrorNo.NO_ERROR, ended - started + built.time_cost, ended)
 
 
-def outcome_of(future: Future[MeasureResult], built: BuildResult, started: float) -> MeasureResult:
+def outcome_of(
+    result_of_process: Callable[[], MeasureResult], built: BuildResult, started: float
+) -> MeasureResult:
     """What a process of a runner found of a candidate, or why it found nothing.
 
     Parameters
     ----------
-    future : Future
-        Of :func:`run_candidate`.
+    result_of_process : function
+        Gives what :func:`run_candidate` returned there, or raises.
     built : BuildResult
         The library.
     started : float
         When it was given to the process, in seconds since the epoch.
     """
     try:
-        return future.result()
+        return result_of_process()
     except TimeoutError as error:
         return failure(MeasureErrorNo.RUN_TIMEOUT, error, started, built)
     except ChildProcessError as error:
