@@ -26,10 +26,11 @@ from .cost_model import RandomModel, XGBModel
 from .io_tensors import traverse_to_get_io_tensors
 from .measure import LocalRunner
 from .measure_record import RecordToFile, load_records
-from .measure_types import MeasureErrorNo
+from .measure_types import MeasureErrorNo, MeasureInput
 from .search_policy import SketchPolicy
 from .search_task import SearchTask, TuningOptions
 from .state_object import StateObject
+from .untuned import read_untuned
 from .utils import calc_workload_dis_factor, decode_workload_key
 from .workload_registry import register_workload_tensors
 
@@ -43,6 +44,7 @@ logger = logging.getLogger("auto_scheduler")
 _CURRENT: Scoped[Any] = Scoped("auto_scheduler.DispatchContext")
 
 Records = Any  # names of logs, records, or lists of them
+BestRecords = dict[str, dict[str, dict[Any, tuple[StateObject, float]]]]
 
 
 class _Innermost:
@@ -117,19 +119,24 @@ class ApplyHistoryBest(DispatchContext):
         self, records: Records, n_lines: int | None = None, include_compatible: bool = False
     ) -> None:
         self.include_compatible = include_compatible
-        self.best: dict[tuple[str, str], tuple[float, StateObject]] = {}
-        self.given: dict[tuple[str, str], StateObject] = {}
+        # kind or model of a target -> name of a workload -> its arguments -> state, seconds
+        self.best_by_targetkey: BestRecords = {}
+        self.best_by_model: BestRecords = {}
+        self._best_user_defined: BestRecords = {}
+        self._untuned: dict[tuple[str, str], float] = {}
         if records:
             self.load(records, n_lines)
 
     @staticmethod
-    def get_workload_entry(best_records: dict[Any, Any], target_key: str, workload_key: str) -> Any:
+    def get_workload_entry(
+        best_records: BestRecords, target_key: str, workload_key: str
+    ) -> tuple[dict[Any, tuple[StateObject, float]], str, Any]:
         """The records of workloads of the same name.
 
         Parameters
         ----------
         best_records : dict
-            From pairs of a kind of target and a workload to records.
+            From kinds of targets to names of workloads to their arguments to states and seconds.
         target_key : str
             The kind of target.
         workload_key : str
@@ -140,12 +147,7 @@ class ApplyHistoryBest(DispatchContext):
         entry, name, arguments
         """
         name, args = decode_workload_key(workload_key)
-        entry = {
-            key: value
-            for key, value in best_records.items()
-            if key[0] == target_key and decode_workload_key(key[1])[0] == name
-        }
-        return entry, name, args
+        return best_records.setdefault(target_key, {}).setdefault(name, {}), name, args
 
     def load(self, records: Records, n_lines: int | None = None) -> None:
         """Add records.
@@ -160,42 +162,73 @@ class ApplyHistoryBest(DispatchContext):
             counted += 1
             if res.error_no != MeasureErrorNo.NO_ERROR:
                 continue
-            key = (inp.task.target.kind.name, inp.task.workload_key)
-            if key not in self.best or res.seconds < self.best[key][0]:
-                self.best[key] = (res.seconds, inp.state)
+            target = inp.task.target
+            for key in target.keys:
+                self._keep(self.best_by_targetkey, key, inp, res.seconds)
+            self._keep(self.best_by_targetkey, target.kind.name, inp, res.seconds)
+            self._keep(self.best_by_model, target.model, inp, res.seconds)
+        for log in _logs(records):
+            self._untuned.update(read_untuned(log))
         logger.debug("Finish loading %d records", counted)
+
+    def _keep(self, best: BestRecords, target_key: str, inp: MeasureInput, seconds: float) -> None:
+        entry, _, args = self.get_workload_entry(best, target_key, inp.task.workload_key)
+        if args not in entry or seconds < entry[args][1]:
+            entry[args] = inp.state, seconds
 
     def query(
         self, target: Target, workload_key: str, has_complex_op: bool, dag: Any, func_name: str
     ) -> StateObject | None:
-        found = self._find(target.kind.name, workload_key)
+        found = self._find(target, workload_key)
         if found is None and has_complex_op:
             logger.warning(
                 "Cannot find tuned schedules for target=%s, workload_key=%s: kernel %s has a "
                 "schedule of its operators. Compute DAG info:\n%s",
                 target, workload_key, func_name, dag,
             )  # fmt: skip
-        return found
-
-    def _find(self, kind: str, workload_key: str) -> StateObject | None:
-        key = (kind, workload_key)
-        if key in self.given:
-            return self.given[key]
-        if key in self.best:
-            return self.best[key][1]
-        if not self.include_compatible:
             return None
-        wanted = decode_workload_key(workload_key)
-        entry, _, _ = self.get_workload_entry(self.best, kind, workload_key)
+        if found is None or found[1] > self._untuned.get(
+            (target.kind.name, workload_key), float("inf")
+        ):
+            return None
+        return found[0]
+
+    def _find(self, target: Target, workload_key: str) -> tuple[StateObject, float] | None:
+        """The state for a workload, and its seconds."""
+        kind = target.kind.name
+        tables = [
+            (self._best_user_defined, kind), (self.best_by_model, target.model),
+            (self.best_by_targetkey, kind), *[(self.best_by_targetkey, key) for key in target.keys],
+        ]  # fmt: skip
+        for table, key in tables:
+            if (found := self._nearest(table, key, workload_key)) is not None:
+                return found
+        return None
+
+    def _nearest(
+        self, table: BestRecords, target_key: str, workload_key: str
+    ) -> tuple[StateObject, float] | None:
+        entry, name, args = self.get_workload_entry(table, target_key, workload_key)
+        if args in entry or not self.include_compatible:
+            return entry.get(args)
         scored = [
-            (seconds * calc_workload_dis_factor(wanted, decode_workload_key(other)), state)
-            for (_, other), (seconds, state) in entry.items()
+            (state, seconds * calc_workload_dis_factor((name, args), (name, other)))
+            for other, (state, seconds) in entry.items()
         ]
-        cost, state = min(scored, key=lambda pair: pair[0], default=(float("inf"), None))
-        return state if cost < float("inf") else None
+        best = min(scored, key=lambda pair: pair[1], default=None)
+        return best if best is not None and best[1] < float("inf") else None
 
     def update(self, target: Target, workload_key: str, state: Any) -> None:
-        self.given[target.kind.name, workload_key] = state
+        entry, _, args = self.get_workload_entry(
+            self._best_user_defined, target.kind.name, workload_key
+        )
+        entry[args] = state, 0.0
+
+
+def _logs(records: Records) -> list[Any]:
+    """The logs among what records are given as."""
+    given = [records] if isinstance(records, (str, os.PathLike)) else records
+    return [item for item in given if isinstance(item, (str, os.PathLike))]
 
 
 def _records(records: Records, n_lines: int | None) -> Iterable[Any]:
@@ -243,9 +276,9 @@ class ApplyHistoryBestOrSample(ApplyHistoryBest):
     def query(
         self, target: Target, workload_key: str, has_complex_op: bool, dag: Any, func_name: str
     ) -> StateObject | None:
-        found = self._find(target.kind.name, workload_key)
+        found = self._find(target, workload_key)
         if found is not None or not (has_complex_op or self.sample_simple_workloads):
-            return found
+            return None if found is None else found[0]
         register_workload_tensors(workload_key, dag.tensors)
         task = SearchTask(
             compute_dag=dag, workload_key=workload_key, target=target, layout_rewrite_option=0

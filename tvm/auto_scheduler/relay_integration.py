@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tvm._ffi.registry import register_func
@@ -15,7 +16,7 @@ from tvm.autotvm.task.relay_integration import fused_functions
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext
-from tvm.relay.backend.kernels import compute_graph, kernel_name
+from tvm.relay.backend.kernels import compute_graph, kernel_name, schedule_for
 from tvm.relay.function import Function
 from tvm.relay.program import as_module
 from tvm.support.files import write_text
@@ -32,6 +33,7 @@ from .hardware import HardwareParams
 from .io_tensors import traverse_to_get_io_tensors
 from .layout_rewrite import LayoutRewriteOption, layout_of_text, reads_rewritten
 from .search_task import SearchTask
+from .untuned import Untuned
 from .workload_registry import register_workload_tensors
 
 __all__ = [
@@ -72,6 +74,8 @@ class TracingEnvironment:
         self.wkl_key_to_weight: dict[str, int] = {}
         self.wkl_key_to_input_names: dict[str, list[str]] = {}
         self.wkl_key_to_dag: dict[str, ComputeDAG] = {}
+        # the schedules of operators for the first kernel of a workload
+        self.wkl_key_to_untuned: dict[str, Untuned] = {}
 
     def __enter__(self) -> TracingEnvironment:
         _TRACING.push(self)
@@ -131,8 +135,8 @@ def call_all_topi_funcs(
     with PassContext(opt_level=opt_level, config=_CONFIG), compiling(), layout_target(target):
         for func, calls in fused_functions(as_module(mod, params)).items():
             try:
-                outputs = compute_graph(func, target).outputs
-                tensors, _, is_complex = traverse_to_get_io_tensors(outputs)
+                graph = compute_graph(func, target)
+                tensors, _, is_complex = traverse_to_get_io_tensors(graph.outputs)
                 dag = ComputeDAG(tensors) if tensors else None
             except TVMError as error:
                 error_list.append(str(error))
@@ -142,7 +146,18 @@ def call_all_topi_funcs(
             if env is not None:
                 key = dag.workload_key()
                 env.wkl_key_to_dag.setdefault(key, dag)
+                env.wkl_key_to_untuned.setdefault(key, partial(_untuned, func, target))
                 env.add_workload_key(kernel_name(func), key, calls)
+
+
+def _untuned(func: Function, target: Any) -> tuple[Schedule, list[Tensor]]:
+    """The schedule of a kernel's operators, and its arguments."""
+    with PassContext(opt_level=3, config=_CONFIG), layout_target(target):
+        graph = compute_graph(func, target)
+        with Target(target):
+            schedule = schedule_for(graph, target)
+        constants = [tensor for tensor, _ in graph.constants]
+        return schedule, [*graph.inputs, *constants, *graph.outputs]
 
 
 def extract_tasks(
@@ -196,14 +211,14 @@ def extract_tasks(
     tasks = []
     for key, dag in env.wkl_key_to_dag.items():
         register_workload_tensors(key, dag.tensors)
-        tasks.append(
-            SearchTask(
-                compute_dag=dag, workload_key=key, target=found, target_host=host,
-                hardware_params=hardware_params, layout_rewrite_option=LayoutRewriteOption.NO_REWRITE,
-                task_inputs=env.wkl_key_to_input_names.get(key),
-                desc=",".join(dict.fromkeys(names[key])),
-            )
+        task = SearchTask(
+            compute_dag=dag, workload_key=key, target=found, target_host=host,
+            hardware_params=hardware_params, layout_rewrite_option=LayoutRewriteOption.NO_REWRITE,
+            task_inputs=env.wkl_key_to_input_names.get(key),
+            desc=",".join(dict.fromkeys(names[key])),
         )  # fmt: skip
+        task.untuned = env.wkl_key_to_untuned[key]
+        tasks.append(task)
     if dump_workload_to_dag_log is not None:
         texts = {task.workload_key: str(task.compute_dag) for task in tasks}
         write_text(dump_workload_to_dag_log, json.dumps(texts))

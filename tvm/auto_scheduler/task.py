@@ -37,7 +37,11 @@ class Task(Object):
         The inputs that have given values.
     desc : str
         For people.
+    untuned : function, optional
+        Gives the schedule and the arguments of the kernel as it is without records.
     """
+
+    untuned: Any = None
 
     def __init__(
         self,
@@ -102,7 +106,7 @@ class Task(Object):
     __repr__ = __str__
 
     def __getstate__(self) -> dict[str, Any]:
-        return dict(vars(self))
+        return {name: value for name, value in vars(self).items() if name != "untuned"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

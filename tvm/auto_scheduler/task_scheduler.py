@@ -144,7 +144,7 @@ class TaskScheduler:
     backward_window_size : int
         How many rounds back gains are counted.
     callbacks : list of TaskSchedulerCallback, optional
-        By default a table of all tasks is printed.
+        By default, with ``verbose=2``, a table of all tasks is printed.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class TaskScheduler:
         self.beta = beta
         self.gamma = gamma
         self.backward_window_size = backward_window_size
-        self.callbacks = [PrintTableInfo()] if callbacks is None else list(callbacks)
+        self.callbacks = None if callbacks is None else list(callbacks)
         count = len(self.tasks)
         self.task_cts = [0] * count  # rounds
         self.task_best_cts = [0] * count
@@ -236,16 +236,27 @@ class TaskScheduler:
         )
         if tune_option.num_measures_per_round < 1:
             raise ValueError("num_measure_trials is too small for the number of tasks")
+        known_log = self.load_log_file or tune_option.known_log
         self.search_policies = make_search_policies(
             search_policy, search_policy_params, self.tasks, self.num_measures_per_round,
-            tune_option.verbose, self.load_model_file, self.load_log_file or tune_option.resume,
-            adaptive_training,
+            tune_option.verbose, self.load_model_file, known_log, adaptive_training,
         )  # fmt: skip
-        if self.load_log_file or tune_option.resume:
-            self._restore(self.load_log_file or tune_option.resume)
+        if known_log:
+            known = self._restore(known_log)
+            self.ct = known if tune_option.resume is not None else 0
+        if tune_option.verbose == 1:
+            trials = tune_option.num_measure_trials or 1 << 31
+            self.measurer.progress = tune_option.progress_bar(trials - self.ct, "tuning")
+        try:
+            self._tune_in_rounds(tune_option, limit, per_task_early_stopping or 10**20)
+        finally:
+            if self.measurer.progress is not None:
+                self.measurer.progress.close()
+
+    def _tune_in_rounds(self, tune_option: TuningOptions, limit: int, stop: int) -> None:
+        """Rounds of the tasks until trials or time are up, or nothing gets faster."""
         self._warm_up(tune_option)
         self.best_ct, self.best_score = self.ct, self.cur_score
-        stop = per_task_early_stopping or 10**20
         while self._goes_on(tune_option):
             place = self._next_task()
             self._tune_task(place)
@@ -313,10 +324,16 @@ class TaskScheduler:
         return float(self.best_costs[place])
 
     def _tune_task(self, place: int) -> None:
-        for callback in self.callbacks:
-            callback.pre_tune(self, place)
         option = self.tune_option
         assert option is not None
+        option.note_untuned(self.tasks[place])
+        callbacks = self.callbacks
+        if callbacks is None:
+            callbacks = [PrintTableInfo()] if option.verbose > 1 else []
+        for callback in callbacks:
+            callback.pre_tune(self, place)
+        if self.measurer.progress is not None:
+            self.measurer.progress.describe(f"[Task {place + 1:2d}/{len(self.tasks):2d}]")
         left = option.num_measure_trials - self.ct if option.num_measure_trials > 0 else 1 << 30
         count = max(min(self.num_measures_per_round, left), 1)
         inputs, results = self.search_policies[place].continue_search_one_round(
@@ -332,7 +349,7 @@ class TaskScheduler:
         self.task_costs_history[place].append(float(self.best_costs[place]))
         self.ct += len(inputs)
         self.cur_score = self._compute_score(self.best_costs)
-        for callback in self.callbacks:
+        for callback in callbacks:
             callback.post_tune(self, place)
 
     def _adjust_similarity_group(self, place: int) -> None:
@@ -350,8 +367,8 @@ class TaskScheduler:
     def _compute_score(self, costs: Any) -> float:
         return float(self.objective_func(costs))
 
-    def _restore(self, log_file: Any) -> None:
-        """Go on from a log."""
+    def _restore(self, log_file: Any) -> int:
+        """Go on from a log; how many records it has of the tasks."""
         by_key = {
             (task.workload_key, str(task.target)): place for place, task in enumerate(self.tasks)
         }
@@ -368,6 +385,7 @@ class TaskScheduler:
             self.task_costs_history[place].append(float(self.best_costs[place]))
         self.cur_score = self._compute_score(self.best_costs)
         logger.info("TaskScheduler: Loaded %d measurement records from %s", sum(counts), log_file)
+        return sum(counts)
 
 
 def _weighted_sum(weights: Sequence[float]) -> Callable[[Any], float]:

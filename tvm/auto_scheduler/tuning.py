@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -11,15 +12,14 @@ from tvm.autotvm.tuner.progress_bar import ProgressBar
 from tvm.error import TVMError
 from tvm.runtime.object import Object
 
-from .measure import LocalBuilder, LocalRunner, ProgramBuilder, ProgramRunner
-from .measure_record import MeasureCallback
-from .measure_types import MeasureErrorNo, MeasureInput, MeasureResult
+from .measure import LocalBuilder, LocalRunner, ProgramBuilder, ProgramMeasurer, ProgramRunner
+from .measure_record import MeasureCallback, RecordToFile
+from .measure_types import MeasureErrorNo
 from .search_policy import SearchPolicy
 from .state_object import StateObject
+from .untuned import note_untuned
 
 logger = logging.getLogger("auto_scheduler")
-
-_MOST_FAILURES = 150  # in a row
 
 
 class TuningOptions(Object):
@@ -44,7 +44,8 @@ class TuningOptions(Object):
     time_budget : float, optional
         Seconds after which no further batch is measured.
     resume : str, optional
-        A log; its candidates count as trials, and are not measured again.
+        A log; its candidates count as trials, and are not measured again. Without it neither are
+        those that the logs of ``measure_callbacks`` have, and trials are new ones.
     """
 
     def __init__(
@@ -85,95 +86,30 @@ class TuningOptions(Object):
         self.time_budget = time_budget
         self.resume = resume
 
+    @property
+    def known_log(self) -> str | None:
+        """The log to go on from."""
+        if self.resume is not None:
+            return os.fspath(self.resume)
+        return next((path for path in self._written if os.path.exists(path)), None)
+
+    @property
+    def _written(self) -> list[str]:
+        """The logs that records go to."""
+        return [c.filename for c in self.measure_callbacks if isinstance(c, RecordToFile)]
+
+    def note_untuned(self, task: Any) -> None:
+        """Keep in the logs how long a task's kernel takes without records."""
+        for path in self._written:
+            note_untuned(path, task, self.runner)
+
+    def progress_bar(self, trials: int, prefix: str) -> ProgressBar:
+        """The line that shows how far tuning is, of so many trials at most."""
+        return ProgressBar(min(max(trials, 0), 1 << 31), prefix=prefix, seconds=self.time_budget)
+
     def deadline(self) -> float:
         """When to stop, on the monotonic clock."""
         return float("inf") if self.time_budget is None else time.monotonic() + self.time_budget
-
-
-class ProgramMeasurer(Object):
-    """Measures candidates, and remembers the fastest of each workload.
-
-    Parameters
-    ----------
-    builder : ProgramBuilder
-        Builds them.
-    runner : ProgramRunner
-        Runs them.
-    callbacks : list of MeasureCallback
-        Called with each batch of outcomes.
-    verbose : int
-        0 is silent.
-    max_continuous_error : int, optional
-        After so many failures in a row a warning tells the last one; 150 by default.
-    deadline : float
-        When to stop, on the monotonic clock.
-    """
-
-    def __init__(
-        self,
-        builder: ProgramBuilder,
-        runner: ProgramRunner,
-        callbacks: Sequence[MeasureCallback],
-        verbose: int,
-        max_continuous_error: int | None = None,
-        deadline: float = float("inf"),
-    ) -> None:
-        self.builder = builder
-        self.runner = runner
-        self.callbacks = list(callbacks)
-        self.verbose = verbose
-        self.max_continuous_error = max_continuous_error or _MOST_FAILURES
-        self.deadline = deadline
-        self.ct = 0
-        self.error_ct = 0
-        self.best_flops: dict[str, float] = {}
-        self.best_state: dict[str, StateObject] = {}
-        self.best_ct: dict[str, int] = {}
-        self.progress: ProgressBar | None = None
-
-    def measure(
-        self, task: Any, policy: Any, inputs: Sequence[MeasureInput]
-    ) -> list[MeasureResult]:
-        """Measure candidates of a task; fewer, if the time is up.
-
-        Batches are small, so that what is measured is kept whenever the search is stopped.
-        """
-        results: list[MeasureResult] = []
-        size = max(2 * self.builder.n_parallel, 1)
-        for first in range(0, len(inputs), size):
-            if time.monotonic() >= self.deadline:
-                break
-            batch = list(inputs[first : first + size])
-            built = self.builder.build(batch, self.verbose)
-            found = self.runner.run(batch, built, self.verbose)
-            for inp, res in zip(batch, found, strict=True):
-                self._note(task, inp, res)
-            for callback in self.callbacks:
-                callback.callback(policy, batch, found)
-            results.extend(found)
-        return results
-
-    def _note(self, task: Any, inp: MeasureInput, res: MeasureResult) -> None:
-        key = task.workload_key
-        self.ct += 1
-        flops = 0.0
-        if res.error_no == MeasureErrorNo.NO_ERROR:
-            self.error_ct = 0
-            flops = task.compute_dag.flop_ct / max(res.seconds, 1e-30)
-            if flops > self.best_flops.get(key, -1.0):
-                self.best_flops[key] = flops
-                self.best_state[key] = inp.state
-                self.best_ct[key] = self.ct
-        else:
-            self.error_ct += 1
-            logger.debug("%s: %s", MeasureErrorNo(res.error_no).name, res.error_msg)
-        if self.error_ct == self.max_continuous_error:
-            logger.warning(
-                "Too many errors happened during tuning: %d in a row, the last one: %s",
-                self.error_ct, res.error_msg,
-            )  # fmt: skip
-        if self.progress is not None:
-            self.progress.show(1, flops, self.best_flops.get(key, 0.0))
 
 
 def search(policy: SearchPolicy, options: TuningOptions) -> StateObject:
@@ -196,9 +132,11 @@ def search(policy: SearchPolicy, options: TuningOptions) -> StateObject:
     )  # fmt: skip
     policy.set_verbose(options.verbose)
     trials = options.num_measure_trials if options.num_measure_trials > 0 else 1 << 40
-    done = policy.preload(options.resume) if options.resume is not None else 0
+    known = policy.preload(options.known_log) if options.known_log is not None else 0
+    done = known if options.resume is not None else 0
     if options.verbose == 1:
-        measurer.progress = ProgressBar(min(trials, 1 << 31), prefix=task.desc or "tuning")
+        measurer.progress = options.progress_bar(trials - done, task.desc or "tuning")
+    options.note_untuned(task)
     try:
         _search_in_rounds(policy, options, measurer, trials - done)
     finally:

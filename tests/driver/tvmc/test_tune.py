@@ -125,7 +125,6 @@ def test_tasks_are_listed_and_filtered(
 @pytest.mark.parametrize(("options", "part"), [
     (["--tasks", "7"], "places from 0 to"),
     (["--tasks", "x"], "got 'x'"),
-    (["--enable-autoscheduler"], "there is no auto-scheduler"),
     (["--rpc-key", "pi"], "require --rpc-tracker"),
     (["--tuning-records", "none.log"], "no file of records none.log"),
     (["--tuner", "grid"], "invalid choice: 'grid'"),
@@ -137,3 +136,45 @@ def test_tune_rejects(
     assert part in tvmc_fails(
         "tune", onnx_file, "--target", "llvm", "-o", records, "--tuner", "random", *options
     )
+
+
+_SEARCH = [
+    "--enable-autoscheduler", "--number", "1", "--parallel", "1", "--timeout", "60", "--trials",
+]  # fmt: skip
+
+
+def test_schedules_are_searched_for_and_used(
+    onnx_file: str,
+    image: tuple[str, np.ndarray],
+    expected: np.ndarray,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    records, page = tmp_path / "records.json", tmp_path / "report.html"
+    argv = ["tune", onnx_file, "--target", "llvm", "-o", str(records), *_SEARCH, "3"]
+    assert _main([*argv, "--tasks", "list"]) == 0
+    assert "0. fused_nn_" in capsys.readouterr().out
+    assert _main([*argv, "--report", str(page)]) == 0
+    rows = [json.loads(line) for line in _lines(records) if not line.startswith("#")]
+    assert len(rows) == 3 and all(row["v"] == "v0.6" for row in rows)
+    # with the time of the kernel as it is without records
+    assert any(line.startswith("# untuned") for line in _lines(records))
+    text = page.read_text()
+    assert "Fastest schedule" in text and "Untuned, ms" in text and "http" not in text
+    assert _main(argv) == 0  # the file has what is asked for
+    assert len(_lines(records)) == len(rows) + sum(x.startswith("#") for x in _lines(records))
+    package = str(tmp_path / "small.tar")
+    options = ["--target", "llvm", "-o", package, "--tuning-records", str(records)]
+    assert _main(["compile", onnx_file, *options]) == 0
+    result = tvmc.run(tvmc.TVMCPackage(package), "cpu", inputs={"data": image[1]})
+    np.testing.assert_allclose(result.outputs["output_0"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_records_of_the_other_tuner_are_not_mixed_in(
+    onnx_file: str, tmp_path: Path, tvmc_fails: Fails
+) -> None:
+    records = tmp_path / "records.log"
+    argv = ["tune", onnx_file, "--target", "llvm", "-o", str(records), "--tasks", "0"]
+    assert _main([*argv, *_QUICK, "--report", str(tmp_path / "report.html")]) == 0
+    assert "tile_" in (tmp_path / "report.html").read_text()
+    assert "records of AutoTVM" in tvmc_fails(*argv, *_SEARCH, "1")

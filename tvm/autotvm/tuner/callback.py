@@ -82,7 +82,9 @@ class Monitor:
         return np.array(self.timestamps)
 
 
-def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback:
+def progress_bar(
+    total: int, prefix: str = "", si_prefix: str = "G", seconds: float | None = None
+) -> Callback:
     """Show how far a tuner is, and the fastest so far, in one line of the terminal.
 
     Parameters
@@ -93,5 +95,7 @@ def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback
         A text before.
     si_prefix : str
         In which unit operations a second are shown.
+    seconds : float, optional
+        When these have passed the tuner ends.
     """
-    return ProgressBar(total, prefix, si_prefix)
+    return ProgressBar(total, prefix, si_prefix, seconds=seconds)

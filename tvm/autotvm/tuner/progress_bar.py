@@ -1,17 +1,20 @@
-"""The line of a terminal that tells how far a tuner is, and how fast its best candidate is.
+"""The line of a terminal that tells how far a tuner is, how fast its best candidate is, and what failed.
 
-[Task  1/ 3] ━━━━━━━━━━━╺━━━━━━━━━━━━ 96/256  best 103.18 GFLOPS, last 97.40  0:00:41 left
+[Task  1/ 3] ━━━━━━━━━━━╺━━━━━━━━━━ 96/256 best 103.18 GFLOPS, last 97.40, 2 run_timeout 0:00:41
 """
 
 from __future__ import annotations
 
 import logging
+import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tvm import knobs
+from tvm.autotvm.measure.interface import MeasureErrorNo
 from tvm.autotvm.utils import format_si_prefix
 
 logger = logging.getLogger("autotvm")
@@ -30,16 +33,32 @@ class ProgressBar:
         In which unit operations a second are shown.
     console : rich.console.Console, optional
         Where it is shown; by default standard error.
+    seconds : float, optional
+        When these have passed the tuner ends, also before ``total``.
+
+    Attributes
+    ----------
+    failures : Counter
+        How many candidates failed, by the kind of failure.
     """
 
     def __init__(
-        self, total: int, prefix: str = "", si_prefix: str = "G", console: Any = None
+        self,
+        total: int,
+        prefix: str = "",
+        si_prefix: str = "G",
+        console: Any = None,
+        seconds: float | None = None,
     ) -> None:
         format_si_prefix(0, si_prefix)
         self.total = total
         self.prefix = prefix
         self.si_prefix = si_prefix
         self.best = 0.0
+        self.failures: Counter[str] = Counter()
+        self._done = 0
+        self._started = time.monotonic()
+        self._seconds = float("inf") if seconds is None else seconds
         self._console = console
         self._bar: Any = None  # rich's, once it is shown
         self._is_shown: bool | None = None  # not known before the first trial
@@ -49,7 +68,33 @@ class ProgressBar:
         for inp, res in zip(inputs, results, strict=True):
             if res.error_no == 0:
                 current = inp.task.flop / np.mean(res.costs)
+            else:
+                self.note_failure(res.error_no)
         self.show(len(inputs), current, tuner.best_flops)
+
+    def note_failure(self, kind: int) -> None:
+        """Count a candidate that failed.
+
+        Parameters
+        ----------
+        kind : int
+            A :class:`MeasureErrorNo`.
+        """
+        self.failures[MeasureErrorNo(kind).name.lower()] += 1
+
+    def describe(self, prefix: str) -> None:
+        """Show another text before the bar.
+
+        Parameters
+        ----------
+        prefix : str
+            The text.
+        """
+        self.prefix = prefix
+        if self._is_shown:
+            from rich.markup import escape
+
+            self._bar.update(self._bar.task_ids[0], prefix=escape(prefix.strip()))
 
     def show(self, trials: int, current: float, best: float) -> None:
         """Go on by so many trials.
@@ -62,12 +107,14 @@ class ProgressBar:
             Operations a second of the last one, and of the fastest so far.
         """
         self.best = max(self.best, current, best)
+        self._done += trials
         if self._is_shown is None:
             self._is_shown = self._start()
         if self._is_shown:
             self._bar.update(
                 self._bar.task_ids[0], advance=trials, best=self._flops(self.best),
-                current=self._flops(current), refresh=True,
+                current=self._flops(current), failed=self._failed(), left=self._left(),
+                refresh=True,
             )  # fmt: skip
 
     def close(self) -> None:
@@ -75,6 +122,16 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.stop()
             self._bar, self._is_shown = None, None
+
+    def _failed(self) -> str:
+        return "".join([f", {count} {kind}" for kind, count in self.failures.most_common()])
+
+    def _left(self) -> str:
+        """How long it will take: until all trials are done, or the time is up."""
+        passed = time.monotonic() - self._started
+        trials = (self.total - self._done) * passed / max(self._done, 1)
+        left = max(round(min(trials, self._seconds - passed)), 0)
+        return f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d}"
 
     def _flops(self, value: float) -> str:
         return f"{format_si_prefix(value, self.si_prefix):.2f}"
@@ -85,19 +142,23 @@ class ProgressBar:
         # rich takes longer to import than many a candidate to measure
         from rich.console import Console
         from rich.markup import escape
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress
 
         console = self._console or Console(stderr=True)
         if not console.is_terminal:
             return False
         speed = (
-            "best {task.fields[best]} " + f"{self.si_prefix}FLOPS, last " + "{task.fields[current]}"
+            "best {task.fields[best]} "
+            + f"{self.si_prefix}FLOPS"
+            + ", last {task.fields[current]}{task.fields[failed]}"
         )
         self._bar = Progress(
-            escape(self.prefix.strip()), BarColumn(), MofNCompleteColumn(), speed,
-            TimeRemainingColumn(elapsed_when_finished=True),
-            console=console, auto_refresh=False, speed_estimate_period=600,
+            "{task.fields[prefix]}", BarColumn(), MofNCompleteColumn(), speed,
+            "{task.fields[left]}", console=console, auto_refresh=False,
         )  # fmt: skip
         self._bar.start()
-        self._bar.add_task("", total=self.total, best="0.00", current="0.00")
+        self._bar.add_task(
+            "", total=self.total, prefix=escape(self.prefix.strip()), best="0.00", current="0.00",
+            failed="", left="",
+        )  # fmt: skip
         return True

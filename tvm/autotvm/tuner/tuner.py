@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,8 @@ class Tuner:
         early_stopping: float | None = None,
         callbacks: Iterable[Callable[..., Any]] = (),
         si_prefix: str = "G",
+        *,
+        time_budget: float | None = None,
     ) -> None:
         """Measure candidates.
 
@@ -110,6 +113,8 @@ class Tuner:
             Called with the tuner, the inputs and the results of each batch.
         si_prefix : str
             In which unit operations a second are shown.
+        time_budget : float, optional
+            Seconds after which no further batch is measured.
         """
         format_si_prefix(0, si_prefix)  # an unknown prefix is told before anything is measured
         measure_batch = create_measure_batch(self.task, measure_option)
@@ -120,9 +125,10 @@ class Tuner:
         errors: list[str] = []
         failures = count = 0  # failures in a row, and trials
         level = logger.level
+        deadline = time.monotonic() + (float("inf") if time_budget is None else time_budget)
         GLOBAL_SCOPE.in_tuning = True
         try:
-            while count < n_trial and self.has_next():
+            while count < n_trial and self.has_next() and time.monotonic() < deadline:
                 configs = self.next_batch(min(batch_size, n_trial - count))
                 if not configs:
                     break

@@ -10,15 +10,25 @@ import argparse
 import importlib
 import logging
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from tvm import autotvm, knobs
 from tvm.autotvm.measure import create_measure_batch
 from tvm.autotvm.task import Task
 from tvm.driver.tvmc import frontends
 from tvm.driver.tvmc.arguments import positive
+from tvm.driver.tvmc.autoscheduler import (
+    Measuring,
+    add_auto_scheduler_args,
+    autoscheduler_get_tuning_tasks,
+    hardware_of,
+    listed,
+    schedule_tasks,
+    search_tasks,
+)
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.driver.tvmc.model import TVMCModel
@@ -30,9 +40,16 @@ from tvm.driver.tvmc.transform import (
     generate_transform_args,
     parse_graph_transform_args,
 )
+from tvm.driver.tvmc.tuning_records import check_kind, check_records
+from tvm.driver.tvmc.tuning_report import write_report
 from tvm.error import install_hint
 from tvm.ir.module import IRModule
 from tvm.target import Target
+
+__all__ = [
+    "add_tune_parser", "autoscheduler_get_tuning_tasks", "autotvm_get_tuning_tasks", "drive_tune",
+    "filter_tasks", "gen_task_list", "schedule_tasks", "tune_model", "tune_tasks",
+]  # fmt: skip
 
 logger = logging.getLogger("TVMC")
 
@@ -63,8 +80,11 @@ def add_tune_parser(
     parser = subparsers.add_parser(
         "tune", help="tune the kernels of a model",
         usage="tvmc tune FILE --target TARGET -o RECORDS [options]",
-        description="Measure candidates of the kernels of a model on this machine.",
-        common=("FILE", "output", "target", "trials", "tasks", "tuner", "input_shapes", "timeout"),
+        description="Measure candidates of the kernels of a model.",
+        common=(
+            "FILE", "output", "target", "trials", "minutes", "tasks", "tuner", "enable_autoscheduler",
+            "report", "input_shapes",
+        ),
         epilog=_EPILOG,
     )  # fmt: skip
     parser.set_defaults(func=drive_tune)
@@ -74,14 +94,15 @@ def add_tune_parser(
         "--output",
         required=True,
         metavar="FILE",
-        help="file of the records; with those that it has tuning goes on",
+        help="file of the records, with which tuning goes on",
     )
     parser.add_argument(
         "--tasks", default="all", metavar="TASKS",
-        help="which tasks: all, places and ranges of places such as 0,3-5; list shows them",
+        help="which: all, or places as in 0,3-5; list shows them",
     )  # fmt: skip
     _add_search_args(parser)
     _add_measure_args(parser)
+    add_auto_scheduler_args(parser)
     generate_target_args(parser)
     generate_transform_args(parser)
     set_defaults(parser, json_params)
@@ -92,7 +113,10 @@ def _add_search_args(parser: argparse.ArgumentParser) -> None:
         "--trials",
         type=positive,
         default=10000,
-        help="candidates of each task at most, those in the file of records among them (10000)",
+        help="candidates of each task, those of the file too (10000)",
+    )
+    parser.add_argument(
+        "--minutes", type=positive, metavar="N", help="stop after so many minutes in all"
     )
     parser.add_argument(
         "--early-stopping", type=positive, metavar="TRIALS",
@@ -109,7 +133,7 @@ def _add_search_args(parser: argparse.ArgumentParser) -> None:
         help="start over: what the file of records has is kept beside it and not used",
     )  # fmt: skip
     parser.add_argument("--tuning-records", metavar="PATH", help="records to learn from at first")
-    parser.add_argument("--enable-autoscheduler", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--report", metavar="FILE", help="page of HTML: progress, gains, schedules")
 
 
 def _add_measure_args(parser: argparse.ArgumentParser) -> None:
@@ -129,6 +153,10 @@ def _add_measure_args(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rpc-key", metavar="KEY", help="the kind of machine that the tracker gives"
     )
+    parser.add_argument(
+        "--dask", metavar="HOST:PORT",
+        help="build, and without a tracker measure, on the workers of a Dask scheduler",
+    )  # fmt: skip
 
 
 def drive_tune(args: argparse.Namespace) -> int:
@@ -157,6 +185,12 @@ def drive_tune(args: argparse.Namespace) -> int:
         additional_target_options=reconstruct_target_args(args),
         tasks_filter=args.tasks,
         resume=not args.no_resume,
+        hardware_params=hardware_of(args),
+        include_simple_tasks=args.include_simple_tasks,
+        log_estimated_latency=args.log_estimated_latency,
+        minutes=args.minutes,
+        dask=args.dask,
+        report=args.report,
         **parse_graph_transform_args(args),
     )
     return 0
@@ -186,9 +220,12 @@ def tune_model(
     additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
     tasks_filter: str = "all",
     resume: bool = True,
+    minutes: float | None = None,
+    dask: str | None = None,
+    report: str | None = None,
     **transform_args: Any,
 ) -> str | None:
-    """Tune a model's kernels, on this machine or on those of a tracker.
+    """Tune a model's kernels, on this machine, on those of a tracker, or on a cluster.
 
     Parameters
     ----------
@@ -200,8 +237,11 @@ def tune_model(
         The file of the records; by default one that belongs to the model.
     prior_records : str, optional
         Records that the tuner learns from at first.
+    enable_autoscheduler : bool
+        Whether schedules are searched for, without templates.
     trials : int
-        Candidates of each task at most, those in the file of records among them.
+        Candidates of each task at most, those in the file of records among them; of all tasks
+        together, if schedules are searched for.
     target_host : str or Target, optional
         The target's host.
     tuner : str, optional
@@ -227,8 +267,18 @@ def tune_model(
     transform_args : dict
         desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops,
         mixed_precision_calculation_type, mixed_precision_acc_type.
-    enable_autoscheduler, hardware_params, include_simple_tasks, log_estimated_latency
-        Of the auto-scheduler, which there is not.
+    hardware_params : auto_scheduler.HardwareParams, optional
+        The machine that schedules are searched for; by default usual numbers of the target.
+    include_simple_tasks : bool
+        Whether schedules of kernels that reduce nothing are searched for, too.
+    log_estimated_latency : bool
+        Whether a search appends the estimated latency to ``total_latency.tsv`` behind each round.
+    minutes : float, optional
+        Stop after so many minutes in all.
+    dask : str, optional
+        The address of a Dask scheduler, whose workers build and, without a tracker, measure.
+    report : str, optional
+        A page of HTML to write: progress, gains, schedules, records.
     rpc_key, hostname, port
         The kind of machine, and the tracker that gives it out; by default this machine measures.
 
@@ -237,48 +287,54 @@ def tune_model(
     str
         The path of the records; None if tasks were only listed.
     """
-    if enable_autoscheduler or hardware_params or include_simple_tasks or log_estimated_latency:
-        _require_no_autoscheduler()
     if bool(rpc_key) != bool(hostname):
         raise TVMCException("other machines require --rpc-tracker HOST:PORT and --rpc-key KEY")
     if unknown := [name for name in transform_args if name not in TRANSFORM_ARGS]:
         raise TypeError(f"tune has no parameter {unknown[0]!r}")
     found, _ = target_from_cli(target, additional_target_options)
-    tasks = autotvm_get_tuning_tasks(
-        tvmc_model.mod, tvmc_model.params, found, target_host, transform_args
-    )
+    tasks: Sequence[Any]
+    weights: Sequence[float] = ()
+    if enable_autoscheduler:
+        tasks, weights = autoscheduler_get_tuning_tasks(
+            tvmc_model.mod, tvmc_model.params, found, target_host, transform_args,
+            hardware_params, include_simple_tasks,
+        )  # fmt: skip
+    else:
+        tasks = autotvm_get_tuning_tasks(
+            tvmc_model.mod, tvmc_model.params, found, target_host, transform_args
+        )
     chosen, do_list = filter_tasks(tasks, tasks_filter)
     if do_list:
         print(gen_task_list(tasks, enable_autoscheduler))
         return None
+    if enable_autoscheduler:
+        known = {id(task): weight for task, weight in zip(tasks, weights, strict=True)}
+        weights = [known[id(task)] for task in chosen]
     records = tuning_records or str(tvmc_model.default_tuning_records_path())
-    option = autotvm.measure_option(
-        builder=autotvm.LocalBuilder(timeout=timeout, n_parallel=parallel),
-        runner=_runner(
-            hostname,
-            int(port),
-            rpc_key,
-            {
-                "timeout": timeout,
-                "number": number,
-                "repeat": repeat,
-                "min_repeat_ms": min_repeat_ms or 0,
-            },
-        ),
-    )
     if not resume:
         _put_aside(Path(records))
-    search = tuner or _installed_tuner()
-    tune_tasks(chosen, records, option, search, trials, early_stopping, prior_records)
+    measuring = Measuring(
+        trials, timeout, repeat, number, min_repeat_ms, parallel, early_stopping,
+        None if minutes is None else 60.0 * minutes,
+        (rpc_key, hostname, int(port)) if rpc_key and hostname else None, dask,
+    )  # fmt: skip
+    try:
+        if enable_autoscheduler:
+            search_tasks(chosen, weights, records, measuring, prior_records, log_estimated_latency)
+        else:
+            check_kind(records, is_auto_scheduler=False)
+            option = autotvm.measure_option(measuring.builder(autotvm), measuring.runner(autotvm))
+            tune_tasks(
+                chosen, records, option, tuner or _installed_tuner(), trials, early_stopping,
+                prior_records, measuring.seconds,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        _tell(f"stopped; what was measured is in {records}, the same command goes on from there")
+        raise
+    finally:
+        if report and Path(records).exists():
+            write_report(report, records, chosen, weights)
     return records
-
-
-def _runner(
-    hostname: str | None, port: int, rpc_key: str | None, options: Mapping[str, Any]
-) -> autotvm.LocalRunner | autotvm.RPCRunner:
-    if not hostname or not rpc_key:
-        return autotvm.LocalRunner(**options)
-    return autotvm.RPCRunner(rpc_key, hostname, port, n_parallel=1, **options)
 
 
 def _installed_tuner() -> str:
@@ -330,28 +386,12 @@ def autotvm_get_tuning_tasks(
     return tasks
 
 
-def autoscheduler_get_tuning_tasks(*_: Any, **__: Any) -> NoReturn:
-    """Tasks of the auto-scheduler, which there is not."""
-    _require_no_autoscheduler()
-
-
-def schedule_tasks(*_: Any, **__: Any) -> NoReturn:
-    """Tuning by the auto-scheduler, which there is not."""
-    _require_no_autoscheduler()
-
-
-def _require_no_autoscheduler() -> NoReturn:
-    raise TVMCException(
-        "there is no auto-scheduler in this release: leave out enable_autoscheduler and its options"
-    )
-
-
-def filter_tasks(tasks: Sequence[Task], expr: str) -> tuple[list[Task], bool]:
+def filter_tasks(tasks: Sequence[Any], expr: str) -> tuple[list[Any], bool]:
     """Some of the tasks, and whether they are to be listed.
 
     Parameters
     ----------
-    tasks : list of Task
+    tasks : list of Task or SearchTask
         All tasks.
     expr : str
         Places and ranges of places with commas between, such as "0,3-5,8-"; "all"; "list".
@@ -381,18 +421,18 @@ def _index_range(word: str, count: int) -> range:
     return range(start, stop + 1)
 
 
-def gen_task_list(tasks: Sequence[Task], enable_autoscheduler: bool) -> str:
+def gen_task_list(tasks: Sequence[Any], enable_autoscheduler: bool) -> str:
     """The tasks as a list to be read.
 
     Parameters
     ----------
-    tasks : list of Task
+    tasks : list of Task or SearchTask
         The tasks.
     enable_autoscheduler : bool
-        Whether they are of the auto-scheduler, which there is not.
+        Whether they are of the auto-scheduler.
     """
     if enable_autoscheduler:
-        _require_no_autoscheduler()
+        return "\n".join(["Available Tasks for tuning:", *listed(tasks)])
     lines = [
         f"  {i}. {task.name} of {', '.join(_shapes(task))}: {len(task.config_space)} candidates"
         for i, task in enumerate(tasks)
@@ -413,6 +453,7 @@ def tune_tasks(
     trials: int,
     early_stopping: int | None = None,
     tuning_records: str | None = None,
+    seconds: float | None = None,
 ) -> None:
     """Tune tasks one after the other, and add the records to a file.
 
@@ -435,12 +476,15 @@ def tune_tasks(
         Stop a task after so many trials without a faster one.
     tuning_records : str, optional
         Records that the tuner learns from at first.
+    seconds : float, optional
+        How long it may take in all; each task has its share of what is left.
     """
     if not tasks:
         logger.warning("there were no tasks found to be tuned")
         return
     if tuning_records:
         check_records(tuning_records)
+    deadline = float("inf") if seconds is None else time.monotonic() + seconds
     earlier = _earlier_records(log_file)
     write = autotvm.callback.log_to_file(log_file)
     for i, task in enumerate(tasks):
@@ -454,13 +498,13 @@ def tune_tasks(
         if known:
             _tell(f"{title} {known} candidates are known from {log_file}")
         left = min(trials, len(task.config_space)) - known
-        if left > 0:
+        share = None if seconds is None else (deadline - time.monotonic()) / (len(tasks) - i)
+        if left > 0 and (share is None or share > 0):
             search.tune(
-                n_trial=left,
-                early_stopping=early_stopping,
-                measure_option=measure_option,
-                callbacks=[autotvm.callback.progress_bar(left, title), write],
-            )
+                n_trial=left, early_stopping=early_stopping, measure_option=measure_option,
+                callbacks=[autotvm.callback.progress_bar(left, title, seconds=share), write],
+                time_budget=share,
+            )  # fmt: skip
 
 
 def _earlier_records(path: str) -> list[Any]:
@@ -469,17 +513,6 @@ def _earlier_records(path: str) -> list[Any]:
         return []
     check_records(path)
     return list(autotvm.record.load_from_file(path))
-
-
-def check_records(path: str) -> None:
-    """Reject what is no file of records."""
-    if not Path(path).is_file():
-        raise TVMCException(f"there is no file of records {path}")
-    try:
-        for _ in autotvm.record.load_from_file(path):
-            pass
-    except UnicodeDecodeError:
-        raise TVMCException(f"{path} is no file of records, which `tvmc tune` writes") from None
 
 
 def _tuner_of(name: str, task: Task) -> autotvm.tuner.Tuner:

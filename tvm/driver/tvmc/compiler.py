@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tvm import autotvm, knobs, relay
+from tvm import knobs, relay
 from tvm.driver.tvmc import composite_target, frontends, pass_list, registry
-from tvm.driver.tvmc.autotuner import check_records
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.driver.tvmc.messages import add_quiet_arg, tell
@@ -25,6 +24,7 @@ from tvm.driver.tvmc.transform import (
     generate_transform_args,
     parse_graph_transform_args,
 )
+from tvm.driver.tvmc.tuning_records import check_records, context_of
 from tvm.driver.tvmc.workspace_pools import (
     generate_workspace_pools_args,
     workspace_pools_recombobulate,
@@ -281,11 +281,11 @@ def compile_model(
     )  # fmt: skip
     watching = _instruments(instruments, print_ir_before, print_ir_after)
     partitions = _partitions(codegens, config)
+    records = context_of(tuning_records, config) if tuning_records else nullcontext()
     context = transform.PassContext(
         opt_level=opt_level, disabled_pass=disabled_pass or None, instruments=watching or None,
         config=config,
     )  # fmt: skip
-    records = autotvm.apply_history_best(tuning_records) if tuning_records else nullcontext()
     with context, records, _pass_times(print_pass_times):
         mod = apply_graph_transforms(tvmc_model.mod, transform_args)
         mod, built = _compiled(mod, tvmc_model.params, request, partitions, dump_offloads)

@@ -65,15 +65,15 @@ def add_run_parser(
     )
     parser.add_argument(
         "--fill-mode", choices=FILL_MODES, default="random", metavar="MODE",
-        help="inputs that are not given: zeros, ones or random ones (random)",
+        help="what is not given: zeros, ones, random (random)",
     )  # fmt: skip
     parser.add_argument(
         "--input-shapes", type=parse_shape_string, metavar="SHAPES",
-        help='shapes of filled inputs with open dimensions: "ids:[1,128]" (ones)',
+        help='of inputs with open dimensions: "ids:[1,128]"',
     )  # fmt: skip
     parser.add_argument(
         "--print-top", metavar="N", type=positive,
-        help="print the largest values along the last axis, and their places",
+        help="print the largest values of the last axis",
     )  # fmt: skip
     parser.add_argument("--print-time", action="store_true", help="print how long a run takes")
     parser.add_argument("--repeat", metavar="N", type=positive, default=1, help="measurements (1)")
