@@ -29,7 +29,7 @@ import numpy as np
 import torch  # noqa: F401  # which some functions import, once for all children
 
 import tvm
-from tvm import relay, te
+from tvm import auto_scheduler, relay, te  # noqa: F401  # which registers functions
 from tvm._ffi.registry import list_global_func_names
 from tvm.contrib.debugger.debug_executor import GraphModuleDebug
 from tvm.contrib.graph_executor import GraphModule
@@ -38,8 +38,8 @@ from tvm.runtime.executor import AotModule
 from tvm.runtime.vm import VirtualMachine
 
 EXTENT = 64
-# functions that wait as long as they are told
-WAITING = ("testing.sleep_in_ffi", "testing.run_check_signal")
+# functions that wait as long as they are told, and one that sends the process a signal
+TOLD = ("testing.sleep_in_ffi", "testing.run_check_signal", "rpc.test.kill_self")
 Run = Callable[[float], Any]  # of an input that is filled with one number
 
 
@@ -227,7 +227,7 @@ def argument_lists(drawn: random.Random, rounds: int) -> list[tuple[Any, ...]]:
 
 def functions() -> dict[str, Callable[..., Any]]:
     """The global functions, and those of executors, executables and factories."""
-    names = [name for name in list_global_func_names() if name not in WAITING]
+    names = [name for name in list_global_func_names() if name not in TOLD]
     found = {name: tvm.get_global_func(name) for name in names}
     lib = relay.build(program(), "llvm")
     aot_lib = relay.build(program(), "llvm", executor=relay.backend.Executor("aot"))
