@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import struct
 import subprocess
@@ -10,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import onnx
+from onnx import helper, numpy_helper
 
 import tvm
-from tvm import relay, te
+from tvm import auto_scheduler, autotvm, relay, te
 from tvm.contrib import cc, graph_executor
 from tvm.script import tir as T
 
@@ -210,6 +213,83 @@ def archive(folder: Path) -> Target:
     return Target(path.read_bytes(), load, promised=LINKING)
 
 
+def onnx_model(folder: Path) -> Target:
+    """Models of ONNX: what the checker of the onnx package lets through."""
+    weights = np.arange(54, dtype="float32").reshape(2, 3, 3, 3) / 54
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"], name="relu"),
+        helper.make_node("Reshape", ["r", "shape"], ["y"], name="flat"),
+        helper.make_node("Softmax", ["y"], ["z"], name="soft", axis=1),
+    ]
+    graph = helper.make_graph(
+        nodes, "model",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, 4, 4])],
+        [helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [1, 32])],
+        [
+            numpy_helper.from_array(weights, "w"),
+            numpy_helper.from_array(np.array([1, 32], "int64"), "shape"),
+        ],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+    def read(content: bytes) -> object:
+        try:
+            found = onnx.load_model_from_string(content)
+        except Exception as error:
+            raise ValueError("no message of ONNX") from error
+        return relay.frontend.from_onnx(found)
+
+    return Target(model.SerializeToString(), read)
+
+
+def tuning_log(folder: Path) -> Target:
+    """Records of AutoTVM."""
+    entity = [["tile_y", "sp", [-1, 8]], ["tile_x", "sp", [-1, 4]], ["unroll", "ot", True]]
+    row = {
+        "input": ["llvm -keys=cpu ", "matmul", [["TENSOR", [64, 64], "float32"], 16], {}],
+        "config": {"index": 3, "code_hash": None, "entity": entity},
+        "result": [[0.0002], 0, 1.2, 1600000000.0],
+        "version": 0.2,
+        "tvm_version": "0.18.0",
+    }
+    damaged = folder / "tuning.log"
+
+    def read(content: bytes) -> object:
+        damaged.write_bytes(content)
+        return autotvm.apply_history_best(str(damaged))
+
+    return Target((json.dumps(row) + "\n").encode() * 2, read)
+
+
+def _vector_add(extent: int) -> list[te.Tensor]:
+    a = te.placeholder((extent,), name="a")
+    return [a, te.compute((extent,), lambda i: a[i] + 1, name="b")]
+
+
+def search_log(folder: Path) -> Target:
+    """Records of the auto-scheduler."""
+    auto_scheduler.register_workload(_vector_add, override=True)
+    task = auto_scheduler.SearchTask(func=_vector_add, args=(64,), target="llvm")
+    state = task.compute_dag.get_init_state()
+    state.split(state.stage_ops[1], state[state.stage_ops[1]].iters[0], [8])
+    inputs = [auto_scheduler.MeasureInput(task, state)]
+    results = [auto_scheduler.MeasureResult([0.1], 0, "", 0.2, 1.0)]
+    log, damaged = str(folder / "sound.json"), folder / "search.json"
+    auto_scheduler.save_records(log, inputs, results)
+
+    def read(content: bytes) -> object:
+        damaged.write_bytes(content)
+        for found, _ in auto_scheduler.load_records(str(damaged)):
+            task.compute_dag.apply_steps_from_state(found.state)
+            task.compute_dag.print_python_code_from_state(found.state)
+            task.compute_dag.infer_bound_from_state(found.state)
+        return None
+
+    return Target(Path(log).read_bytes(), read)
+
+
 KINDS = {
     kind.__name__: kind
     for kind in (
@@ -226,5 +306,8 @@ KINDS = {
         relay_text,
         script,
         pickled,
+        onnx_model,
+        tuning_log,
+        search_log,
     )
 }

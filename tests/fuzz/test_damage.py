@@ -21,6 +21,9 @@ CASES = {
     "script": 200,
     "pickled": 1_500,
     "archive": 60,
+    "onnx_model": 300,
+    "tuning_log": 1_000,
+    "search_log": 300,
 }
 
 

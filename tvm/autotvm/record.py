@@ -125,7 +125,7 @@ def _decode_json(row: str) -> tuple[MeasureInput, MeasureResult] | None:
         target, name, args = content["input"][:3]
         config = ConfigEntity.from_json_dict(_as_tuples_of_values(content["config"]))
         result = MeasureResult(*[_as_tuples(value) for value in content["result"]])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ValueError(
             f"a record needs input, config and result, {type(error).__name__}: {error} "
             f"in {row.strip()[:60]!r}"

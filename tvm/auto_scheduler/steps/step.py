@@ -106,7 +106,13 @@ class Replay:
         lines = []
         for position, step in enumerate(steps):
             self.steps = tuple(steps[:position])
-            lines.append(step.apply_to_schedule(self))
+            try:
+                lines.append(step.apply_to_schedule(self))
+            except IndexError:
+                raise TVMError(
+                    f"step {position} of a record, {step_row(step)}, is about a stage or a loop "
+                    "that the program does not have"
+                ) from None
         return "".join(lines)
 
     @property

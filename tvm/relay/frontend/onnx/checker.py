@@ -111,7 +111,7 @@ def _check_count(node: Any, what: str, count: int, least: int, most: int) -> Non
 def _check_attribute(node: Any, attr: Any, known: Mapping[str, Any]) -> None:
     if attr.name not in known:
         text = f"has no attribute {attr.name!r}"
-        raise _of_node(OpAttributeInvalid, node, text, hint=suggest(attr.name, known))
+        raise _of_node(OpAttributeInvalid, node, text, hint=suggest(str(attr.name), known))
     wanted = known[attr.name].type
     is_number = attr.type == attr.INT and wanted.value == attr.FLOAT  # which exporters write
     if attr.type and attr.type != wanted.value and not is_number:

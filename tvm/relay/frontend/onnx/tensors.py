@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tvm.error import OpAttributeUnImplemented
+from tvm.error import OpAttributeUnImplemented, RuntimeTypeError
 from tvm.support import dtype as as_dtype
 
 # ours have other names, or numpy's differ
@@ -31,7 +31,10 @@ def numpy_type(number: int) -> np.dtype[Any]:
     from onnx.helper import tensor_dtype_to_np_dtype
 
     name = _NARROW_NUMBERS.get(number)
-    element = tensor_dtype_to_np_dtype(number) if name is None else getattr(ml_dtypes, name)
+    try:
+        element = tensor_dtype_to_np_dtype(number) if name is None else getattr(ml_dtypes, name)
+    except KeyError:
+        raise RuntimeTypeError(f"ONNX has no element type of number {number}") from None
     found: np.dtype[Any] = np.dtype(element)
     return found
 
