@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tvm._ffi import libinfo
+from tvm.runtime.device import opencl
 
 PACKAGES = "debian-packages.txt"  # names the packages that bring them
 
@@ -23,6 +24,16 @@ def needs_onednn() -> pytest.MarkDecorator:
     """Mark a test that calls oneDNN; only where CI runs must it be there."""
     library = Path(libinfo.find_lib_path()[0]).parent / "libtvm_dnnl.so"
     return _needs([] if library.exists() else ["a runtime built with oneDNN"])
+
+
+def needs_opencl() -> pytest.MarkDecorator:
+    """Mark a test that runs kernels on an OpenCL device; only where CI runs must there be one."""
+    return _needs([] if opencl(0).exist else ["an OpenCL device"])
+
+
+def needs(what: str, is_there: bool) -> pytest.MarkDecorator:
+    """Mark a test that needs something; only where CI runs must it be there."""
+    return _needs([] if is_there else [what])
 
 
 def _needs(missing: list[str]) -> pytest.MarkDecorator:

@@ -122,6 +122,12 @@ TEST_DATA = Knob(
     (_HOME or Path()) / ".tvm_test_data",
     "folder of files for examples",
 )
+TEST_TARGETS = Knob(
+    "TVM_TEST_TARGETS",
+    str,
+    "llvm;cuda",
+    "the targets that tests written with tvm.testing run on, where they can be run: llvm;opencl",
+)
 KERNEL_VERSION = Knob(
     "TVM_KERNEL_VERSION",
     str,

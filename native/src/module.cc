@@ -1,4 +1,5 @@
 // Modules in general: look-up of functions, imports, loading and packing.
+#include <tvm/runtime/device_api.h>
 #include <tvm/runtime/module.h>
 #include <tvm/runtime/registry.h>
 
@@ -38,6 +39,14 @@ std::string FormatOf(const std::string& path, const std::string& format) {
   if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return "";
   std::string suffix = path.substr(dot + 1);
   return suffix == "dll" || suffix == "dylib" || suffix == "dso" ? "so" : suffix;
+}
+
+// 0 for what is no kind of device.
+int DeviceTypeOf(const std::string& name) {
+  for (int type = kDLCUDA; type <= kDLHexagon; ++type) {
+    if (name == DeviceName(type)) return type;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -138,7 +147,13 @@ TVM_REGISTER_GLOBAL("runtime.RuntimeEnabled").set_body_typed([](std::string targ
   for (const char* name : {"cpu", "llvm", "c", "system-lib", "ext_dev", "rpc"}) {
     if (target == name) return true;
   }
-  return Registry::Find("device_api." + target).defined();
+  int type = target == "nvptx" ? kDLCUDA : DeviceTypeOf(target);
+  if (type == 0) return Registry::Find("device_api." + target).defined();
+  TVMRetValue exists;
+  exists = 0;
+  DLDevice device{static_cast<DLDeviceType>(type), 0};
+  if (DeviceAPI* api = DeviceAPI::Get(device, true)) api->GetAttr(device, kExist, &exists);
+  return static_cast<int>(exists) != 0;
 });
 
 }  // namespace runtime

@@ -12,6 +12,7 @@ from tvm.runtime.module import Module
 from tvm.target import Target
 
 from .c import build_c
+from .gpu import build_cuda, build_opencl
 from .llvm import blob as _blob
 from .llvm.build import build_llvm
 from .llvm.load import load_llvm
@@ -28,6 +29,8 @@ GENERATORS: dict[str, Callable[..., Module]] = {
     "llvm": build_llvm,
     "c": build_c,
     "stackvm": build_stackvm,
+    "opencl": build_opencl,
+    "cuda": build_cuda,
 }
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from tvm.codegen import build_module, find_generator
 from tvm.codegen.llvm.parts import INDEPENDENT_FUNCTIONS
 from tvm.error import TVMError
-from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext
 from tvm.runtime.module import Module
@@ -25,7 +24,7 @@ from tvm.te.tensor import Tensor
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.pipeline import lower_for_host, lower_module
+from tvm.tir.pipeline import is_launched, lower_for_host, lower_module
 
 # the attribute of a module whose functions were lowered for several versions of its target
 KERNEL_VERSIONS = "kernel_versions"
@@ -273,12 +272,10 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
     versions = version_targets(target)
     if mod.get_attr(INDEPENDENT_FUNCTIONS) and target.kind.name == "llvm" and not versions:
         return build_module(mod, target, lower=lower_for_host)
+    if not target.runs_on_processor and target.host is None:
+        target = target.with_host("llvm")
     lowered = lower_for_host(mod, target)
-    kernels = {
-        gvar: func
-        for gvar, func in lowered.functions.items()
-        if int(func.get_attr("calling_conv", 0)) == CallingConv.DEVICE_KERNEL_LAUNCH
-    }
+    kernels = {gvar: func for gvar, func in lowered.functions.items() if is_launched(func)}
     host = {gvar: func for gvar, func in lowered.functions.items() if gvar not in kernels}
     if target.kind.device_type == 1 and target.kind.name != "composite":
         host_target = target

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from typing import Any
 
+from tvm.knobs import TEST_TARGETS
 from tvm.runtime.device import device
 from tvm.runtime.module import enabled
 from tvm.target import Target
@@ -18,8 +19,13 @@ def device_enabled(target: Any) -> bool:
 
 
 def enabled_targets() -> list[tuple[str, Any]]:
-    """(target, device) of all targets that programs can be run on here."""
-    return [(name, device(name)) for name in ("llvm", "cuda", "opencl") if device_enabled(name)]
+    """(target, device) of the targets that tests run on: those of ``TVM_TEST_TARGETS`` that there are here.
+
+    These are ``llvm`` and ``cuda`` unless the variable names others, such as ``llvm;opencl``: an OpenCL device is
+    often the processor once more.
+    """
+    targets = [name.strip() for name in TEST_TARGETS.value.split(";") if name.strip()]
+    return [(name, device(name)) for name in targets if device_enabled(name)]
 
 
 def parametrize_targets(*targets: Any) -> Any:

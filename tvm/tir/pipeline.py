@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.error import TVMError
+from tvm.ir.function import CallingConv
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.transform import ModulePass, Pass, PassInfo, Sequential
@@ -85,11 +86,21 @@ CLEAN = (
     tir.SelectLocalLanes(),
 )
 
+# Build for devices with threads: these wait for each other where they share memory.
+THREADS = (
+    tir.ThreadSync("shared"),
+    tir.ThreadSync("shared.dyn"),
+    tir.ThreadSync("warp"),
+    tir.InferFragment(),
+    tir.LowerThreadAllreduce(),
+)
+
 # Build, on the whole module: the calling convention.
 CONVENTION = (
     tir.VerifyMemory(),
     tir.AnnotateDeviceRegions(),
     tir.SplitHostDevice(),
+    tir.MergeSharedMemoryAllocations(),
     tir.MakePackedAPI(),
     tir.LowerDeviceKernelLaunch(),
 )
@@ -111,6 +122,16 @@ HOST = (
     tir.LowerNarrowIntegers(),
     tir.LowerIntrin(),
     tir.CombineContextCall(),
+)
+
+# Build, on kernels: what the languages of devices know.
+KERNEL = (
+    tir.LowerWarpMemory(),
+    tir.Simplify(thorough=False),
+    tir.LowerCustomDatatypes(),
+    tir.LowerNarrowIntegers(),
+    tir.LowerDeviceStorageAccessInfo(),
+    tir.LowerIntrin(),
 )
 
 
@@ -162,6 +183,7 @@ def build_passes(target: Any, unpacked: bool = False) -> list[Pass]:
         tir.BindTarget(target),
         tir.AnnotateEntryFunc(),
         tir.SpecializeUnitStrides(),
+        *(() if target.runs_on_processor else THREADS),
         *convention,
     ]
     if PassContext.current().get("tir.disable_assert", False):
@@ -172,8 +194,20 @@ def build_passes(target: Any, unpacked: bool = False) -> list[Pass]:
 def lower_for_host(mod: IRModule, target: Any) -> IRModule:
     """A lowered module as the code generator of ``target`` takes it."""
     unpacked = bool(mod.get_attr("unpacked_api"))
-    passes = verified([*build_passes(target, unpacked), *HOST], Stage.FLAT)
-    return Sequential(passes, name="tir.build")(mod)
+    convention = build_passes(target, unpacked)
+    if target.runs_on_processor:
+        return Sequential(verified([*convention, *HOST], Stage.FLAT), name="tir.build")(mod)
+    mod = Sequential(verified(convention, Stage.FLAT), name="tir.build")(mod)
+    kernels = {g: f for g, f in mod.functions.items() if is_launched(f)}
+    host = {g: f for g, f in mod.functions.items() if g not in kernels}
+    on_host = Sequential(HOST, name="tir.build.host")(mod.with_functions(host))
+    on_device = Sequential(KERNEL, name="tir.build.kernels")(mod.with_functions(kernels))
+    return mod.with_functions({**on_host.functions, **on_device.functions})
+
+
+def is_launched(func: Any) -> bool:
+    """Whether a function is a kernel that the host launches."""
+    return int(func.get_attr("calling_conv", 0)) == CallingConv.DEVICE_KERNEL_LAUNCH
 
 
 def user_passes(given: Sequence[Any]) -> list[list[Pass]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tvm
+from tests.codegen.gpu.programs import matmul
 from tvm import te, tir
 from tvm.tir.stmt import AttrStmt
 from tvm.tir.transform import InjectVirtualThread
@@ -41,3 +42,11 @@ def test_threads_in_both_parts_of_a_loop_are_lowered() -> None:
     module = tvm.lower(s, [a, b])
     assert tir.analysis.verify_ssa(module["main"])
     assert outer.var.name == "i.outer"
+
+
+def test_only_what_depends_on_the_thread_is_repeated() -> None:
+    """Shared memory is filled once; each virtual thread has a part of the local memory of its own."""
+    program = matmul()
+    text = str(tvm.lower(program.schedule, program.args))
+    assert text.count("A_shared_1[") == 1 + 4 and text.count("B_shared_1[") == 1 + 4
+    assert 'C_local = T.decl_buffer((16,), scope="local")' in text

@@ -1,42 +1,264 @@
-"""Run virtual threads one after the other.
+"""Run virtual threads one after the other, statement by statement.
 
-    virtual_thread vx = 2:       ->    for vx in unrolled(2):
-        B[vx] = A[vx]                      B[vx] = A[vx]
+    virtual_thread vx = 2:               ->    L = allocate([16], "float32")
+        L = allocate([8], "float32")           S[tx] = A[tx]
+        S[tx] = A[tx]                          for k in range(8):
+        for k in range(8):                         for vx in unrolled(2):
+            L[k] = S[k] * vx                           L[vx * 8 + k] = S[k] * vx
 
-Virtual threads are a way to tile; each has its own copy of what is allocated inside.
+Virtual threads are a way to tile. Only statements that depend on the thread are repeated; memory that is allocated
+inside and written by such statements has a part for each thread, the rest is common to them.
 """
 
 from __future__ import annotations
 
-from tvm.ir.visitor import Rewriter
-from tvm.tir.expr import IterVar, Var
+from typing import Any
+
+from tvm.ir.expr import PrimExpr
+from tvm.ir.visitor import Rewriter, Visitor
+from tvm.tir import op
+from tvm.tir.buffer import Buffer
+from tvm.tir.expr import Broadcast, BufferLoad, Call, IterVar, Ramp, Var, const
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import AttrStmt, For, ForKind, Stmt
+from tvm.tir.intrinsics import INTRINSICS
+from tvm.tir.stmt import (
+    Allocate,
+    AttrStmt,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+    While,
+)
 from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import as_int, prim_func_pass
 
 # more threads than this stay a loop
 MAX_UNROLLED = 16
+ACCESS_PTR = INTRINSICS["tvm_access_ptr"]
+ADDRESS_OF = INTRINSICS["address_of"]
+WRITES = 2  # of the access mask of tvm_access_ptr
+
+
+class Mentions(Visitor):
+    """Whether an expression depends on the thread: a variable, or memory that has a part for each."""
+
+    def __init__(self, dependent: dict[Var, None]) -> None:
+        self.dependent = dependent
+        self.is_found = False
+
+    def visit_var(self, var: Var) -> None:
+        self.is_found = self.is_found or var in self.dependent
+
+    def visit_buffer_load(self, load: BufferLoad) -> None:
+        self.is_found = self.is_found or load.buffer.data in self.dependent
+        self.visit_children(load)
+
+
+class DependenceFinder(Visitor):
+    """Collects variables and allocations that depend on the thread; to be repeated until nothing is added."""
+
+    def __init__(self, thread: Var) -> None:
+        self.dependent: dict[Var, None] = {thread: None}
+        self.allocated: dict[Var, None] = {}
+        self.is_everything = False  # inside of a branch or loop that depends on the thread
+
+    def depends(self, *parts: PrimExpr) -> bool:
+        """Whether any of the expressions does."""
+        mentions = Mentions(self.dependent)
+        for part in parts:
+            mentions.visit(part)
+        return mentions.is_found
+
+    def visit_allocate(self, alloc: Allocate) -> None:
+        self.allocated[alloc.buffer_var] = None
+        self.visit(alloc.body)
+
+    def visit_let_stmt(self, let: LetStmt) -> None:
+        if self.depends(let.value):
+            self.dependent[let.var] = None
+        self.visit_children(let)
+
+    def visit_for(self, loop: For) -> None:
+        self._inside(self.depends(loop.min, loop.extent), loop)
+
+    def visit_while(self, loop: While) -> None:
+        self._inside(self.depends(loop.condition), loop)
+
+    def visit_if_then_else(self, stmt: IfThenElse) -> None:
+        self._inside(self.depends(stmt.condition), stmt)
+
+    def _inside(self, depends: bool, stmt: Stmt) -> None:
+        outer = self.is_everything
+        self.is_everything = outer or depends
+        self.visit_children(stmt)
+        self.is_everything = outer
+
+    def visit_buffer_store(self, store: BufferStore) -> None:
+        parts = [store.value, *store.indices, *([store.predicate] if store.predicate else [])]
+        if self.is_everything or self.depends(*parts):
+            self._write(store.buffer.data)
+        self.visit_children(store)
+
+    def visit_call(self, call: Call) -> None:
+        if self.is_everything or self.depends(*call.args):
+            for pointer in _written_by(call):
+                self._write(pointer)
+        self.visit_children(call)
+
+    def _write(self, pointer: Var) -> None:
+        if pointer in self.allocated:
+            self.dependent[pointer] = None
+
+
+def _written_by(call: Call) -> list[Var]:
+    """The pointers through which a call may write."""
+    found = []
+    for arg in call.args:
+        if isinstance(arg, Var) and arg.dtype.is_handle:
+            found.append(arg)
+        elif isinstance(arg, Call) and arg.op is ACCESS_PTR and as_int(arg.args[4]) & WRITES:
+            found += [pointer for pointer in arg.args[1:2] if isinstance(pointer, Var)]
+        elif isinstance(arg, Call) and arg.op is ADDRESS_OF and isinstance(arg.args[0], BufferLoad):
+            found.append(arg.args[0].buffer.data)
+    return found
+
+
+class OneThread(Rewriter):
+    """Repeats the statements that depend on one virtual thread."""
+
+    def __init__(self, thread: Var, count: int, finder: DependenceFinder) -> None:
+        self.thread = thread
+        self.count = count
+        self.finder = finder
+        self.sizes: dict[Var, int] = {}  # of a thread's part of memory
+        self.views: dict[Buffer, Buffer] = {}
+        self.is_repeated = False
+
+    def _repeat(self, stmt: Stmt) -> Stmt:
+        """A loop over the threads, of which each copy has a variable of its own."""
+        outer, self.is_repeated = self.is_repeated, True
+        body: Stmt = self.rewrite_children(stmt)
+        self.is_repeated = outer
+        if outer:
+            return body
+        kind = ForKind.UNROLLED if self.count <= MAX_UNROLLED else ForKind.SERIAL
+        var = Var(self.thread.name, self.thread.dtype)
+        return For(var, 0, self.count, kind, substitute(body, {self.thread: var}))
+
+    def _visit(self, stmt: Stmt, *parts: PrimExpr) -> Stmt:
+        if self.finder.depends(*parts):
+            return self._repeat(stmt)
+        rewritten: Stmt = self.rewrite_children(stmt)
+        return rewritten
+
+    def visit_let_stmt(self, let: LetStmt) -> Stmt:
+        return self._visit(let, let.value)
+
+    def visit_for(self, loop: For) -> Stmt:
+        return self._visit(loop, loop.min, loop.extent)
+
+    def visit_while(self, loop: While) -> Stmt:
+        return self._visit(loop, loop.condition)
+
+    def visit_if_then_else(self, stmt: IfThenElse) -> Stmt:
+        return self._visit(stmt, stmt.condition)
+
+    def visit_evaluate(self, stmt: Evaluate) -> Stmt:
+        return self._visit(stmt, stmt.value)
+
+    def visit_buffer_store(self, store: BufferStore) -> Stmt:
+        parts = [store.value, *store.indices, *([store.predicate] if store.predicate else [])]
+        if store.buffer.data in self.finder.dependent or self.finder.depends(*parts):
+            return self._repeat(store) if not self.is_repeated else self._store(store)
+        return self._store(store)
+
+    def rewrite_children(self, node: Any) -> Any:
+        if isinstance(node, BufferStore):
+            return self._store(node)
+        return super().rewrite_children(node)
+
+    def _store(self, store: BufferStore) -> Stmt:
+        value = self.visit(store.value)
+        indices = [self.visit(index) for index in store.indices]
+        predicate = None if store.predicate is None else self.visit(store.predicate)
+        buffer, indices = self._own_part(store.buffer, indices)
+        return BufferStore(buffer, value, indices, predicate)
+
+    def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
+        indices = [self.visit(index) for index in load.indices]
+        predicate = None if load.predicate is None else self.visit(load.predicate)
+        buffer, indices = self._own_part(load.buffer, indices)
+        return BufferLoad(buffer, indices, predicate)
+
+    def visit_call(self, call: Call) -> PrimExpr:
+        call = super().rewrite_children(call)
+        if call.op is not ACCESS_PTR:
+            return call
+        kind, data, offset, extent, mask = call.args
+        if not isinstance(data, Var) or data not in self.sizes:
+            return call
+        start = op.multiply(self.thread, self.sizes[data] // kind.dtype.lanes)
+        return call.replace(args=(kind, data, op.add(start, offset), extent, mask))
+
+    # ---- memory
+
+    def visit_allocate(self, alloc: Allocate) -> Stmt:
+        size = alloc.constant_size()
+        if alloc.buffer_var not in self.finder.dependent or size is None:
+            return super().rewrite_children(alloc)
+        self.sizes[alloc.buffer_var] = size * alloc.dtype.lanes
+        extents = (const(size * self.count, "int32"),)
+        return alloc.replace(extents=extents, body=self.visit(alloc.body))
+
+    def visit_decl_buffer(self, decl: DeclBuffer) -> Stmt:
+        body = self.visit(decl.body)
+        return DeclBuffer(self._view(decl.buffer), body)
+
+    def _own_part(self, buffer: Buffer, indices: Any) -> tuple[Buffer, Any]:
+        size = self.sizes.get(buffer.data)
+        if size is None:
+            return buffer, indices
+        start = op.multiply(self.thread, size // buffer.dtype.lanes)
+        return self._view(buffer), [_moved(indices[0], start)]
+
+    def _view(self, buffer: Buffer) -> Buffer:
+        if buffer.data not in self.sizes:
+            return buffer
+        if buffer not in self.views:
+            size = op.multiply(buffer.shape[0], self.count)
+            self.views[buffer] = buffer.replace(shape=(size,), strides=())
+        return self.views[buffer]
+
+
+def _moved(index: PrimExpr, start: PrimExpr) -> PrimExpr:
+    """The index, further by a thread's part."""
+    if isinstance(index, Ramp):
+        return Ramp(_moved(index.base, start), index.stride, index.lanes)
+    lanes = index.dtype.lanes
+    start = op.cast(start, index.dtype.element)
+    return op.add(index, start if lanes == 1 else Broadcast(start, lanes))
 
 
 class VirtualThreadInjector(Rewriter):
-    """Turns virtual threads into loops, each with a variable of its own."""
-
-    def __init__(self) -> None:
-        self.taken: dict[Var, None] = {}
+    """Lowers all virtual threads, the innermost first."""
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
         attr = self.rewrite_children(attr)
         if attr.attr_key != "virtual_thread" or not isinstance(attr.node, IterVar):
             return attr
-        count = as_int(attr.value)
-        kind = ForKind.UNROLLED if count <= MAX_UNROLLED else ForKind.SERIAL
-        var, body = attr.node.var, attr.body
-        if var in self.taken:  # the parts of a loop around have the same threads
-            var = Var(var.name, var.dtype)
-            body = substitute(body, {attr.node.var: var})
-        self.taken[var] = None
-        return For(var, 0, attr.value, kind, body)
+        thread, count = attr.node.var, as_int(attr.value)
+        finder = DependenceFinder(thread)
+        known = 0
+        while known < len(finder.dependent):
+            known = len(finder.dependent)
+            finder.visit(attr.body)
+        lowered: Stmt = OneThread(thread, count, finder).visit(attr.body)
+        return lowered
 
 
 @prim_func_pass("tir.InjectVirtualThread")

@@ -21,6 +21,7 @@ from tvm.ir.visitor import Rewriter
 from tvm.support.dtype import DType
 from tvm.tir import op
 from tvm.tir.buffer import Buffer, decl_buffer
+from tvm.tir.builtin import call_packed
 from tvm.tir.expr import EQ, Call, Cast, StringImm, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import AttrStmt, BufferStore, Evaluate, Stmt, seq
@@ -49,6 +50,7 @@ from tvm.tir.transform.argument_binder import (
 from tvm.tir.transform.common import IF_THEN_ELSE, PrimFuncPass, prim_func_pass
 from tvm.tir.transform.legalize_packed_calls import CPACKED
 
+SET_DEVICE = "__tvm_set_device"
 DEVICE_NAMES = {
     1: "cpu",
     2: "cuda",
@@ -211,6 +213,10 @@ def make_packed_api(func: PrimFunc) -> PrimFunc:
     )
     if isinstance(device.id, Var) and device.id in binder.bound:
         node = StringImm("default")
+        if not target.runs_on_processor:
+            # kernels run on the device of the arguments
+            chosen = call_packed(StringImm(SET_DEVICE), device.type, device.id)
+            body = seq([Evaluate(chosen), body])
         body = AttrStmt(node, "device_type", device.type, body)
         body = AttrStmt(node, "device_id", device.id, body)
     body = binder.around(seq([body, Evaluate(success())]))

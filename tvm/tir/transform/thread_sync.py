@@ -1,169 +1,341 @@
 """Let threads wait for each other between accesses of the memory they share.
 
 S[tx] = A[tx]                ->    S[tx] = A[tx]
-B[tx] = S[63 - tx]                 tvm_storage_sync("shared")
-                                   B[tx] = S[63 - tx]
+for k in range(64):                tvm_storage_sync("shared")
+    B[tx] += S[k]                  for k in range(64):
+                                       B[tx] += S[k]
 
-Two accesses of a buffer, one of them a write, have a barrier between them; also those of two iterations
-of a loop.
+Two accesses of a buffer, one of them a write, have a barrier between them, unless every thread accesses an element of
+its own; also those of two iterations of a loop. A barrier stands in front of the outermost statement of which it is
+in front of the access, so that loops without writes have none.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
+from tvm.arith import detect_linear_equation
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
+from tvm.ir.structural import structural_equal
 from tvm.ir.transform import Pass
-from tvm.ir.visitor import Rewriter, Visitor
+from tvm.ir.visitor import Visitor
 from tvm.tir.builtin import tvm_storage_sync
-from tvm.tir.expr import BufferLoad, Call, IterVar, Var
+from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import (
+    Allocate,
+    AllocateConst,
     AttrStmt,
     BufferStore,
+    DeclBuffer,
     Evaluate,
     For,
     IfThenElse,
     LetStmt,
     SeqStmt,
     Stmt,
+    While,
     seq,
 )
 from tvm.tir.transform.common import prim_func_pass, variables_of
 
 SYNC = INTRINSICS["tvm_storage_sync"]
+DOUBLE_BUFFER_WRITE = "double_buffer_write"
 
 
-@dataclass
-class Pending:
-    """The pointers accessed since the last barrier."""
+@dataclass(frozen=True)
+class Access:
+    """One access of shared memory; the index is None where others may do anything with the pointer."""
 
-    reads: dict[Var, None] = field(default_factory=dict)
-    writes: dict[Var, None] = field(default_factory=dict)
+    pointer: Var
+    is_write: bool
+    index: PrimExpr | None
+    is_of_next_round: bool = False  # a write into the half of a double buffer that is not read yet
 
-    def conflicts(self, later: Pending) -> bool:
-        """Whether later accesses have to wait for these."""
-        return bool(
-            self.writes.keys() & (later.reads.keys() | later.writes.keys())
-            or self.reads.keys() & later.writes.keys()
-        )
 
-    def add(self, later: Pending) -> None:
-        """Remember more accesses."""
-        self.reads |= later.reads
-        self.writes |= later.writes
+Accesses = list[Access]
 
-    def clear(self) -> None:
-        """Begin anew, behind a barrier."""
-        self.reads, self.writes = {}, {}
+
+@dataclass(frozen=True)
+class Summary:
+    """The accesses of a statement before its first barrier and behind its last one."""
+
+    head: Accesses
+    tail: Accesses
+    passes_barrier: bool = False  # on every way through
+
+
+@dataclass(frozen=True)
+class Item:
+    """A statement with the barriers that it needs inside."""
+
+    stmt: Stmt
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What an iteration leaves behind for the next, and the variables that differ between them."""
+
+    accesses: Accesses
+    varying: frozenset[Var]
 
 
 class SharedAccesses(Visitor):
     """Collects accesses of one storage scope; a pointer that is passed on counts as both."""
 
-    def __init__(self, scope: str) -> None:
+    def __init__(self, scope: str, is_of_next_round: bool) -> None:
         self.scope = scope
-        self.found = Pending()
+        self.is_of_next_round = is_of_next_round
+        self.found: Accesses = []
 
     def visit_buffer_load(self, load: BufferLoad) -> None:
-        if self._is_shared(load.buffer.data):
-            self.found.reads[load.buffer.data] = None
+        self._add(load.buffer.data, False, load.indices)
         self.visit_children(load)
 
     def visit_buffer_store(self, store: BufferStore) -> None:
-        if self._is_shared(store.buffer.data):
-            self.found.writes[store.buffer.data] = None
-        self.visit_children(store)
+        # the value is computed first
+        self.visit(store.value)
+        for index in store.indices:
+            self.visit(index)
+        self._add(store.buffer.data, True, store.indices)
 
     def visit_var(self, var: Var) -> None:
-        if self._is_shared(var):
-            self.found.reads[var] = None
-            self.found.writes[var] = None
+        self._add(var, False, ())
+        self._add(var, True, ())
 
-    def _is_shared(self, pointer: Var) -> bool:
-        kind = getattr(pointer.type_annotation, "storage_scope", "")
-        return bool(kind == self.scope)
+    def _add(self, pointer: Var, is_write: bool, indices: tuple[PrimExpr, ...]) -> None:
+        if getattr(pointer.type_annotation, "storage_scope", "") != self.scope:
+            return
+        index = indices[0] if len(indices) == 1 else None
+        is_next = is_write and self.is_of_next_round
+        self.found.append(Access(pointer, is_write, index, is_next))
 
 
-class BarrierInserter(Rewriter):
-    """Walks the statements in the order of their execution."""
+class Conflicts:
+    """Whether accesses need a barrier between them, for the threads that are open."""
+
+    def __init__(self) -> None:
+        self.threads: dict[Var, int | None] = {}
+
+    def between(
+        self, earlier: Accesses, later: Accesses, varying: frozenset[Var] | None = None
+    ) -> bool:
+        """``varying`` are the variables of a loop, if the later ones are of another iteration."""
+        return any([
+            self._conflict(a, b, varying)
+            for a in earlier for b in later if a.pointer is b.pointer
+        ])  # fmt: skip
+
+    def _conflict(self, a: Access, b: Access, varying: frozenset[Var] | None) -> bool:
+        if not a.is_write and not b.is_write:
+            return False
+        if varying is None and a.is_of_next_round and not b.is_write:
+            return False
+        if a.index is None or b.index is None or not structural_equal(a.index, b.index):
+            return True
+        used = variables_of(a.index)
+        if varying is not None and any([var in varying for var in used]):
+            return True
+        return not self._is_own_element(a.index)
+
+    def _is_own_element(self, index: PrimExpr) -> bool:
+        """Whether threads that differ have different elements: strides are wider than what is below them."""
+        threads = [var for var, extent in self.threads.items() if extent != 1]
+        if index.dtype.lanes > 1:
+            return False
+        found = detect_linear_equation(index, threads)
+        if not found:
+            return False
+        strides = []
+        for stride, thread in zip(found, threads, strict=False):
+            extent = self.threads[thread]
+            if not isinstance(stride, IntImm) or stride.value <= 0 or extent is None:
+                return False
+            strides.append((stride.value, extent))
+        span = 1
+        for stride_of, extent in sorted(strides):
+            if stride_of < span:
+                return False
+            span = stride_of * extent
+        return True
+
+
+class BarrierInserter:
+    """Puts barriers into statements; what is before them does not matter but to the statements around."""
 
     def __init__(self, scope: str) -> None:
         self.scope = scope
-        self.pending = Pending()
-        self.threads: dict[Var, None] = {}
+        self.conflicts = Conflicts()
+        self.is_of_next_round = False
 
-    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
-        if attr.attr_key == "thread_extent" and isinstance(attr.node, IterVar):
-            if attr.node.thread_tag.startswith("threadIdx"):
-                self.threads[attr.node.var] = None
-        body = self.visit(attr.body)
-        return attr if body is attr.body else attr.replace(body=body)
+    def insert(self, stmt: Stmt) -> Item:
+        """The statement with barriers between its parts."""
+        if isinstance(stmt, (For, While)):
+            return self._loop(stmt)
+        if isinstance(stmt, IfThenElse):
+            return self._branches(stmt)
+        if isinstance(stmt, SeqStmt) or _is_scope(stmt):
+            block = self._open(stmt)
+            return self._closed(block, *self._joined(block.items))
+        found = self._accesses(stmt)
+        is_barrier = isinstance(stmt, Evaluate) and getattr(stmt.value, "op", None) is SYNC
+        return Item(stmt, Summary(found, [] if is_barrier else found, is_barrier))
 
-    def visit_for(self, loop: For) -> Stmt:
-        # what one iteration leaves behind is met by the next
-        body = self.visit(self.visit(loop.body))
-        return loop if body is loop.body else loop.replace(body=body)
+    # ---- statements of statements
 
-    def visit_if_then_else(self, stmt: IfThenElse) -> Stmt:
-        if not any([var in self.threads for var in variables_of(stmt.condition)]):
-            before = self._condition(stmt)
-            start = Pending(dict(self.pending.reads), dict(self.pending.writes))
-            yes = self.visit(stmt.then_case)
-            after_yes, self.pending = self.pending, start
-            no = None if stmt.else_case is None else self.visit(stmt.else_case)
-            self.pending.add(after_yes)
-            same = yes is stmt.then_case and no is stmt.else_case
-            return seq([*before, stmt if same else IfThenElse(stmt.condition, yes, no)])
-        inner = BarrierInserter(self.scope)
-        if inner.visit(stmt.then_case) is not stmt.then_case:
+    def _loop(self, loop: For | While) -> Item:
+        """What one iteration leaves behind is met by the next."""
+        parts = [loop.min, loop.extent] if isinstance(loop, For) else [loop.condition]
+        own = [access for part in parts for access in self._accesses(part)]
+        block = self._open(loop.body)
+        stmts, summary = self._joined(block.items)
+        varying = variables_defined_in(loop)
+        if self.conflicts.between(summary.tail, summary.head, varying):
+            stmts, summary = self._joined(block.items, Carried(summary.tail, varying))
+        body = self._closed(block, stmts, summary)
+        if body.stmt is not loop.body:
+            self._require_all_threads(loop, parts)
+        runs = isinstance(loop, For) and isinstance(loop.extent, IntImm) and loop.extent.value > 0
+        passes = runs and summary.passes_barrier
+        tail = summary.tail if passes else own + summary.tail
+        new = loop if body.stmt is loop.body else loop.replace(body=body.stmt)
+        return Item(new, Summary(own + summary.head, tail, passes))
+
+    def _branches(self, stmt: IfThenElse) -> Item:
+        own = self._accesses(stmt.condition)
+        yes = self.insert(stmt.then_case)
+        no = None if stmt.else_case is None else self.insert(stmt.else_case)
+        other = Summary([], []) if no is None else no.summary
+        passes = yes.summary.passes_barrier and other.passes_barrier
+        head = own + yes.summary.head + other.head
+        tail = yes.summary.tail + other.tail + ([] if passes else own)
+        else_case = None if no is None else no.stmt
+        if yes.stmt is stmt.then_case and else_case is stmt.else_case:
+            return Item(stmt, Summary(head, tail, passes))
+        self._require_all_threads(stmt, [stmt.condition])
+        return Item(IfThenElse(stmt.condition, yes.stmt, else_case), Summary(head, tail, passes))
+
+    def _require_all_threads(self, stmt: Stmt, parts: list[PrimExpr]) -> None:
+        if any([var in self.conflicts.threads for part in parts for var in variables_of(part)]):
             raise LoweringError("threads cannot wait for each other in a branch of some", at=stmt)
-        return self._leaf(stmt)
 
-    def _condition(self, stmt: IfThenElse) -> list[Stmt]:
-        found = self._accesses(stmt.condition)
-        return self._barrier(found)
+    # ---- sequences
 
-    def visit_let_stmt(self, let: LetStmt) -> Stmt:
-        before = self._barrier(self._accesses(let.value))
-        body = self.visit(let.body)
-        return seq([*before, let if body is let.body else let.replace(body=body)])
+    def _open(self, stmt: Any) -> Block:
+        """The statements inside of scopes such as allocations."""
+        scopes: list[Stmt] = []
+        outer = self.is_of_next_round
+        while _is_scope(stmt) and not self._own_accesses(stmt):
+            self._enter(stmt)
+            scopes.append(stmt)
+            stmt = stmt.body
+        parts = stmt.seq if isinstance(stmt, SeqStmt) else (stmt,)
+        if _is_scope(stmt):
+            items = [self._with_own_accesses(stmt)]
+        else:
+            items = [self.insert(part) for part in parts]
+        self.is_of_next_round = outer
+        return Block(scopes, stmt, items)
 
-    def visit_buffer_store(self, store: BufferStore) -> Stmt:
-        return self._leaf(store)
+    def _enter(self, stmt: Stmt) -> None:
+        if not isinstance(stmt, AttrStmt):
+            return
+        axis = stmt.node
+        if stmt.attr_key == "thread_extent" and isinstance(axis, IterVar):
+            if axis.thread_tag.startswith("threadIdx"):
+                extent = stmt.value.value if isinstance(stmt.value, IntImm) else None
+                self.conflicts.threads[axis.var] = extent
+        self.is_of_next_round = self.is_of_next_round or stmt.attr_key == DOUBLE_BUFFER_WRITE
 
-    def visit_evaluate(self, stmt: Evaluate) -> Stmt:
-        if isinstance(stmt.value, Call) and stmt.value.op is SYNC:
-            self.pending.clear()
-            return stmt
-        return self._leaf(stmt)
+    def _own_accesses(self, scope: Any) -> Accesses:
+        return self._accesses(scope.value) if isinstance(scope, LetStmt) else []
 
-    def visit_seq_stmt(self, block: SeqStmt) -> Stmt:
-        stmts = [self.visit(stmt) for stmt in block.seq]
-        same = all([new is old for new, old in zip(stmts, block.seq, strict=True)])
-        return block if same else seq(stmts)
+    def _with_own_accesses(self, scope: Any) -> Item:
+        """A definition of a value that is read from shared memory."""
+        own, body = self._own_accesses(scope), self.insert(scope.body)
+        stmt = scope if body.stmt is scope.body else scope.replace(body=body.stmt)
+        passes = body.summary.passes_barrier
+        tail = body.summary.tail if passes else own + body.summary.tail
+        return Item(stmt, Summary(own + body.summary.head, tail, passes))
 
-    def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
-        return e
+    def _joined(
+        self, items: list[Item], carried: Carried | None = None
+    ) -> tuple[list[Stmt], Summary]:
+        """Statements one after the other, with barriers between them."""
+        stmts: list[Stmt] = []
+        head: Accesses = []
+        pending: Accesses = []
+        passes = False
+        for item in items:
+            first = item.summary.head
+            waits = self.conflicts.between(pending, first) or (
+                carried is not None
+                and self.conflicts.between(carried.accesses, first, carried.varying)
+            )
+            if waits:
+                stmts.append(Evaluate(tvm_storage_sync(self.scope)))
+                pending, carried, passes = [], None, True
+            stmts.append(item.stmt)
+            if not passes:
+                head = head + first
+            if item.summary.passes_barrier:
+                pending, carried, passes = item.summary.tail, None, True
+            else:
+                pending = pending + item.summary.tail
+        return stmts, Summary(head, pending, passes)
 
-    def _leaf(self, stmt: Stmt) -> Stmt:
-        barrier = self._barrier(self._accesses(stmt))
-        return seq([*barrier, stmt]) if barrier else stmt
+    def _closed(self, block: Block, stmts: list[Stmt], summary: Summary) -> Item:
+        """The scopes around the statements, as they were if nothing has changed."""
+        old = block.body.seq if isinstance(block.body, SeqStmt) else (block.body,)
+        same = len(old) == len(stmts) and all(
+            [new is before for new, before in zip(stmts, old, strict=True)]
+        )
+        new: Any = block.body if same else seq(stmts)
+        for scope in reversed(block.scopes):
+            new = scope if new is scope.body else scope.replace(body=new)
+        return Item(new, summary)
 
-    def _accesses(self, node: Stmt | PrimExpr) -> Pending:
-        accesses = SharedAccesses(self.scope)
+    def _accesses(self, node: Stmt | PrimExpr) -> Accesses:
+        accesses = SharedAccesses(self.scope, self.is_of_next_round)
         accesses.visit(node)
         return accesses.found
 
-    def _barrier(self, found: Pending) -> list[Stmt]:
-        """A barrier if the accesses have to wait, which they are then the first behind."""
-        waits = self.pending.conflicts(found)
-        if waits:
-            self.pending.clear()
-        self.pending.add(found)
-        return [Evaluate(tvm_storage_sync(self.scope))] if waits else []
+
+@dataclass(frozen=True)
+class Block:
+    """Scopes around a body, and what became of its statements."""
+
+    scopes: list[Any]
+    body: Any
+    items: list[Item]
+
+
+def _is_scope(stmt: Any) -> bool:
+    return isinstance(stmt, (AttrStmt, LetStmt, Allocate, AllocateConst, DeclBuffer))
+
+
+def variables_defined_in(loop: For | While) -> frozenset[Var]:
+    """The variables that have other values in the next iteration."""
+    finder = _Definitions()
+    finder.visit(loop)
+    return frozenset(finder.found)
+
+
+class _Definitions(Visitor):
+    def __init__(self) -> None:
+        self.found: list[Var] = []
+
+    def visit_for(self, loop: For) -> None:
+        self.found.append(loop.loop_var)
+        self.visit(loop.body)
+
+    def visit_let_stmt(self, let: LetStmt) -> None:
+        self.found.append(let.var)
+        self.visit(let.body)
 
 
 def ThreadSync(storage_scope: str) -> Pass:
@@ -171,6 +343,6 @@ def ThreadSync(storage_scope: str) -> Pass:
 
     @prim_func_pass("tir.ThreadSync")
     def thread_sync(func: PrimFunc) -> PrimFunc:
-        return func.with_body(BarrierInserter(storage_scope).visit(func.body))
+        return func.with_body(BarrierInserter(storage_scope).insert(func.body).stmt)
 
     return thread_sync.factory()
