@@ -78,9 +78,15 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("tvm.relay",),
     # relax: the language; what is known of programs; operators; passes; its text
-    ("tvm.relax.base", "tvm.relax.expr", "tvm.relax.struct_info", "tvm.relax.ty"),
-    ("tvm.relax.analysis", "tvm.relax.expr_functor", "tvm.relax.utils"),
-    ("tvm.relax.block_builder", "tvm.relax.op"),
+    (
+        "tvm.relax.base", "tvm.relax.expr", "tvm.relax.global_names", "tvm.relax.struct_info",
+        "tvm.relax.ty",
+    ),
+    ("tvm.relax.analysis", "tvm.relax.utils"),
+    (
+        "tvm.relax.block_builder", "tvm.relax.expr_functor", "tvm.relax.normalize",
+        "tvm.relax.op", "tvm.relax.prim_func_info", "tvm.relax.te_call",
+    ),
     ("tvm.relax.dpl", "tvm.relax.binding_rewrite"),
     ("tvm.relax.transform",),
     (

@@ -2,7 +2,8 @@
 
 from tvm.runtime.relax_vm import VirtualMachine, VMInstrumentReturnKind
 
-from . import analysis, exec_builder, expr, struct_info, ty, vm_build
+from . import analysis, exec_builder, expr, op, struct_info, ty, vm_build
+from .block_builder import BlockBuilder
 from .exec_builder import ExecBuilder
 from .expr import (
     Binding,

@@ -1,0 +1,251 @@
+"""New tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tvm import tir, topi
+from tvm.arith import Analyzer
+from tvm.error import TVMError
+from tvm.relax.expr import Call, PrimValue, const
+from tvm.relax.struct_info import PrimStructInfo, ShapeStructInfo, TensorStructInfo
+
+from .infer import check_count, fail, made, shape_argument, tensor, tensors, with_dtype
+from .legalize import scalar_or
+from .operator import DataType, Expr, Shape, operator
+
+
+def _infer_full(call: Any, bb: Any) -> Any:
+    check_count(call, 2)
+    info = call.args[0].struct_info
+    if not isinstance(info, ShapeStructInfo):
+        raise fail(call, f"requires a Shape, got {info}")
+    fill = tensor(call, 1)
+    if fill.ndim != 0:
+        raise fail(call, f"requires a scalar as fill_value, got {fill}")
+    kind = fill.dtype if call.attrs.dtype.is_void else call.attrs.dtype
+    return _of_shape(call.args[0], kind, fill.vdevice)
+
+
+def _of_shape(shape: Any, kind: Any, device: Any = None) -> Any:
+    return TensorStructInfo(shape, kind, device)
+
+
+def _fill(value: Any) -> Any:
+    """A number as a constant."""
+    if isinstance(value, (int, float, bool, np.generic)):
+        return const(value)
+    return value
+
+
+def _legalize_full(is_like: bool, value: float | None) -> Any:
+    def legalize(bb: Any, call: Call) -> Any:
+        info = call.struct_info
+        fill = scalar_or(call.args[1]) if value is None else tir.const(value, info.dtype)
+        name = "full" if value is None else ("ones" if value else "zeros")
+        return bb.call_te(
+            lambda shape, number: (
+                topi.full(shape, info.dtype, number)
+                if not hasattr(number, "op")
+                else topi.full(shape, info.dtype, number())
+            ),
+            info.shape,
+            fill,
+            primfunc_name_hint=name,
+        )
+
+    return legalize
+
+
+@operator("relax.full", "InitAttrs", infer=_infer_full, FLegalize=_legalize_full(False, None))
+def full(shape: Shape, fill_value: Expr, dtype: DataType = None) -> Expr:
+    """A tensor of one value.
+
+    Parameters
+    ----------
+    shape : tuple of int or PrimExpr, or Expr
+        Its shape.
+    fill_value : relax.Expr
+        The value, a scalar.
+    dtype : str, optional
+        By default that of the value.
+    """
+    return {"fill_value": _fill(fill_value)}
+
+
+def _infer_full_like(call: Any, bb: Any) -> Any:
+    info, fill = tensors(call, 2)
+    if fill.ndim != 0:
+        raise fail(call, f"requires a scalar as fill_value, got {fill}")
+    return with_dtype(info, info.dtype if call.attrs.dtype.is_void else call.attrs.dtype)
+
+
+@operator(
+    "relax.full_like", "InitAttrs", infer=_infer_full_like, FLegalize=_legalize_full(True, None)
+)
+def full_like(x: Expr, fill_value: Expr, dtype: DataType = None) -> Expr:
+    """A tensor of one value, of the shape of another.
+
+    Parameters
+    ----------
+    x : relax.Expr
+        The tensor whose shape it has.
+    fill_value : relax.Expr
+        The value, a scalar.
+    dtype : str, optional
+        By default that of ``x``.
+    """
+    return {"fill_value": _fill(fill_value)}
+
+
+def _infer_init(call: Any, bb: Any) -> Any:
+    check_count(call, 1)
+    shape_argument(call, 0)
+    if call.attrs.dtype.is_void:
+        raise fail(call, "requires a dtype")
+    return _of_shape(call.args[0], call.attrs.dtype)
+
+
+def _infer_init_like(call: Any, bb: Any) -> Any:
+    info = tensors(call, 1)[0]
+    return with_dtype(info, info.dtype if call.attrs.dtype.is_void else call.attrs.dtype)
+
+
+def _init(name: str, value: float) -> Any:
+    def build(shape: Shape, dtype: DataType) -> Expr: ...
+
+    def build_like(x: Expr, dtype: DataType = None) -> Expr: ...
+
+    made_functions = []
+    for function, full_name, infer in (
+        (build, name, _infer_init),
+        (build_like, f"{name}_like", _infer_init_like),
+    ):
+        function.__name__ = function.__qualname__ = full_name
+        function.__module__ = __name__
+        function.__doc__ = f"A tensor of {name}."
+        legalize = _legalize_full(False, value)
+        made_functions.append(
+            operator(f"relax.{full_name}", "InitAttrs", infer=infer, FLegalize=legalize)(function)
+        )
+    return made_functions
+
+
+ones, ones_like = _init("ones", 1)
+zeros, zeros_like = _init("zeros", 0)
+
+
+def _infer_arange(call: Any, bb: Any) -> Any:
+    check_count(call, 3)
+    values = []
+    for arg in call.args:
+        info = arg.struct_info
+        if not isinstance(info, PrimStructInfo):
+            raise fail(call, f"requires numbers, got {info}")
+        values.append(info.value)
+    kind = call.attrs.dtype
+    if kind.is_void:
+        raise fail(call, "requires a dtype")
+    if any([v is None for v in values]):
+        return made(None, kind, None, 1)
+    start, end, step = values
+    if start.dtype.is_int and end.dtype.is_int and step.dtype.is_int:
+        count = tir.floordiv(end - start + step - 1, step)
+    else:
+        length = tir.Cast("float32", end - start) / tir.Cast("float32", step)
+        count = tir.Cast("int64", tir.ceil(length))
+    count = Analyzer().simplify(count)
+    return made((count if count.dtype == "int64" else tir.Cast("int64", count),), kind)
+
+
+def _legalize_arange(bb: Any, call: Call) -> Any:
+    start, end, step = [arg.struct_info.value for arg in call.args]
+    kind = call.attrs.dtype
+    if all([isinstance(v, (tir.IntImm, tir.FloatImm)) for v in (start, end, step)]):
+        return const(np.arange(start.value, end.value, step.value, dtype=kind.numpy), kind)
+    return bb.call_te(topi.arange, start, end, step, kind)
+
+
+def _as_prim(value: Any) -> Any:
+    return value if isinstance(value, tir.PrimExpr) else PrimValue(value).value
+
+
+@operator("relax.arange", "InitAttrs", infer=_infer_arange, FLegalize=_legalize_arange)
+def arange(start: Expr, end: Expr = None, step: Expr = 1, dtype: DataType = None) -> Expr:
+    """Numbers at equal distances.
+
+    Parameters
+    ----------
+    start, end : int, float, PrimValue or PrimExpr
+        The first number, and the bound; with one of them the first is zero.
+    step : int, float, PrimValue or PrimExpr
+        The distance.
+    dtype : str, optional
+        By default int64, or float32 if one of the numbers is a float.
+    """
+    if end is None:
+        start, end = 0, start
+    values = [v.value if isinstance(v, PrimValue) else v for v in (start, end, step)]
+    if dtype is None:
+        is_integer = all(
+            [
+                isinstance(v, (int, np.integer)) or getattr(v, "dtype", None) == "int64"
+                for v in values
+            ]
+        )
+        dtype = "int64" if is_integer else "float32"
+    start, end, step = [PrimValue(v) for v in values]
+    return {"start": start, "end": end, "step": step, "dtype": dtype}
+
+
+def _infer_tri(call: Any, bb: Any) -> Any:
+    check_count(call, 2)
+    info = tensor(call, 0)
+    if 0 <= info.ndim < 2:
+        raise fail(call, f"requires a tensor of two dimensions or more, got {info}")
+    return info
+
+
+def _legalize_tri(is_upper: bool) -> Any:
+    def legalize(bb: Any, call: Call) -> Any:
+        name = "triu" if is_upper else "tril"
+        return bb.call_te(
+            topi.trilu, call.args[0], call.args[1].value.astype("int64"), upper=is_upper,
+            primfunc_name_hint=name,
+        )  # fmt: skip
+
+    return legalize
+
+
+@operator("relax.tril", infer=_infer_tri, FLegalize=_legalize_tri(False))
+def tril(x: Expr, k: Expr = 0) -> Expr:
+    """The lower triangles of matrices, with zeros above.
+
+    Parameters
+    ----------
+    x : relax.Expr
+        The tensor.
+    k : int or PrimExpr
+        How far above the main diagonal they end.
+    """
+
+
+@operator("relax.triu", infer=_infer_tri, FLegalize=_legalize_tri(True))
+def triu(x: Expr, k: Expr = 0) -> Expr:
+    """The upper triangles of matrices, with zeros below.
+
+    Parameters
+    ----------
+    x : relax.Expr
+        The tensor.
+    k : int or PrimExpr
+        How far above the main diagonal they begin.
+    """
+
+
+__all__ = [
+    "TVMError", "arange", "full", "full_like", "ones", "ones_like", "tril", "triu", "zeros",
+    "zeros_like",
+]  # fmt: skip

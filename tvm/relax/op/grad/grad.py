@@ -1,0 +1,178 @@
+"""What gradients are made of, and where they stop or are computed again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import te, tir, topi
+from tvm.relax.expr import Call, Var
+from tvm.relax.op.infer import same_as_first, tensor
+from tvm.relax.op.nn.pooling import pool_attributes
+from tvm.relax.op.operator import Dims, Expr, OptExpr, operator
+
+
+def _keep(bb: Any, call: Call) -> Any:
+    return call.args[0]
+
+
+@operator("relax.grad.no_grad", infer=same_as_first, FLegalize=_keep)
+def no_grad(input: Expr) -> Expr:
+    """A value that has no gradient.
+
+    Parameters
+    ----------
+    input : relax.Expr
+    """
+
+
+@operator("relax.grad.start_checkpoint", infer=same_as_first, FLegalize=_keep)
+def start_checkpoint(input: Expr) -> Expr:
+    """Where a part begins that the backward pass computes again.
+
+    Parameters
+    ----------
+    input : relax.Expr
+        A variable.
+    """
+    if not isinstance(input, Var):
+        raise TypeError(f"start_checkpoint requires a variable, got {type(input).__name__}")
+
+
+@operator("relax.grad.end_checkpoint", infer=same_as_first, FLegalize=_keep)
+def end_checkpoint(input: Expr) -> Expr:
+    """Where a part ends that the backward pass computes again.
+
+    Parameters
+    ----------
+    input : relax.Expr
+        A variable.
+    """
+    if not isinstance(input, Var):
+        raise TypeError(f"end_checkpoint requires a variable, got {type(input).__name__}")
+
+
+def _like(index: int) -> Any:
+    def infer(call: Any, bb: Any) -> Any:
+        return tensor(call, index)
+
+    return infer
+
+
+def _nll_backward(
+    grad: te.Tensor, pred: te.Tensor, target: te.Tensor, weights: Any, reduction: str, ignored: int
+) -> te.Tensor:
+    batched = len(pred.shape) > 1
+    channel = 1 if batched else 0
+
+    def weight(label: Any) -> Any:
+        value = tir.const(1, pred.dtype) if weights is None else weights(label)
+        return tir.Select(label == ignored, tir.const(0, pred.dtype), value)
+
+    total = None
+    if reduction == "mean":
+        each = te.compute(target.shape, lambda *i: weight(target(*i)), name="weights")
+        total = topi.sum(each)
+
+    def element(*i: Any) -> Any:
+        where = [v for a, v in enumerate(i) if a != channel]
+        label = target(*where)
+        scale = grad(*where) if reduction == "none" else grad()
+        if total is not None:
+            scale = scale / total()
+        return tir.Select(i[channel] == label, -scale * weight(label), tir.const(0, pred.dtype))
+
+    return te.compute(pred.shape, element, name="pred_grad")
+
+
+def _legalize_nll(bb: Any, call: Call) -> Any:
+    attrs = call.attrs
+    weights = call.args[3] if len(call.args) == 4 else None
+    return bb.call_te(
+        _nll_backward, *call.args[:3], weights, attrs.reduction, attrs.ignore_index,
+        primfunc_name_hint="nll_loss_backward" if weights is not None else "nll_loss_backward_no_weight",
+    )  # fmt: skip
+
+
+@operator("relax.grad.nll_loss_backward", "NLLLossAttrs", infer=_like(1), FLegalize=_legalize_nll)
+def nll_loss_backward(
+    output_grad: Expr, predictions: Expr, targets: Expr, weights: OptExpr = None,
+    reduction: str = "mean", ignore_index: int = -100,
+) -> Expr:  # fmt: skip
+    """The gradient of nll_loss with respect to predictions.
+
+    Parameters
+    ----------
+    output_grad : relax.Expr
+        The gradient of the loss.
+    predictions, targets, weights, reduction, ignore_index
+        As of the loss.
+    """
+
+
+def _legalize_pool(kind: str) -> Any:
+    def legalize(bb: Any, call: Call) -> Any:
+        attrs = call.attrs
+        return bb.call_te(
+            topi.nn.pool_grad, call.args[0], call.args[1], list(attrs.pool_size),
+            list(attrs.strides), list(attrs.padding), kind, attrs.ceil_mode,
+            attrs.count_include_pad, attrs.layout, primfunc_name_hint=f"{kind}_pool2d_backward",
+        )  # fmt: skip
+
+    return legalize
+
+
+@operator(
+    "relax.grad.max_pool2d_backward", "Pool2DAttrs", infer=_like(1), FLegalize=_legalize_pool("max")
+)
+def max_pool2d_backward(
+    output_grad: Expr, data: Expr, pool_size: Dims = (1, 1), strides: Dims = (1, 1),
+    padding: Dims = (0, 0, 0, 0), dilation: Dims = (1, 1), ceil_mode: bool = False,
+    count_include_pad: bool = False, layout: str = "NCHW", out_layout: str | None = None,
+) -> Expr:  # fmt: skip
+    """The gradient of max_pool2d with respect to its data."""
+    return pool_attributes(2, locals())
+
+
+@operator(
+    "relax.grad.avg_pool2d_backward", "Pool2DAttrs", infer=_like(1), FLegalize=_legalize_pool("avg")
+)
+def avg_pool2d_backward(
+    output_grad: Expr, data: Expr, pool_size: Dims = (1, 1), strides: Dims = (1, 1),
+    padding: Dims = (0, 0, 0, 0), dilation: Dims = (1, 1), ceil_mode: bool = False,
+    count_include_pad: bool = False, layout: str = "NCHW", out_layout: str | None = None,
+) -> Expr:  # fmt: skip
+    """The gradient of avg_pool2d with respect to its data."""
+    return pool_attributes(2, locals())
+
+
+def _take_backward(
+    grad: te.Tensor, x: te.Tensor, indices: te.Tensor, axis: int | None
+) -> te.Tensor:
+    rank, own = len(x.shape), len(indices.shape)
+    where = 0 if axis is None else axis % rank
+    axes = [te.reduce_axis((0, d), name=f"r{i}") for i, d in enumerate(indices.shape)]
+
+    def element(*i: Any) -> Any:
+        hit = indices(*axes) == i[where].astype(indices.dtype)
+        value = grad(*i[:where], *axes, *i[where + 1 :])
+        chosen = tir.if_then_else(hit, value, tir.const(0, x.dtype))
+        return te.sum(chosen, axis=axes) if own else chosen
+
+    return te.compute(x.shape, element, name="take_backward")
+
+
+@operator(
+    "relax.grad.take_backward", "TakeAttrs", infer=_like(1),
+    FLegalize=lambda bb, call: bb.call_te(
+        _take_backward, *call.args, call.attrs.axis, primfunc_name_hint="take_backward"
+    ),
+)  # fmt: skip
+def take_backward(output_grad: Expr, x: Expr, indices: Expr, axis: int | None = None) -> Expr:
+    """The gradient of take with respect to its tensor.
+
+    Parameters
+    ----------
+    output_grad : relax.Expr
+    x, indices, axis
+        As of take.
+    """

@@ -1,0 +1,102 @@
+"""Choosing elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import topi
+from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
+
+from .infer import broadcast_shape, check_count, common_dtype, common_vdevice, fail, tensors
+from .legalize import scalar_or, topi_call
+from .operator import Expr, operator
+from .statistical import reduced
+
+
+def _infer_where(call: Any, bb: Any) -> Any:
+    check_count(call, 3)
+    infos = [arg.struct_info for arg in call.args]
+    for info in infos:
+        if not isinstance(info, (TensorStructInfo, PrimStructInfo)):
+            raise fail(call, f"requires Tensors, got {info}")
+    condition = infos[0]
+    if not condition.dtype.is_void and not condition.dtype.is_bool:
+        raise fail(call, f"requires a condition of bool, got {condition.dtype}")
+    kind = common_dtype(call, infos[1:])
+    return broadcast_shape(call, infos, kind, common_vdevice(call, infos))
+
+
+@operator("relax.where", infer=_infer_where, FLegalize=topi_call(topi.where))
+def where(condition: Expr, x1: Expr, x2: Expr) -> Expr:
+    """Elements of one tensor where a condition holds, of another one elsewhere.
+
+    Parameters
+    ----------
+    condition : relax.Expr
+        The condition, of bool.
+    x1, x2 : relax.Expr
+        The tensors.
+    """
+
+
+def _infer_arg(call: Any, bb: Any) -> Any:
+    info = tensors(call, 1)[0]
+    axis = call.attrs.axis
+    axes = None if axis is None else (axis,)
+    return reduced(call, info, axes, call.attrs.keepdims, "int64")
+
+
+def _legalize(function: Any, name: str) -> Any:
+    def legalize(bb: Any, call: Any) -> Any:
+        def compute(x: Any, axis: Any, keepdims: bool) -> Any:
+            return topi.cast(function(x, axis, keepdims), "int64")
+
+        attrs = call.attrs
+        return bb.call_te(
+            compute, call.args[0], attrs.axis, attrs.keepdims, primfunc_name_hint=name
+        )
+
+    return legalize
+
+
+@operator(
+    "relax.argmax",
+    "ArgmaxArgminAttrs",
+    infer=_infer_arg,
+    FLegalize=_legalize(topi.argmax, "argmax"),
+)
+def argmax(x: Expr, axis: int | None = None, keepdims: bool = False) -> Expr:
+    """The indices of the greatest elements along an axis, or of the whole tensor.
+
+    Parameters
+    ----------
+    x : relax.Expr
+        The tensor.
+    axis : int, optional
+        The axis.
+    keepdims : bool
+        Whether the axis stays, with one element.
+    """
+
+
+@operator(
+    "relax.argmin",
+    "ArgmaxArgminAttrs",
+    infer=_infer_arg,
+    FLegalize=_legalize(topi.argmin, "argmin"),
+)
+def argmin(x: Expr, axis: int | None = None, keepdims: bool = False) -> Expr:
+    """The indices of the smallest elements along an axis, or of the whole tensor.
+
+    Parameters
+    ----------
+    x : relax.Expr
+        The tensor.
+    axis : int, optional
+        The axis.
+    keepdims : bool
+        Whether the axis stays, with one element.
+    """
+
+
+__all__ = ["argmax", "argmin", "scalar_or", "where"]
