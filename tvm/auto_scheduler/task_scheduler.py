@@ -24,8 +24,9 @@ from tvm.support.files import append_lines
 from .cost_model import RandomModel, XGBModel
 from .measure_record import RecordReader
 from .measure_types import MeasureErrorNo
+from .measurer import ProgramMeasurer
 from .search_policy import PreloadMeasuredStates, SearchPolicy, SketchPolicy
-from .tuning import ProgramMeasurer, TuningOptions
+from .tuning import TuningOptions
 
 logger = logging.getLogger("auto_scheduler")
 

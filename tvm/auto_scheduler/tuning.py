@@ -90,13 +90,13 @@ class TuningOptions(Object):
     def known_log(self) -> str | None:
         """The log to go on from."""
         if self.resume is not None:
-            return os.fspath(self.resume)
+            return str(self.resume)
         return next((path for path in self._written if os.path.exists(path)), None)
 
     @property
     def _written(self) -> list[str]:
         """The logs that records go to."""
-        return [c.filename for c in self.measure_callbacks if isinstance(c, RecordToFile)]
+        return [str(c.filename) for c in self.measure_callbacks if isinstance(c, RecordToFile)]
 
     def note_untuned(self, task: Any) -> None:
         """Keep in the logs how long a task's kernel takes without records."""

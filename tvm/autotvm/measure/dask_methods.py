@@ -16,7 +16,6 @@ from tvm.autotvm.measure.run_methods import (
     LocalRunner,
     outcome_of,
     run_candidate,
-    without_extremes,
 )
 
 
@@ -111,8 +110,7 @@ class DaskRunner(LocalRunner):
         calls = [library_call(inp.target, built, rest) for inp, built in good]
         found = iter(run_on_fleet(self.fleet, calls, self.timeout))
         return [
-            built if isinstance(built, MeasureResult) else without_extremes(next(found))
-            for built in build_results
+            built if isinstance(built, MeasureResult) else next(found) for built in build_results
         ]
 
 

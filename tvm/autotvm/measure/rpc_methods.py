@@ -18,7 +18,6 @@ from tvm.autotvm.measure.run_methods import (
     default_module_loader,
     outcome_of,
     run_candidate,
-    without_extremes,
 )
 from tvm.contrib.popen_pool import PopenPoolExecutor
 from tvm.error import TVMError
@@ -152,7 +151,7 @@ class RPCRunner(Runner):
         futures = [self._submitted(inp, built) for inp, built in pairs]
         outcomes = zip(futures, build_results, strict=True)
         return [
-            built if future is None else without_extremes(outcome_of(future.result, built, started))
+            built if future is None else outcome_of(future.result, built, started)
             for future, built in outcomes
         ]
 
@@ -161,7 +160,7 @@ class RPCRunner(Runner):
             return None
         config = EvaluatorConfig(
             self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush,
-            cooldown_interval=self.cooldown_interval,
+            cooldown_interval=self.cooldown_interval, is_trimmed=True,
         )  # fmt: skip
         # the space of a candidate may be large, its target says enough
         future: Future[MeasureResult] = self.executor.submit(
@@ -201,12 +200,12 @@ def run_through_rpc(
     if isinstance(build_result, MeasureResult):
         return build_result
     config = EvaluatorConfig(
-        number, repeat, min_repeat_ms, enable_cpu_cache_flush, cooldown_interval=cooldown_interval
-    )
+        number, repeat, min_repeat_ms, enable_cpu_cache_flush,
+        cooldown_interval=cooldown_interval, is_trimmed=True,
+    )  # fmt: skip
     loader = module_loader or default_module_loader()
     target = measure_input.target
-    result = run_candidate(target, build_result, config, ref_input, loader, remote_kwargs)
-    return without_extremes(result)
+    return run_candidate(target, build_result, config, ref_input, loader, remote_kwargs)
 
 
 def request_remote(

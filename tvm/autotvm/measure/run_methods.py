@@ -37,6 +37,7 @@ class EvaluatorConfig:
     enable_cpu_cache_flush: bool = False  # empty the caches before each measurement
     device: int = 0  # which device of the target's kind
     cooldown_interval: float = 0.0  # seconds of rest behind each candidate
+    is_trimmed: bool = False  # leave out the fastest and the slowest of three and more measurements
 
 
 class LocalSession:
@@ -197,7 +198,7 @@ class LocalRunner(Runner):
         """How candidates are timed."""
         return EvaluatorConfig(
             self.number, self.repeat, self.min_repeat_ms, self.enable_cpu_cache_flush,
-            cooldown_interval=self.cooldown_interval,
+            cooldown_interval=self.cooldown_interval, is_trimmed=True,
         )  # fmt: skip
 
     def get_build_kwargs(self) -> dict[str, Any]:
@@ -218,7 +219,7 @@ class LocalRunner(Runner):
             run_candidate, target, built, self.config, self._ref_input, self.module_loader,
             self._remote_kwargs,
         )  # fmt: skip
-        return without_extremes(outcome_of(future.result, built, started))
+        return outcome_of(future.result, built, started)
 
 
 def start_local_server(key: str) -> tuple[Tracker, Server]:
@@ -282,6 +283,8 @@ def run_candidate(
             costs = measure(*_arguments(built.arg_info, ref_input, dev, session)).results
     except TVMError as error:
         return failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
+    if config.is_trimmed and len(costs) > 2:
+        costs = tuple(sorted(costs)[1:-1])
     ended = time.time()
     time.sleep(config.cooldown_interval)
     return MeasureResult(costs, MeasureErrorNo.NO_ERROR, ended - started + built.time_cost, ended)
@@ -309,13 +312,6 @@ def outcome_of(
         return failure(MeasureErrorNo.RUNTIME_DEVICE, error, started, built)
     except Exception as error:
         return failure(MeasureErrorNo.UNKNOWN_ERROR, error, started, built)
-
-
-def without_extremes(result: MeasureResult) -> MeasureResult:
-    """The result without the fastest and the slowest of three and more measurements."""
-    if result.error_no != MeasureErrorNo.NO_ERROR or len(result.costs) < 3:
-        return result
-    return result._replace(costs=tuple(sorted(result.costs)[1:-1]))
 
 
 def _arguments(
@@ -353,5 +349,4 @@ __all__ = [
     "outcome_of",
     "run_candidate",
     "start_local_server",
-    "without_extremes",
 ]
