@@ -68,10 +68,11 @@ def compare(name: str, trials: int, target: str) -> float:
     mod = tvm.IRModule.from_expr(WORKLOADS[name]())
     mod = relay.transform.InferType()(mod)
     rng = np.random.default_rng(0)
-    params = {
+    values = {
         var.name_hint: rng.uniform(size=[int(d) for d in var.checked_type.shape]).astype("float32")
         for var in mod["main"].params
     }
+    params = {name: values[name] for name in values if name in ("b", "weight")}
     tasks, weights = auto_scheduler.extract_tasks(
         mod["main"], params, target, include_simple_tasks=True
     )
@@ -88,7 +89,8 @@ def compare(name: str, trials: int, target: str) -> float:
             )
         )  # fmt: skip
         seconds = time.perf_counter() - started
-        best = {"untuned": _run(mod, params, target, None), "tuned": _run(mod, params, target, log)}
+        best = {"untuned": _run(mod, values, params, target, None)}
+        best["tuned"] = _run(mod, values, params, target, log)
     difference = np.abs(best["untuned"][1] - best["tuned"][1]).max()
     times = {key: min([run() for _ in range(5)]) for key, (run, _) in best.items()}
     for _ in range(4):
@@ -130,7 +132,7 @@ class _Clock:
 
 
 def _run(
-    mod: Any, params: dict[str, Any], target: str, log: str | None
+    mod: Any, values: dict[str, Any], params: dict[str, Any], target: str, log: str | None
 ) -> tuple[Callable[[], float], np.ndarray]:
     """What measures the model once, and its output."""
     config = {"relay.backend.use_auto_scheduler": log is not None}
@@ -138,9 +140,9 @@ def _run(
         auto_scheduler.ApplyHistoryBest(log),
         tvm.transform.PassContext(opt_level=3, config=config),
     ):
-        lib = relay.build(mod, target)
+        lib = relay.build(mod, target, params=params)
     module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
-    module.set_input(**params)
+    module.set_input(**{name: values[name] for name in values if name not in params})
     module.run()
     evaluator = module.module.time_evaluator("run", tvm.cpu(), number=3, repeat=3)
     return lambda: min(evaluator().results), module.get_output(0).numpy()

@@ -58,7 +58,8 @@ def _build_to_bytes(
 ) -> tuple[tuple[Any, ...], bytes | None]:
     """What was built, and the library's content, where a worker is."""
     with tempfile.TemporaryDirectory(prefix="tvm-fleet-") as folder:
-        result = build_candidate(*parts, folder=folder, link=link)
+        call: tuple[Any, ...] = (*parts, folder, link)
+        result = build_candidate(*call)
         return result, None if result[0] is None else Path(result[0]).read_bytes()
 
 
