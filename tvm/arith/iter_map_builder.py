@@ -107,7 +107,15 @@ class IterMapBuilder:
     def _divide(self, expr: Any) -> IterSumExpr:
         if uses(expr.b, self.variables):
             raise NotAffineError(f"{expr} divides by an iterator")
-        total, divisor = self.visit(expr.a), expr.b
+        total = self.visit(expr.a)
+        if isinstance(expr.b, tir.IntImm):
+            return self._divided(total, expr)
+        # what indices are divided by is the extent of a part: where it is zero, nothing iterates
+        with self.analyzer.constraint_scope(op.greater(expr.b, 0)):
+            return self._divided(total, expr)
+
+    def _divided(self, total: IterSumExpr, expr: Any) -> IterSumExpr:
+        divisor = expr.b
         fused = self.fuse(IterSumExpr(total.args, zero_of(total)))
         base = self._simple(op.add(total.base, fused.base))
         if fused.args and not self._divides(divisor, fused.args[0].scale):

@@ -109,12 +109,10 @@ def _axes_along(region: BufferRegion, block: Block) -> dict[Var, None]:
     analyzer = Analyzer()
     found: dict[Var, None] = {}
     for side, extent in zip(region.region, region.buffer.shape, strict=True):
-        if not isinstance(side.min, Var) or (domain := domains.get(side.min)) is None:
-            continue
-        if analyzer.can_prove_equal(domain.min, 0) and analyzer.can_prove_equal(
-            domain.extent, extent
-        ):
-            found[side.min] = None
+        if isinstance(side.min, Var) and (domain := domains.get(side.min)) is not None:
+            is_whole = analyzer.can_prove_equal(domain.extent, extent)
+            if is_whole and analyzer.can_prove_equal(domain.min, 0):
+                found[side.min] = None
     return found
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.ir.structural import structural_equal
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import INT32, IntImm, IterVar, Range, Var, const
@@ -195,6 +196,16 @@ def _require_reorderable(state: ScheduleState, block: StmtSRef, chain: Sequence[
             block.block,
         )
     require_affine_inside(state, block, chain[0].parent)
+    written = {region.buffer: region for region in block.block.writes}
+    for region in block.block.reads:
+        if region.buffer in written and not structural_equal(region, written[region.buffer]):
+            raise PrimitiveError(
+                "ScheduleError: The block under the loops to be reordered reads what its other "
+                "instances write",
+                f"The block {{0}} reads {region.buffer.name} where it may have been written in "
+                "another iteration of the loops to be reordered",
+                block.block,
+            )
 
 
 def _require_order(chain: Sequence[StmtSRef], new_order: Sequence[StmtSRef]) -> None:

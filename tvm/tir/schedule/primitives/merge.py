@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Var
 from tvm.tir.stmt import For, SeqStmt, Stmt, seq
 
@@ -42,6 +43,8 @@ def merge(state: ScheduleState, loop_srefs: Sequence[StmtSRef]) -> StmtSRef:
     nests = [_nest_below(place, sref) for sref in loop_srefs]
     _require_same_extents(nests)
     _require_whole_reductions(state, nests)
+    if state.enable_check:
+        _require_writers_in_order(state, place, nests)
     shown = nests[0][-1].loop
     merged = _rewrite(state, place, nests)
     if state.enable_check:
@@ -119,6 +122,32 @@ def _require_whole_reductions(state: ScheduleState, nests: Sequence[Sequence[Stm
                     "loops use",
                     nest[-1].loop, block,
                 )  # fmt: skip
+
+
+def _require_writers_in_order(
+    state: ScheduleState, place: StmtSRef, nests: Sequence[Sequence[StmtSRef]]
+) -> None:
+    """Reject loops that would come after or into others which write the same buffers."""
+    tops = dict.fromkeys([nest[0] for nest in nests])
+    writers: dict[Buffer, list[StmtSRef]] = {}
+    passed = False
+    for block in state.child_blocks(place):
+        top = block
+        while top.parent is not place:
+            assert top.parent is not None
+            top = top.parent
+        passed = passed or top in tops
+        for region in block.block.writes:
+            others = writers.setdefault(region.buffer, [])
+            if passed and any([o is not top and (o in tops or top in tops) for o in others]):
+                raise PrimitiveError(
+                    "ScheduleError: Merged loops write what others write too",
+                    f"The loop {{0}} can't be merged: the order in which {region.buffer.name} is "
+                    "written would be another one",
+                    nests[0][-1].loop,
+                )
+            if passed:
+                others.append(top)
 
 
 def _rewrite(
