@@ -117,15 +117,6 @@ def as_interval(value: Any) -> IntervalSet:
     return IntSet.single_point(value)
 
 
-def as_range(interval: IntervalSet, analyzer: Analyzer) -> tir.Range | None:
-    """The members as a Range; None if an end is missing."""
-    if not interval.has_lower_bound() or not interval.has_upper_bound():
-        return None
-    span = op.subtract(interval.max_value, interval.min_value)
-    extent = analyzer.simplify(op.add(span, 1))
-    return tir.Range.from_min_extent(interval.min_value, extent)
-
-
 def _less(analyzer: Analyzer, a: PrimExpr, b: PrimExpr) -> PrimExpr:
     if a is _NEG_INF or b is _NEG_INF:
         return _NEG_INF

@@ -133,18 +133,6 @@ class AccessAnalyzer:
             op = reader
         return True
 
-    def common_outer_loops(self, op: Operation, target: Operation) -> int:
-        """How many outer axes ``target`` reads ``op`` along in the same order."""
-        return min(
-            [
-                _common_axes(reader, indices)
-                for reader, reads in self.read_by[op].items()
-                for indices in reads
-                if reader is target
-            ],
-            default=0,
-        )
-
 
 class _Reads(Visitor):
     """The indices of all reads of an operation's body."""
@@ -202,16 +190,6 @@ def _axis_of(op: ComputeOp, index: PrimExpr) -> int | None:
         if axis.var is index:
             return place
     return None
-
-
-def _common_axes(reader: Operation, indices: Indices) -> int:
-    assert isinstance(reader, ComputeOp)
-    count = 0
-    for axis, index in zip(reader.axis, indices, strict=False):
-        if _axis_of(reader, index) is None or axis.var not in variables_in([index]):
-            break
-        count += 1
-    return count
 
 
 def _same_shapes(op: Operation, reader: Operation) -> bool:

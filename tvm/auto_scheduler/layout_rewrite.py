@@ -165,12 +165,6 @@ def _axis_name(loop: Iterator) -> str:
     return loop.name.split(".")[0]
 
 
-def layout_text(state: StateObject) -> str:
-    """The layout of the one input that a state rewrites, or nothing."""
-    layouts = [layout for _, layout in new_layouts(state).values()]
-    return str(layouts[0]) if layouts else ""
-
-
 @dataclass(frozen=True)
 class Rewritten:
     """The graph with other layouts, its tensors in the order of the old ones, and the steps for it."""

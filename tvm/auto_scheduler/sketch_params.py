@@ -27,7 +27,6 @@ DEFAULT_PARAMS: Mapping[str, Any] = {
 ALWAYS_INLINE = "auto_scheduler_always_compute_inline"
 ALWAYS_UNROLL = "auto_scheduler_always_unroll"
 ALWAYS_UNROLL_INNER = "auto_scheduler_always_unroll_inner"
-LAST_SPLIT_IS_ONE = "auto_scheduler_last_split_is_one"
 NO_CACHE_WRITE = "auto_scheduler_no_cache_write"
 NO_SPLIT_INNER = "auto_scheduler_no_split_at_inner"
 NO_SPLIT_OUTER = "auto_scheduler_no_split_at_outer"

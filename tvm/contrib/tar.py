@@ -22,7 +22,6 @@ from tvm.support.files import replacing
 
 _COMMENT_NAME = "tvm_checksum"
 _COMMENT = "TVM checksum"
-_DIGITS = 16
 _START = 2 * tarfile.BLOCKSIZE  # the comment's header and text
 
 

@@ -19,9 +19,6 @@ from tvm.rpc.base import LOOPBACK, bind_address
 from tvm.rpc.process import OwnService, Service
 from tvm.runtime.module import Module, load_module
 
-# what is left out of a message's limits by default: a file of this size can be sent
-MAX_MESSAGE_BYTES = 4 << 30
-
 
 def _load_module(path: str) -> Module:
     """A library of the session's folder; archives of objects are linked."""

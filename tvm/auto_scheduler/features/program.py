@@ -8,9 +8,6 @@ from enum import IntEnum
 
 from ..forms import Form
 from ..loops import Annotation
-from .names import OPERATIONS
-
-N_OPERATIONS = len(OPERATIONS)
 
 
 class AccessType(IntEnum):

@@ -11,7 +11,6 @@ from ..steps import (
     CacheReadStep,
     CacheWriteStep,
     RfactorStep,
-    SplitStep,
     Step,
 )
 from ..task import Task
@@ -170,21 +169,6 @@ def wants_cross_thread_reduction(task: Task, state: StateObject, stage_id: int) 
     if wants_tiles(state, stage_id):
         return space <= reduction and space <= task.hardware_params.max_threads_per_block
     return reduction > 1 and task.hardware_params.warp_size < reduction
-
-
-def split_steps_of(state: StateObject, stage_id: int) -> list[int]:
-    """The positions of the steps that split spatial axes of a stage into tiles.
-
-    Behind a split of the stage's copy come those of the stage itself.
-    """
-    found = []
-    for position in range(len(state.transform_steps) - 1, -1, -1):
-        step = state.transform_steps[position]
-        if isinstance(step, SplitStep) and step.stage_id == stage_id:
-            found.append(position)
-        elif step.changes_stages and stage_id > step.stage_id:
-            stage_id -= 1
-    return found[::-1]
 
 
 def is_annotated(state: StateObject, stage_id: int, annotation: Annotation) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tvm import te
@@ -166,9 +166,6 @@ def shift_stages(state: StateObject, start: int, offset: int) -> StateObject:
 
     attached = {moved(s): (moved(t), loop) for s, (t, loop) in state.attached.items()}
     return state.with_attached(attached)
-
-
-Renumber = Callable[[int], int]
 
 
 def forget_extents(stage: Stage) -> tuple[Iterator, ...]:

@@ -50,11 +50,6 @@ class ExecutorMetadata:
         return [TensorType(tensor.shape, tensor.dtype) for tensor in self.model.inputs]
 
     @property
-    def output_tensor_types(self) -> list[TensorType]:
-        """Types of the outputs."""
-        return [TensorType(tensor.shape, tensor.dtype) for tensor in self.model.outputs]
-
-    @property
     def workspace_alignment(self) -> int:
         return self.alignments[0]
 

@@ -121,12 +121,9 @@ def padding(rank: int) -> Attribute:
 Spatial1: TypeAlias = Annotated[Any, spatial(1)]
 Spatial2: TypeAlias = Annotated[Any, spatial(2)]
 Spatial3: TypeAlias = Annotated[Any, spatial(3)]
-OptionalSpatial1: TypeAlias = Annotated[Any, optional_spatial(1)]
 OptionalSpatial2: TypeAlias = Annotated[Any, optional_spatial(2)]
-OptionalSpatial3: TypeAlias = Annotated[Any, optional_spatial(3)]
 Padding1: TypeAlias = Annotated[Any, padding(1)]
 Padding2: TypeAlias = Annotated[Any, padding(2)]
-Padding3: TypeAlias = Annotated[Any, padding(3)]
 
 
 class OperatorFunction(Protocol[P, R_co]):

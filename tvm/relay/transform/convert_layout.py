@@ -11,8 +11,8 @@ where an operator knows nothing of layouts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tvm.error import TVMError, suggest
 from tvm.ir.expr import RelayExpr
@@ -31,11 +31,6 @@ from tvm.relay.transform.canonicalize_ops import canonicalize_ops
 from tvm.relay.transform.common import FunctionPass
 from tvm.relay.transform.rewrite_layouts import LayoutRewriter
 from tvm.support import Scoped
-
-# from attributes, arguments, their types and the layouts wanted
-ConvertOpLayout: TypeAlias = Callable[
-    [Any, list[RelayExpr], list[Type], list[str]], "RelayExpr | None"
-]
 
 _KERNELS = {
     "NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI",

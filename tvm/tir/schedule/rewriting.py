@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm.arith import Analyzer, iter_map_simplify
+from tvm.arith import iter_map_simplify
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.support import deep
@@ -231,8 +231,3 @@ class AccessRewriter(Rewriter):
         if new is not block:
             self.reuse[block] = new
         return new
-
-
-def simplified_tuple(exprs: Sequence[PrimExpr], analyzer: Analyzer) -> tuple[PrimExpr, ...]:
-    """Each expression in its simple form."""
-    return tuple([analyzer.simplify(expr) for expr in exprs])

@@ -82,11 +82,6 @@ def loops_of(sref: StmtSRef) -> list[StmtSRef]:
     return loops
 
 
-def all_loops_of(sref: StmtSRef) -> list[StmtSRef]:
-    """The loops around it in all scopes, the outermost first."""
-    return [above for above in sref.ancestors() if not above.is_block][::-1]
-
-
 def range_of(loop: For) -> Range:
     """The values of a loop's variable."""
     return Range.from_min_extent(loop.min, loop.extent)

@@ -15,8 +15,6 @@ from tvm.relay.op.registry import ops
 from .common import cast, expect_dtype, expect_scale, expect_zero_point, subtract_zero_point
 from .requantize import requantized
 
-_INPUTS = ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point")
-
 
 def _avg_pool2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     who = "qnn.avg_pool2d"
