@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tvm import auto_scheduler, te
+from tvm.auto_scheduler.affine import AffineForm, Quotient, Remainder
 from tvm.auto_scheduler.bounds import infer_bounds
-from tvm.auto_scheduler.forms import Form, Quotient, Remainder
 from tvm.auto_scheduler.loops import ComputeAt
 from tvm.auto_scheduler.steps import Replay
 from tvm.te.tensor import ComputeOp
@@ -62,14 +62,14 @@ def test_bounds_of_random_programs_are_those_of_te(func: Any, args: Sequence[int
 
 def test_quotients_of_what_runs_from_zero_start_there() -> None:
     # w // 4 for w = f % 14 and f below 196: four values
-    loop = Form(0, {0: 1})
-    tile = Quotient(Form(0, {Remainder(loop, 14): 1}), 4)
+    loop = AffineForm(0, {0: 1})
+    tile = Quotient(AffineForm(0, {Remainder(loop, 14): 1}), 4)
     assert tile.count(lambda _: 196) == 4
     assert tile.at_start(lambda _: 196) == 0
 
 
 def test_multiples_leave_quotients() -> None:
     # (8 * a + b) // 4 = 2 * a + b // 4, of which each a gives two values of b's eight
-    form = Form(0, {0: 8, 1: 1}).floordiv(4)
-    assert form == Form(0, {0: 2, Quotient(Form(0, {1: 1}), 4): 1})
+    form = AffineForm(0, {0: 8, 1: 1}).floordiv(4)
+    assert form == AffineForm(0, {0: 2, Quotient(AffineForm(0, {1: 1}), 4): 1})
     assert form.floormod(4).count(lambda loop: 8 if loop else 1) == 2

@@ -1,4 +1,4 @@
-"""The extents of all loops of a state, and what each stage reads as forms of the loops around it.
+"""The extents of all loops of a state, and what each stage reads as affine forms of the loops around it.
 
 for i.0 (0,32):                     B is computed at i.0 of C, which reads B[i] and B[i + 1]
     for i.1 (0,16): C[i] = ...      in 16 iterations: B has 17
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tvm.ir.expr import PrimExpr
 from tvm.te.tensor import ComputeOp, Operation
 
-from .forms import ZERO, Capped, Form
+from .affine import ZERO, AffineForm, Capped
 from .graph import ComputeGraph
 from .indices import Index, parse_index
 from .loops import THREADS, ComputeAt, FuseRelation, Stage, constant_extent
@@ -20,11 +20,11 @@ from .state_object import StateObject
 
 _LOOPS = 1 << 10  # of a stage at most
 
-Read = tuple[int, list[Form]]  # of which stage, at which indices
+Read = tuple[int, list[AffineForm]]  # of which stage, at which indices
 
 
 def loop_id(stage_id: int, position: int) -> int:
-    """The number of a loop in forms."""
+    """The number of a loop in affine forms."""
     return stage_id * _LOOPS + position
 
 
@@ -38,7 +38,7 @@ class Bounds:
         Of the loops of each stage; empty for placeholders and inlined stages.
     count : dict of int to int
         The same by the numbers of the loops.
-    axes : list of list of Form
+    axes : list of list of AffineForm
         The values of the axes of each stage's operation.
     reads : list of list of Read
         What each stage reads, of stages that are not inlined.
@@ -50,7 +50,7 @@ class Bounds:
 
     state: StateObject
     extents: list[list[int]]
-    axes: list[list[Form]]
+    axes: list[list[AffineForm]]
     reads: list[list[Read]]
     paths: list[list[int]]
     regions: list[list[int]]
@@ -117,7 +117,7 @@ class _Inference:
         self.parsed = parsed_reads(state.graph)
         self.outputs = {state.graph.positions[op] for op in state.graph.outputs}
         # of each stage, who reads it and at which indices
-        self.needs: dict[int, list[tuple[int, list[Form]]]] = {}
+        self.needs: dict[int, list[tuple[int, list[AffineForm]]]] = {}
 
     def visit(self, stage_id: int) -> None:
         stage = self.state.stages[stage_id]
@@ -141,7 +141,7 @@ class _Inference:
         axes = []
         for (start, extent), value in zip(domain, values, strict=True):
             if value.count(bounds.count.__getitem__) > extent:
-                value = Form(0, {Capped(value, extent): 1}) if extent > 1 else ZERO
+                value = AffineForm(0, {Capped(value, extent): 1}) if extent > 1 else ZERO
             axes.append(start.plus(value) if start.terms or start.const else value)
         bounds.axes[stage_id] = axes
         reads = bounds.reads[stage_id] = self._resolved(stage_id, axes)
@@ -157,7 +157,7 @@ class _Inference:
 
     def _region(
         self, stage_id: int, path: Sequence[int], shape: Sequence[int]
-    ) -> list[tuple[Form, int]]:
+    ) -> list[tuple[AffineForm, int]]:
         """The start and the extent of what readers need of each axis, within the loops of the path."""
         still = frozenset(path)
         count = self.bounds.count
@@ -165,7 +165,7 @@ class _Inference:
         def counts(loop: int) -> int:
             return 1 if loop in still else count[loop]
 
-        found: list[tuple[Form, int] | None] = [None] * len(shape)
+        found: list[tuple[AffineForm, int] | None] = [None] * len(shape)
         needs = self.needs.get(stage_id, [])
         if not needs:
             return [(ZERO, n) for n in shape]
@@ -180,7 +180,7 @@ class _Inference:
             for part, extent in zip(found, shape, strict=True)
         ]
 
-    def _resolved(self, stage_id: int, axes: Sequence[Form]) -> list[Read]:
+    def _resolved(self, stage_id: int, axes: Sequence[AffineForm]) -> list[Read]:
         """What a stage reads, through stages that are inlined into it."""
         reads: list[Read] = []
         for source, indices in self.parsed[stage_id]:
@@ -192,12 +192,14 @@ class _Inference:
         return reads
 
 
-def _hull(a: tuple[Form, int], b: tuple[Form, int], extent: int) -> tuple[Form, int]:
+def _hull(
+    a: tuple[AffineForm, int], b: tuple[AffineForm, int], extent: int
+) -> tuple[AffineForm, int]:
     if a[0].terms != b[0].terms:
         return ZERO, extent
     first = min(a[0].const, b[0].const)
     last = max(a[0].const + a[1], b[0].const + b[1])
-    return Form(first, a[0].terms), last - first
+    return AffineForm(first, a[0].terms), last - first
 
 
 def _extents_of_loops(stage: Stage, domain: Sequence[int]) -> dict[int, int]:
@@ -217,12 +219,14 @@ def _extents_of_loops(stage: Stage, domain: Sequence[int]) -> dict[int, int]:
     return extents
 
 
-def _axes_of_loops(stage: Stage, stage_id: int, extents: dict[int, int], count: int) -> list[Form]:
+def _axes_of_loops(
+    stage: Stage, stage_id: int, extents: dict[int, int], count: int
+) -> list[AffineForm]:
     """The values of the axes, counted from the start of what is computed, from those of loops."""
-    forms: dict[int, Form] = {}
+    forms: dict[int, AffineForm] = {}
     for position, loop in enumerate(stage.iters):
         is_one = extents[loop.key] == 1
-        forms[loop.key] = ZERO if is_one else Form(0, {loop_id(stage_id, position): 1})
+        forms[loop.key] = ZERO if is_one else AffineForm(0, {loop_id(stage_id, position): 1})
     for relation in reversed(stage.relations):
         if isinstance(relation, FuseRelation):
             value, inner = forms[relation.child], 1

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from .fill import filled
+from .init_population import random_program
 from .state_object import StateObject
 from .steps import StepError
 
@@ -30,7 +30,7 @@ def initial_population(
     found: dict[str, StateObject] = {}
     failures = 0
     while len(found) < size and failures < 4 * size:
-        state = _try_fill(policy, policy.rng.choice(sketches))
+        state = _try_random_program(policy, policy.rng.choice(sketches))
         if state is None or (text := str(state)) in found:
             failures += 1
         else:
@@ -38,9 +38,9 @@ def initial_population(
     return list(found.values())
 
 
-def _try_fill(policy: Any, sketch: StateObject) -> StateObject | None:
+def _try_random_program(policy: Any, sketch: StateObject) -> StateObject | None:
     try:
-        return filled(policy, sketch)
+        return random_program(policy, sketch)
     except StepError:  # a random place does not suit another one
         return None
 

@@ -10,7 +10,7 @@ from typing import Any
 from .bounds import infer_bounds
 from .loop_state import State
 from .loops import Annotation, ComputeAt, Iterator, LoopKind
-from .sketch import questions as ask
+from .sketch import stage_analysis as analysis
 from .sketch.rules import (
     AddCacheWrite,
     AlwaysInline,
@@ -34,25 +34,25 @@ class AddCacheRead(SketchRule):
     name = "Add Cache Read Stage"
 
     def condition(self, policy: Any, state: StateObject, stage_id: int) -> Condition:
-        readers = ask.consumers(state, stage_id)
+        readers = analysis.consumers(state, stage_id)
         if not readers or state.stages[stage_id].op.name.endswith(".shared"):
             return Condition.SKIP
         if any([self._wants_copy(state, reader) for reader in readers]):
-            is_plain = not ask.wants_tiles(state, stage_id)
+            is_plain = not analysis.wants_tiles(state, stage_id)
             return Condition.APPLY_AND_SKIP_REST if is_plain else Condition.SKIP
         return Condition.SKIP
 
     def _wants_copy(self, state: StateObject, reader: int) -> bool:
         stage = state.stages[reader]
         return (
-            ask.wants_tiles(state, reader)
-            and ask.is_tiled(stage)
+            analysis.wants_tiles(state, reader)
+            and analysis.is_tiled(stage)
             and any([loop.iter_kind == LoopKind.REDUCTION for loop in stage.iters])
-            and not ask.has_cross_thread_reduction(state, reader)
+            and not analysis.has_cross_thread_reduction(state, reader)
         )
 
     def apply(self, policy: Any, state: StateObject, stage_id: int) -> Derived:
-        readers = [r for r in ask.consumers(state, stage_id) if self._wants_copy(state, r)]
+        readers = [r for r in analysis.consumers(state, stage_id) if self._wants_copy(state, r)]
         if len(readers) != 1:
             return [(state, stage_id - 1)]
         new = changed(policy, state)
@@ -81,17 +81,17 @@ class SpecialComputeLocation(SketchRule):
     name = "Special Compute Location"
 
     def condition(self, policy: Any, state: StateObject, stage_id: int) -> Condition:
-        if not ask.is_compute(state.stages[stage_id]) or ask.is_output(state, stage_id):
+        if not analysis.is_compute(state.stages[stage_id]) or analysis.is_output(state, stage_id):
             return Condition.SKIP
-        readers = ask.consumers(state, stage_id)
+        readers = analysis.consumers(state, stage_id)
         has_small = len(readers) == 1 and (
             SIMPLIFY_CONST_TENSOR in state.stages[readers[0]].op.attrs
         )
-        is_plain = not ask.has_reduction(state.stages[stage_id])
+        is_plain = not analysis.has_reduction(state.stages[stage_id])
         return Condition.APPLY_AND_SKIP_REST if has_small and is_plain else Condition.SKIP
 
     def apply(self, policy: Any, state: StateObject, stage_id: int) -> Derived:
-        (target,) = ask.consumers(state, stage_id)
+        (target,) = analysis.consumers(state, stage_id)
         new = changed(policy, state)
         loops = new.stages[target].iters
         outer = [loop for loop in loops if loop.annotation != Annotation.UNROLL]
@@ -106,14 +106,14 @@ class CrossThreadReduction(SketchRule):
     name = "Cross Thread Reduction"
 
     def condition(self, policy: Any, state: StateObject, stage_id: int) -> Condition:
-        wanted = ask.wants_cross_thread_reduction(
+        wanted = analysis.wants_cross_thread_reduction(
             policy.search_task, state, stage_id
-        ) and not ask.has_cache_write(state, stage_id)
+        ) and not analysis.has_cache_write(state, stage_id)
         return Condition.APPLY if wanted else Condition.SKIP
 
     def apply(self, policy: Any, state: StateObject, stage_id: int) -> Derived:
         new = changed(policy, state)
-        target = ask.single_elementwise_consumer(state, stage_id)
+        target = analysis.single_elementwise_consumer(state, stage_id)
         if target is not None and new.stages[target].compute_at == ComputeAt.ROOT:
             space = [
                 loop for loop in new.stages[target].iters if loop.iter_kind == LoopKind.SPATIAL
@@ -139,7 +139,7 @@ def bind_threads(policy: Any, state: StateObject) -> StateObject:
     new = State(state, policy.search_task.compute_dag)
     for stage_id in range(len(state.stages) - 1, -1, -1):
         stage = new.stages[stage_id]
-        if not ask.is_compute(stage) or stage.compute_at == ComputeAt.INLINED:
+        if not analysis.is_compute(stage) or stage.compute_at == ComputeAt.INLINED:
             continue
         if stage.compute_at == ComputeAt.ITER:
             if stage.op.name.endswith(".shared"):
@@ -151,7 +151,7 @@ def bind_threads(policy: Any, state: StateObject) -> StateObject:
 
 def _bind_stage(policy: Any, state: State, stage_id: int) -> None:
     hardware = policy.search_task.hardware_params
-    if ask.has_cross_thread_reduction(state.state_object, stage_id):
+    if analysis.has_cross_thread_reduction(state.state_object, stage_id):
         _bind_outer(state, stage_id, ["blockIdx.x"])
         return
     levels = _tile_levels(state, stage_id)

@@ -1,4 +1,4 @@
-"""Indices of an operation's reads as functions of its axes, parsed once and then evaluated on forms."""
+"""Indices of an operation's reads as functions of its axes, parsed once, then evaluated on affine forms."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tvm.te.tensor import ComputeOp
 from tvm.tir.expr import Add, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, Ramp, Sub
 
 from .access import variables_in
-from .forms import ZERO, Form, Unknown
+from .affine import ZERO, AffineForm, Unknown
 
 # the variable of the lanes of vectors
 LANE = object()
 # from the forms of the axes to that of an index
-Index = Callable[[Sequence[Form]], Form]
+Index = Callable[[Sequence[AffineForm]], AffineForm]
 
 
 @cache
@@ -33,7 +33,7 @@ def parse_index(op: ComputeOp, index: PrimExpr, extent: int) -> Index:
     return _Parser(axes, extent).parse(index)
 
 
-def parse_value(value: PrimExpr, variables: Mapping[Any, Form], extent: int) -> Form:
+def parse_value(value: PrimExpr, variables: Mapping[Any, AffineForm], extent: int) -> AffineForm:
     """An index over loops, of variables whose forms are known."""
     known = list(variables)
     axes = {var: position for position, var in enumerate(known)}
@@ -83,9 +83,9 @@ class _Parser:
             used = list(self.axes.values())  # what it reads may depend on more
         extent = self.extent
 
-        def index(axes: Sequence[Form]) -> Form:
+        def index(axes: Sequence[AffineForm]) -> AffineForm:
             loops = dict.fromkeys([loop for axis in used for loop in axes[axis].loops()])
-            return Form(0, {Unknown(extent, tuple(loops)): 1}) if loops else ZERO
+            return AffineForm(0, {Unknown(extent, tuple(loops)): 1}) if loops else ZERO
 
         return index
 
@@ -119,8 +119,8 @@ def _affine_index(const: int, terms: dict[int, int]) -> Index:
     if not const and len(terms) == 1 and next(iter(terms.values())) == 1:
         return axis_index(next(iter(terms)))
 
-    def index(axes: Sequence[Form]) -> Form:
-        total = Form(const, {})
+    def index(axes: Sequence[AffineForm]) -> AffineForm:
+        total = AffineForm(const, {})
         for axis, coefficient in terms.items():
             total = total.plus(axes[axis], coefficient)
         return total

@@ -9,9 +9,9 @@ from typing import Any
 from tvm.error import TVMError
 
 from .factors import moved_factor
-from .fill import compute_locations, unroll_steps, with_bounds
+from .init_population import compute_locations, unroll_steps, with_bounds
 from .loops import Annotation, LoopKind
-from .sketch import questions as ask
+from .sketch import stage_analysis as analysis
 from .state_object import StateObject
 from .steps import (
     AnnotationStep,
@@ -95,7 +95,7 @@ def _is_tiled_later(state: StateObject, place: int, step: ComputeAtStep) -> bool
     for later in state.transform_steps[place + 1 :]:
         if later.changes_stages and later.stage_id <= stage_id:
             stage_id += 1
-    return ask.is_tiled(state.stages[stage_id]) or ask.wants_tiles(state, stage_id)
+    return analysis.is_tiled(state.stages[stage_id]) or analysis.wants_tiles(state, stage_id)
 
 
 def mutate_parallel(policy: Any, state: StateObject) -> StateObject | None:

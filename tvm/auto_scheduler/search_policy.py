@@ -17,13 +17,19 @@ from tvm.support.later import names_from_above
 
 from .cost_model import CostModel, RandomModel
 from .evolution import evolve, initial_population
-from .fill import add_parallel, add_unroll, add_vectors, change_compute_location, with_bounds
 from .gpu import GPU_RULES, bind_threads
+from .init_population import (
+    add_parallel,
+    add_unroll,
+    add_vectors,
+    change_compute_location,
+    with_bounds,
+)
 from .loop_state import State, as_object
 from .measure_record import load_records
 from .measure_types import MeasureErrorNo, MeasureInput, MeasureResult
 from .mutation import CPU_MUTATIONS, GPU_MUTATIONS
-from .sketch import questions as ask
+from .sketch import stage_analysis as analysis
 from .sketch.derive import derive_sketches
 from .sketch.rules import CPU_RULES, Condition, CustomRule, SketchRule
 from .sketch_params import search_params
@@ -252,10 +258,10 @@ class SketchPolicy(SearchPolicy):
         self.params = search_params(params)
         self.rng = random.Random(seed)
         self.verbose = verbose
-        on_gpu = ask.is_gpu(task.target)
+        on_gpu = analysis.is_gpu(task.target)
         self.rules: list[SketchRule] = list(GPU_RULES if on_gpu else CPU_RULES)
         self.mutations = GPU_MUTATIONS if on_gpu else CPU_MUTATIONS
-        self.fill_rules: Sequence[Callable[..., StateObject]] = (
+        self.init_rules: Sequence[Callable[..., StateObject]] = (
             (bind_threads, add_unroll)
             if on_gpu
             else (change_compute_location, add_parallel, add_unroll, add_vectors)

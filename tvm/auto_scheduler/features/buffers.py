@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..forms import Form
+from ..affine import AffineForm
 from .program import Access, AccessType, Program, Store
 
 # buffer -> (elements, bytes of one) of each access within an iteration of a loop
@@ -161,11 +161,11 @@ def _touched_sizes(access: Access, loops: Sequence[int], extents: dict[int, int]
     return found
 
 
-def _is_sum(form: Form) -> bool:
+def _is_sum(form: AffineForm) -> bool:
     return all([type(atom) is int for atom in form.terms])
 
 
-def _spread(indices: Sequence[Sequence[Form]]) -> list[int]:
+def _spread(indices: Sequence[Sequence[AffineForm]]) -> list[int]:
     """How far accesses of one buffer lie from each other, in each dimension."""
     first = indices[0]
     spread = [0] * len(first)

@@ -11,7 +11,7 @@ from tvm.tir import expr, stmt
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
 
-from ..forms import Form
+from ..affine import AffineForm
 from ..indices import LANE, parse_value
 from ..loops import ANNOTATION_NAMES, Annotation
 from .operations import OperationCounter
@@ -42,7 +42,7 @@ def program_of_function(func: PrimFunc) -> Program:
 class _StoreFinder(Visitor):
     def __init__(self) -> None:
         self.program = Program({}, {})
-        self.values: dict[Any, Form] = {}  # of variables
+        self.values: dict[Any, AffineForm] = {}  # of variables
         self.loops: list[int] = []
         self.buffers: dict[Any, int] = {}
         self.allocated: dict[int, tuple[int, float]] = {}
@@ -73,7 +73,7 @@ class _StoreFinder(Visitor):
         first = int(start.value) if isinstance(start, expr.IntImm) else 0
         self.program.extents[number] = count
         self.program.kinds[number] = kind
-        self.values[var] = Form(first, {number: 1} if count != 1 else {})
+        self.values[var] = AffineForm(first, {number: 1} if count != 1 else {})
         if count != 1:
             self.loops.append(number)
         self.visit(body)
@@ -117,7 +117,7 @@ class _StoreFinder(Visitor):
         number = len(self.program.extents)
         self.program.extents[number] = lanes
         self.program.kinds[number] = Annotation.VECTORIZE
-        self.values[LANE] = Form(0, {number: 1})
+        self.values[LANE] = AffineForm(0, {number: 1})
         self.loops.append(number)
         self.add_store(store)
         self.loops.pop()
@@ -152,7 +152,7 @@ class _StoreFinder(Visitor):
         made.allocated = self.allocated.get(number)
         self.program.stores.append(made)
 
-    def forms(self, buffer: Buffer, indices: Any) -> list[Form]:
+    def forms(self, buffer: Buffer, indices: Any) -> list[AffineForm]:
         """Indices over the loops around."""
         shape = self.shape(buffer)
         return [

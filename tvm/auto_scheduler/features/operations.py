@@ -7,7 +7,7 @@ from typing import Any
 from tvm.ir.visitor import Visitor
 from tvm.tir import expr
 
-from ..forms import Form
+from ..affine import AffineForm
 from .names import OPERATIONS
 
 _PLACE = {name: place for place, name in enumerate(OPERATIONS)}
@@ -68,7 +68,7 @@ class OperationCounter(Visitor):
             self.visit_children(load)
 
 
-def count_index(form: Form, counts: list[float]) -> None:
+def count_index(form: AffineForm, counts: list[float]) -> None:
     """Add the operations of an index to counts."""
     terms = len(form.terms) + bool(form.const)
     counts[_INT_ADD] += max(terms - 1, 0)

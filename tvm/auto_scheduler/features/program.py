@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from ..forms import Form
+from ..affine import AffineForm
 from ..loops import Annotation
 
 
@@ -24,7 +24,7 @@ class Access:
 
     buffer: int
     kind: AccessType
-    indices: list[Sequence[Form]]
+    indices: list[Sequence[AffineForm]]
     shape: Sequence[int]
     element_bytes: int
 

@@ -13,7 +13,7 @@ from ..loop_state import State
 from ..loops import Iterator, LoopKind
 from ..sketch_params import ALWAYS_INLINE, NO_CACHE_WRITE, SIMPLIFY_CONST_TENSOR, axis_names
 from ..state_object import StateObject
-from . import questions as ask
+from . import stage_analysis as analysis
 from .tiling import follow_tiling, multi_level_tiling
 
 Derived = list[tuple[StateObject, int]]
@@ -71,11 +71,15 @@ class AlwaysInline(SketchRule):
 
     def condition(self, policy: Any, state: StateObject, stage_id: int) -> Condition:
         stage = state.stages[stage_id]
-        if not ask.is_compute(stage) or ask.is_output(state, stage_id) or ask.has_reduction(stage):
+        if (
+            not analysis.is_compute(stage)
+            or analysis.is_output(state, stage_id)
+            or analysis.has_reduction(stage)
+        ):
             return Condition.SKIP
         wanted = (
-            ask.is_gpu(policy.search_task.target)
-            or ask.is_strictly_inlineable(state, stage_id)
+            analysis.is_gpu(policy.search_task.target)
+            or analysis.is_strictly_inlineable(state, stage_id)
             or ALWAYS_INLINE in stage.op.attrs
         )
         return Condition.APPLY_AND_SKIP_REST if wanted else Condition.SKIP
@@ -92,7 +96,7 @@ class MultiLevelTiling(SketchRule):
     name = "Multi-Level Tiling"
 
     def condition(self, policy: Any, state: StateObject, stage_id: int) -> Condition:
-        wanted = ask.wants_tiles(state, stage_id)
+        wanted = analysis.wants_tiles(state, stage_id)
         return Condition.APPLY_AND_SKIP_REST if wanted else Condition.SKIP
 
     def apply(self, policy: Any, state: StateObject, stage_id: int) -> Derived:
@@ -107,20 +111,22 @@ class MultiLevelTilingWithFusion(SketchRule):
     name = "Multi-Level Tiling with Fusion"
 
     def condition(self, policy: Any, state: StateObject, stage_id: int) -> Condition:
-        if not ask.wants_tiles(state, stage_id):
+        if not analysis.wants_tiles(state, stage_id):
             return Condition.SKIP
-        if ask.single_elementwise_consumer(state, stage_id) is None:
+        if analysis.single_elementwise_consumer(state, stage_id) is None:
             return Condition.SKIP
-        always = ask.has_cache_write(state, stage_id) or ask.is_gpu(policy.search_task.target)
+        always = analysis.has_cache_write(state, stage_id) or analysis.is_gpu(
+            policy.search_task.target
+        )
         return Condition.APPLY_AND_SKIP_REST if always else Condition.APPLY
 
     def apply(self, policy: Any, state: StateObject, stage_id: int) -> Derived:
-        target = ask.single_elementwise_consumer(state, stage_id)
+        target = analysis.single_elementwise_consumer(state, stage_id)
         assert target is not None
         base = changed(policy, state)
         structure = policy.tiling_structure
         steps = multi_level_tiling(base, stage_id, structure)
-        levels = [3] if ask.is_gpu(policy.search_task.target) else [1, 2]
+        levels = [3] if analysis.is_gpu(policy.search_task.target) else [1, 2]
         found = []
         for level in levels:
             if structure[level - 1].upper() != "S":
@@ -143,11 +149,11 @@ class AddCacheWrite(SketchRule):
     def condition(self, policy: Any, state: StateObject, stage_id: int) -> Condition:
         stage = state.stages[stage_id]
         wanted = (
-            ask.wants_tiles(state, stage_id)
+            analysis.wants_tiles(state, stage_id)
             and NO_CACHE_WRITE not in stage.op.attrs
             and stage.op.num_outputs == 1
             and any([loop.iter_kind == LoopKind.SPATIAL for loop in stage.iters])
-            and ask.single_elementwise_consumer(state, stage_id) is None
+            and analysis.single_elementwise_consumer(state, stage_id) is None
         )
         return Condition.APPLY if wanted else Condition.SKIP
 
@@ -164,9 +170,9 @@ class AddRfactor(SketchRule):
 
     def condition(self, policy: Any, state: StateObject, stage_id: int) -> Condition:
         wanted = (
-            ask.wants_rfactor(policy.search_task, state, stage_id)
-            and not ask.has_cache_write(state, stage_id)
-            and not ask.has_rfactor(state, stage_id)
+            analysis.wants_rfactor(policy.search_task, state, stage_id)
+            and not analysis.has_cache_write(state, stage_id)
+            and not analysis.has_rfactor(state, stage_id)
             and state.stages[stage_id].op.num_outputs == 1
         )
         return Condition.APPLY if wanted else Condition.SKIP

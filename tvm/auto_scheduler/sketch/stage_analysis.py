@@ -1,4 +1,4 @@
-"""What the rules of sketches ask about the stages of a state."""
+"""Analyses of the stages of a state, for the rules of sketches: who reads whom, what is tiled or cached."""
 
 from __future__ import annotations
 

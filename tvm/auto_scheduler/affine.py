@@ -1,7 +1,7 @@
-"""Integers as sums over loops, which bounds and features are computed with.
+"""Quasi-affine forms: integers as sums over loops, which bounds and features are computed with.
 
-i = i.0*16 + i.1              Form(0, {i.0: 16, i.1: 1})
-i = f // 8, j = f % 8         Form(0, {Quotient(f, 8): 1}), Form(0, {Remainder(f, 8): 1})
+i = i.0*16 + i.1              AffineForm(0, {i.0: 16, i.1: 1})
+i = f // 8, j = f % 8         AffineForm(0, {Quotient(f, 8): 1}), AffineForm(0, {Remainder(f, 8): 1})
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Counts = Callable[[int], int]
 class Quotient:
     """The quotient of a form by a positive constant, rounded down."""
 
-    form: Form
+    form: AffineForm
     divisor: int
 
     def count(self, counts: Counts) -> int:
@@ -37,7 +37,7 @@ class Quotient:
 class Remainder:
     """The remainder of a form by a positive constant."""
 
-    form: Form
+    form: AffineForm
     divisor: int
 
     def count(self, counts: Counts) -> int:
@@ -74,7 +74,7 @@ class Unknown:
 class Capped:
     """A form of loops that run further than what they are for, below an extent."""
 
-    form: Form
+    form: AffineForm
     extent: int
 
     def count(self, counts: Counts) -> int:
@@ -90,7 +90,7 @@ class Capped:
 Atom = Quotient | Remainder | Unknown | Capped
 
 
-class Form:
+class AffineForm:
     """A constant, and loops or atoms times constants."""
 
     __slots__ = ("const", "terms")
@@ -100,7 +100,10 @@ class Form:
         self.terms = terms
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Form) and (self.const, self.terms) == (other.const, other.terms)
+        return isinstance(other, AffineForm) and (self.const, self.terms) == (
+            other.const,
+            other.terms,
+        )
 
     def __hash__(self) -> int:
         return hash((self.const, *self.terms.items()))
@@ -108,7 +111,7 @@ class Form:
     def __repr__(self) -> str:
         return " + ".join([f"{a}*{c}" for a, c in self.terms.items()] + [str(self.const)])
 
-    def plus(self, other: Form, factor: int = 1) -> Form:
+    def plus(self, other: AffineForm, factor: int = 1) -> AffineForm:
         """The sum with a multiple of another form."""
         terms = dict(self.terms)
         for atom, coefficient in other.terms.items():
@@ -117,29 +120,29 @@ class Form:
                 terms[atom] = total
             else:
                 del terms[atom]
-        return Form(self.const + other.const * factor, terms)
+        return AffineForm(self.const + other.const * factor, terms)
 
-    def times(self, factor: int) -> Form:
+    def times(self, factor: int) -> AffineForm:
         """A multiple."""
         if not factor:
             return ZERO
-        return Form(self.const * factor, {a: c * factor for a, c in self.terms.items()})
+        return AffineForm(self.const * factor, {a: c * factor for a, c in self.terms.items()})
 
-    def floordiv(self, divisor: int) -> Form:
+    def floordiv(self, divisor: int) -> AffineForm:
         """The quotient by a positive constant."""
         # (d*a + b) // d = a + b // d
         whole = {a: c // divisor for a, c in self.terms.items() if c % divisor == 0}
         rest = {a: c for a, c in self.terms.items() if c % divisor}
         if not rest:
-            return Form(self.const // divisor, whole)
-        return Form(0, {**whole, Quotient(Form(self.const, rest), divisor): 1})
+            return AffineForm(self.const // divisor, whole)
+        return AffineForm(0, {**whole, Quotient(AffineForm(self.const, rest), divisor): 1})
 
-    def floormod(self, divisor: int) -> Form:
+    def floormod(self, divisor: int) -> AffineForm:
         """The remainder by a positive constant."""
         terms = {a: c for a, c in self.terms.items() if c % divisor}
         if not terms:
-            return Form(self.const % divisor, {})
-        return Form(0, {Remainder(Form(self.const, terms), divisor): 1})
+            return AffineForm(self.const % divisor, {})
+        return AffineForm(0, {Remainder(AffineForm(self.const, terms), divisor): 1})
 
     def count(self, counts: Counts) -> int:
         """The extent of the values while some loops run."""
@@ -149,7 +152,7 @@ class Form:
             total += abs(coefficient) * (count - 1)
         return total
 
-    def at_start(self, counts: Counts) -> Form:
+    def at_start(self, counts: Counts) -> AffineForm:
         """The least value while some loops run, as a form of the others."""
         const = self.const
         terms: dict[int | Atom, int] = {}
@@ -169,7 +172,7 @@ class Form:
                 const += coefficient * start
             if coefficient < 0:
                 const += coefficient * (count - 1)
-        return Form(const, terms)
+        return AffineForm(const, terms)
 
     def largest_remainder(self, divisor: int) -> int:
         """The largest remainder by a divisor that any values of its terms give."""
@@ -202,4 +205,4 @@ class Form:
         return min(strides) if strides else None
 
 
-ZERO = Form(0, {})
+ZERO = AffineForm(0, {})

@@ -1,4 +1,7 @@
-"""From a sketch to a program: tile sizes, places of small stages, threads, unrolling, vectors."""
+"""The rules of the initial population: they complete a sketch at random.
+
+Tile sizes, where small stages are computed, threads, unrolling, vectors.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from .bounds import infer_bounds
 from .factors import random_lengths
 from .loop_state import State
 from .loops import Annotation, ComputeAt, LoopKind, Stage
-from .sketch import questions as ask
+from .sketch import stage_analysis as analysis
 from .sketch_params import ALWAYS_UNROLL, ALWAYS_UNROLL_INNER, SKIP_REGION, axis_names
 from .state_object import StateObject
 from .steps import SplitStep, Step
@@ -22,7 +25,7 @@ TASKS_PER_CORE = 16
 
 def unroll_steps(policy: Any) -> tuple[int, ...]:
     """How far loops may be unrolled."""
-    return GPU_UNROLL_STEPS if ask.is_gpu(policy.search_task.target) else CPU_UNROLL_STEPS
+    return GPU_UNROLL_STEPS if analysis.is_gpu(policy.search_task.target) else CPU_UNROLL_STEPS
 
 
 def fill_tile_sizes(policy: Any, state: StateObject) -> StateObject:
@@ -51,18 +54,18 @@ def change_compute_location(policy: Any, state: StateObject) -> StateObject:
     dag = policy.search_task.compute_dag
     for stage_id in range(len(state.stages) - 1, -1, -1):
         stage = state.stages[stage_id]
-        if not ask.is_compute(stage) or stage.compute_at == ComputeAt.INLINED:
+        if not analysis.is_compute(stage) or stage.compute_at == ComputeAt.INLINED:
             continue
-        if ask.is_tiled(stage) or ask.wants_tiles(state, stage_id):
+        if analysis.is_tiled(stage) or analysis.wants_tiles(state, stage_id):
             continue
-        if ask.is_output(state, stage_id) or ask.has_rfactor(state, stage_id):
+        if analysis.is_output(state, stage_id) or analysis.has_rfactor(state, stage_id):
             continue
         places = compute_locations(state, stage_id)
         choice = policy.rng.randrange(len(places) + 2)
         new = State(state, dag)
         if choice == 0:
             is_free = all([target != stage_id for target, _ in state.attached.values()])
-            if not ask.has_reduction(stage) and is_free:
+            if not analysis.has_reduction(stage) and is_free:
                 new.compute_inline(stage_id)
         elif choice > 1:
             new.compute_at(stage_id, *places[choice - 2])
@@ -73,7 +76,7 @@ def change_compute_location(policy: Any, state: StateObject) -> StateObject:
 
 def compute_locations(state: StateObject, stage_id: int) -> list[tuple[int, int]]:
     """The loops of its only reader, and of the stage that this one is computed at, for a stage."""
-    readers = ask.consumers(state, stage_id)
+    readers = analysis.consumers(state, stage_id)
     if len(readers) != 1:
         return []
     (target,) = readers
@@ -85,7 +88,7 @@ def compute_locations(state: StateObject, stage_id: int) -> list[tuple[int, int]
     for place, loop in enumerate(stage.iters):
         if loop.iter_kind == LoopKind.REDUCTION:
             seen_reduction = True
-            if not ask.is_tiled(stage):
+            if not analysis.is_tiled(stage):
                 break
         elif seen_reduction:
             break  # what is inside is the tile of registers
@@ -120,7 +123,7 @@ def add_parallel(policy: Any, state: StateObject) -> StateObject:
     """Share the outer loops of each stage on its own among threads."""
     new = State(state, policy.search_task.compute_dag)
     for stage_id, stage in enumerate(state.stages):
-        if stage.compute_at == ComputeAt.ROOT and ask.is_compute(stage):
+        if stage.compute_at == ComputeAt.ROOT and analysis.is_compute(stage):
             _parallelize(policy, new, stage_id, 0)
     return new.state_object
 
@@ -154,13 +157,13 @@ def add_unroll(policy: Any, state: StateObject) -> StateObject:
     """Let inner loops of reductions be unrolled up to a random number of statements."""
     new = State(state, policy.search_task.compute_dag)
     for stage_id, stage in enumerate(state.stages):
-        if stage.compute_at == ComputeAt.INLINED or not ask.is_compute(stage):
+        if stage.compute_at == ComputeAt.INLINED or not analysis.is_compute(stage):
             continue
         if SKIP_REGION in stage.op.attrs:
             new.pragma(stage_id, 0, "debug_skip_region")
             continue
         _unroll_named(new, stage_id)
-        if ask.has_reduction(stage):
+        if analysis.has_reduction(stage):
             steps = policy.rng.choice(unroll_steps(policy))
             new.pragma(stage_id, 0, f"auto_unroll_max_step${steps}")
     return new.state_object
@@ -186,7 +189,7 @@ def add_vectors(policy: Any, state: StateObject) -> StateObject:
     new = State(state, policy.search_task.compute_dag)
     occupied = state.stages_at()
     for stage_id, stage in enumerate(state.stages):
-        if stage.compute_at == ComputeAt.INLINED or not ask.is_compute(stage):
+        if stage.compute_at == ComputeAt.INLINED or not analysis.is_compute(stage):
             continue
         count = _vector_loops(policy, stage, stage_id, occupied)
         if count > 1:
@@ -208,7 +211,7 @@ def _vector_loops(
         loop = stage.iters[place]
         if (stage_id, place) in occupied or loop.annotation != Annotation.NONE:
             break
-        if loop.iter_kind != LoopKind.SPATIAL or (count and ask.is_tiled(stage)):
+        if loop.iter_kind != LoopKind.SPATIAL or (count and analysis.is_tiled(stage)):
             break
         lanes *= loop.extent or 1
         if lanes > policy.params["max_vectorize_size"]:
@@ -217,9 +220,9 @@ def _vector_loops(
     return count
 
 
-def filled(policy: Any, sketch: StateObject) -> StateObject:
-    """A random program of a sketch."""
+def random_program(policy: Any, sketch: StateObject) -> StateObject:
+    """A sketch whose tile sizes and annotations are drawn at random."""
     state = fill_tile_sizes(policy, sketch)
-    for rule in policy.fill_rules:
+    for rule in policy.init_rules:
         state = rule(policy, state)
     return infer_bounds(state).with_extents()
