@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tvm.autotvm.tuner import xgboost_cost_model
+from tvm.autotvm.tuner.xgboost_cost_model import XGBoostCallback
 from tvm.error import TVMError, install_hint
 from tvm.support.files import write_bytes
 
@@ -362,48 +364,13 @@ def pack_sum_average_peak_score(N: int) -> Callable[[Array, Any], tuple[str, flo
     return feval
 
 
-class XGBoostCallback:
-    """The base of callbacks of training; registered with xgboost when that is imported."""
+class CustomCallback(xgboost_cost_model.CustomCallback):
+    """Ends training when a metric of sums does not get better; parameters as of AutoTVM's.
 
-    def before_training(self, model: Any) -> Any:
-        """The model to train."""
-        return model
-
-    def after_training(self, model: Any) -> Any:
-        """The model that was trained."""
-        return model
-
-    def before_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """Whether to stop before a round."""
-        return False
-
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """Whether to stop behind a round."""
-        return False
-
-
-class CustomCallback(XGBoostCallback):
-    """Logs metrics, and ends training when one does not get better.
-
-    Parameters
-    ----------
-    stopping_rounds : int
-        For so many rounds.
-    metric : str
-        Which one.
-    fevals : list of function
-        The metrics.
-    evals : list of (DMatrix, str)
-        What they are computed of, and its name.
-    log_file : str, optional
-        Of old.
-    maximize : bool
-        Whether higher is better.
-    verbose_eval : int or bool
-        After so many rounds a line is logged.
-    skip_every : int
-        Metrics are computed in one of so many rounds.
+    Metrics get the scores of stores before they are transformed.
     """
+
+    logger = logger
 
     def __init__(
         self,
@@ -416,30 +383,18 @@ class CustomCallback(XGBoostCallback):
         verbose_eval: bool | int = True,
         skip_every: int = 2,
     ) -> None:
-        self.stopping_rounds = stopping_rounds
-        self.metric = metric
-        self.fevals = fevals
-        self.evals = evals
-        self.log_file = log_file
-        self.maximize = maximize
-        self.verbose_eval = verbose_eval
-        self.skip_every = skip_every
-        self.best_score = float("-inf")
-        self.best_epoch = 0
+        super().__init__(
+            stopping_rounds,
+            metric,
+            fevals,
+            "reg",
+            evals,
+            log_file,
+            maximize,
+            verbose_eval,
+            skip_every,
+        )
 
-    def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        if epoch % self.skip_every == 1:
-            return False
-        found: dict[str, float] = {}
-        for matrix, name in self.evals:
-            raw = model.predict(matrix, output_margin=True)
-            for feval in self.fevals:
-                metric, value = feval(raw, matrix)
-                found[f"{name}-{metric}"] = value
-        if self.verbose_eval and epoch % max(int(self.verbose_eval), 1) == 0:
-            text = "\t".join([f"{name}: {value:.6f}" for name, value in found.items()])
-            logger.debug("XGB iter: %3d\t%s", epoch, text)
-        score = found.get(self.metric, 0.0) * (1 if self.maximize else -1)
-        if score > self.best_score:
-            self.best_score, self.best_epoch = score, epoch
-        return epoch - self.best_epoch >= self.stopping_rounds
+    def predictions(self, model: Any, data: Any) -> Any:
+        """The scores of stores."""
+        return model.predict(data, output_margin=True)

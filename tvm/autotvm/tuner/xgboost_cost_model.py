@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -307,6 +307,8 @@ class CustomCallback(XGBoostCallback):
         Only every so many rounds the measures are taken.
     """
 
+    logger: ClassVar[logging.Logger] = logger
+
     def __init__(
         self,
         stopping_rounds: int,
@@ -331,19 +333,25 @@ class CustomCallback(XGBoostCallback):
         self.best_score: float | None = None
         self.best_iteration = 0
 
+    def predictions(self, model: Any, data: Any) -> Any:
+        """What the measures are taken of."""
+        return model.predict(data)
+
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         if epoch % self.skip_every:
             return False
         found = {
             f"{name}-{measure}": value
             for data, name in self.evals
-            for measure, value in [feval(model.predict(data), data) for feval in self.fevals]
+            for measure, value in [
+                feval(self.predictions(model, data), data) for feval in self.fevals
+            ]
         }
         line = "\t".join([f"{name}: {value:.6f}" for name, value in found.items()])
         if self.log_file is not None:
             append_lines(self.log_file, f"[{epoch}]\t{line}\n")
         if self.verbose_eval and epoch % int(self.verbose_eval) == 0:
-            logger.debug("XGB iter: %3d\t%s", epoch, line)
+            self.logger.debug("XGB iter: %3d\t%s", epoch, line)
         if self.metric not in found:
             raise ValueError(f"the metric {self.metric!r} is none of {', '.join(found)}")
         score = found[self.metric] if self.maximize else -found[self.metric]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.auto_scheduler.factors import divisors
-from tvm.auto_scheduler.fill import add_parallel, add_vectors, with_bounds
-from tvm.auto_scheduler.sketch import questions as ask
+from tvm.auto_scheduler.init_population import add_parallel, add_vectors, with_bounds
+from tvm.auto_scheduler.sketch import stage_analysis as analysis
 from tvm.auto_scheduler.state_object import StateObject
 from tvm.auto_scheduler.steps import PragmaStep, RfactorStep, SplitStep, StepError
 from tvm.target.cpu import cpu_info
@@ -32,7 +32,7 @@ def rank_first_candidates(policy: Any, sketches: list[StateObject]) -> list[Stat
     sketches : list of StateObject
         Its sketches.
     """
-    if ask.is_gpu(policy.search_task.target):
+    if analysis.is_gpu(policy.search_task.target):
         return []
     ranked = [_of_sketch(policy, sketch) for sketch in sketches]
     longest = max([len(found) for found in ranked], default=0)
@@ -101,7 +101,7 @@ def _finished(
         pragmas = [
             PragmaStep(stage_id, 0, f"auto_unroll_max_step${unrolled}")
             for stage_id, stage in enumerate(state.stages)
-            if ask.has_reduction(stage)
+            if analysis.has_reduction(stage)
         ]
         state = add_vectors(policy, with_bounds(policy, [*state.transform_steps, *pragmas]))
         return cost, with_bounds(policy, state.transform_steps)
