@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import relay
+from tvm import relay, rpc
+from tvm.contrib import peak
 from tvm.error import TVMError
 from tvm.runtime import profiler_vm
 from tvm.runtime.profiling import Count, Duration, Ratio, Report
@@ -86,8 +87,23 @@ def test_peaks_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     assert x86.estimate_peak_bandwidth_dram(target, tvm.cpu(), vec_width=4) > 1e6
 
 
-def test_other_machines_are_rejected() -> None:
-    with pytest.raises(TVMError, match="requires this machine"):
-        tvm.utils.roofline_analysis(dense(), None, "llvm", tvm.cpu(), remote=object())
+def test_machines_of_sessions_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(x86, "REPEAT", 1)
+    monkeypatch.setattr(x86, "STEPS", 64)
+    monkeypatch.setattr(x86, "BYTES", 1 << 20)
+    with rpc.Server(port=0) as server:
+        remote = rpc.connect("127.0.0.1", server.port)
+        report = tvm.utils.roofline_analysis(dense(), None, "llvm", remote.cpu(), remote=remote)
+    (call,) = [c for c in report.calls if "Percent of Theoretical Optimal" in c]
+    assert call["Percent of Theoretical Optimal"].ratio > 0
+
+
+def test_bandwidths_and_speeds_are_measured_by_data_type() -> None:
+    where = ("llvm", "llvm", None, tvm.cpu(), 1)
+    assert peak.measure_bandwidth_sum(1 << 16, 16, 64, "float", 32, 4, *where) > 0
+    assert peak.measure_compute_mad(1 << 12, 64, "int", 16, 8, *where) > 0
+
+
+def test_cuda_devices_are_rejected() -> None:
     with pytest.raises(TVMError, match="requires a CUDA device"):
         roofline.cuda.estimate_peak_bandwidth_global_mem(tvm.target.Target("cuda"), tvm.cpu())

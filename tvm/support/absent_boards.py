@@ -144,10 +144,6 @@ _LIBRARIES = {
         "get_nodes_json_string get_temp_dir get_working_dir modify_const_names run_simulation "
         "search_path write_json_file"
     ),
-    "peak": (
-        "measure_bandwidth_all_types measure_bandwidth_sum measure_compute_all_types "
-        "measure_compute_mad measure_peak_all"
-    ),
     "sdaccel": "compile_vhls",
 }
 # what there is instead, and the modules below a package

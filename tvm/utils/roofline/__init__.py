@@ -86,8 +86,8 @@ def roofline_analysis(
         What it is compiled for.
     dev : Device
         Where it runs.
-    remote : None
-        Models are measured on this machine.
+    remote : RPCSession, optional
+        The device's machine; by default this one.
 
     Returns
     -------
@@ -95,7 +95,6 @@ def roofline_analysis(
         The calls with ``Estimated FLOPs``, ``FLOP/s``, ``Arithmetic Intensity``, ``Bandwidth (B/s)``,
         ``Bound`` and ``Percent of Theoretical Optimal``; those of open extents without them.
     """
-    x86.require_local(remote)
     saved = SaveLoweredTIR()
     before = PassContext.current()
     with PassContext(
@@ -107,9 +106,10 @@ def roofline_analysis(
     ):
         named = dict(params) if isinstance(params, Mapping) else None
         executable = vm.compile(mod, target=target, params=named)
-    machine = profiler_vm.VirtualMachineProfiler(executable, dev)
+    program = executable if remote is None else x86.loaded_there(executable.mod, remote)
+    machine = profiler_vm.VirtualMachineProfiler(program, dev)
     report = machine.profile(*_inputs_of(mod, params, dev), func_name="main")
-    return roofline_from_existing(report, saved.functions, target, dev)
+    return roofline_from_existing(report, saved.functions, target, dev, remote)
 
 
 def roofline_from_existing(
@@ -131,12 +131,11 @@ def roofline_from_existing(
         What they were compiled for.
     dev : Device
         Where they ran.
-    remote : None
-        Models are measured on this machine.
+    remote : RPCSession, optional
+        The device's machine; by default this one.
     """
-    x86.require_local(remote)
     target = target if isinstance(target, Target) else Target(target)
-    roof = _roof_of(target, dev)
+    roof = _roof_of(target, dev, remote)
     flops = {name.name_hint: _flops_of(func) for name, func in tir_functions.items()}
     calls = [
         {**call, **_comparison(call, known, roof)}
@@ -152,15 +151,15 @@ def roofline_from_existing(
     return Report(calls, report.device_metrics, configuration)
 
 
-def _roof_of(target: Target, dev: Device) -> _Roof:
+def _roof_of(target: Target, dev: Device, remote: Any) -> _Roof:
     if target.kind.name == "cuda":
         return _Roof(
-            cuda.estimate_peak_flops_fma(target, dev),
-            cuda.estimate_peak_bandwidth_global_mem(target, dev),
+            cuda.estimate_peak_flops_fma(target, dev, remote),
+            cuda.estimate_peak_bandwidth_global_mem(target, dev, remote),
         )
     return _Roof(
-        x86.estimate_peak_fma_vector_flops(target, dev),
-        x86.estimate_peak_bandwidth_dram(target, dev),
+        x86.estimate_peak_fma_vector_flops(target, dev, remote),
+        x86.estimate_peak_bandwidth_dram(target, dev, remote),
     )
 
 

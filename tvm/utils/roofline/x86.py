@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import time
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from tvm import te
 from tvm._ffi.runtime_ctypes import Device
 from tvm.driver.build_module import build
-from tvm.error import TVMError
 from tvm.runtime import ndarray as nd
-from tvm.runtime.module import num_threads
+from tvm.runtime.module import Module, num_threads
 from tvm.support.dtype import dtype as as_dtype
 from tvm.target import Target
 from tvm.target.cpu import cpu_info
@@ -38,8 +40,8 @@ def estimate_peak_fma_vector_flops(
         The processor.
     dev : Device
         Where it runs.
-    remote : None
-        It is this machine that is measured.
+    remote : RPCSession, optional
+        The machine; by default this one.
     dtype : str
         What is multiplied.
     vec_width : int, optional
@@ -47,11 +49,10 @@ def estimate_peak_fma_vector_flops(
     num_vector_registers : int, optional
         How many vectors there are; by default the processor's registers.
     """
-    require_local(remote)
     info = cpu_info(target)
     lanes = vec_width or info.vector_bits // as_dtype(dtype).bits
     vectors = ((num_vector_registers or info.vector_registers) - 3) // 3
-    tasks = 200 * num_threads()
+    tasks = 200 * _threads(remote)
     x = te.placeholder((STEPS, 2), dtype, name="x")
     y = te.placeholder((vectors * lanes,), dtype, name="y")
     k = te.reduce_axis((0, STEPS), name="k")
@@ -69,9 +70,8 @@ def estimate_peak_fma_vector_flops(
     s[sums].vectorize(lane)
     shapes = [(STEPS, 2), (vectors * lanes,), (tasks, 2, vectors * lanes)]
     arrays = [nd.array(np.ones(shape).astype(dtype), dev) for shape in shapes]
-    return (
-        2.0 * tasks * 2 * vectors * lanes * STEPS / _seconds(build(s, [x, y, out], target), arrays)
-    )
+    seconds = shortest_run(build(s, [x, y, out], target), dev, arrays, remote)
+    return 2.0 * tasks * 2 * vectors * lanes * STEPS / seconds
 
 
 def estimate_peak_bandwidth_dram(
@@ -85,38 +85,52 @@ def estimate_peak_bandwidth_dram(
         The processor.
     dev : Device
         Where it runs.
-    remote : None
-        It is this machine that is measured.
+    remote : RPCSession, optional
+        The machine; by default this one.
     vec_width : int, optional
         float32 elements of a vector.
     """
-    require_local(remote)
     count = BYTES // 4
     a = te.placeholder((count,), name="a")
     out = te.compute((count,), lambda i: a[i] + 1.0, name="out")
     s = te.create_schedule(out.op)
-    task, inner = s[out].split(out.op.axis[0], nparts=num_threads())
+    task, inner = s[out].split(out.op.axis[0], nparts=_threads(remote))
     _, lane = s[out].split(inner, factor=vec_width or 16)
     s[out].parallel(task)
     s[out].vectorize(lane)
     arrays = [nd.array(np.zeros(count, "float32"), dev) for _ in range(2)]
-    return 2.0 * BYTES / _seconds(build(s, [a, out], target), arrays)
+    return 2.0 * BYTES / shortest_run(build(s, [a, out], target), dev, arrays, remote)
 
 
-def require_local(remote: Any) -> None:
-    """Reject another machine."""
-    if remote is not None:
-        raise TVMError(
-            "roofline analysis requires this machine, got another one",
-            hint="pass remote=None, on the machine itself",
-        )
+def shortest_run(lib: Module, dev: Device, arrays: Sequence[Any], remote: Any = None) -> float:
+    """The seconds of the shortest of several calls.
+
+    Parameters
+    ----------
+    lib : Module
+        What is called.
+    dev : Device
+        Where it runs.
+    arrays : list of NDArray
+        The arguments, on the device.
+    remote : RPCSession, optional
+        The device's machine; by default this one.
+    """
+    module = lib if remote is None else loaded_there(lib, remote)
+    evaluator = module.time_evaluator(lib.entry_name, dev, number=1, repeat=REPEAT)
+    return float(min(evaluator(*arrays).results))
 
 
-def _seconds(func: Any, arrays: list[Any]) -> float:
-    """The shortest of several calls."""
-    times = []
-    for _ in range(REPEAT):
-        started = time.perf_counter()
-        func(*arrays)
-        times.append(time.perf_counter() - started)
-    return min(times)
+def loaded_there(lib: Any, remote: Any) -> Any:
+    """A library on the machine of a session."""
+    with tempfile.TemporaryDirectory(prefix="tvm-roofline-") as folder:
+        path = Path(folder) / f"lib_{uuid4().hex[:8]}.so"
+        lib.export_library(str(path))
+        remote.upload(str(path))
+        return remote.load_module(path.name)
+
+
+def _threads(remote: Any) -> int:
+    if remote is None:
+        return num_threads()
+    return int(remote.get_function("runtime.NumThreads")())
