@@ -3,8 +3,8 @@
     interpret(func, a, b, c)     # runs the PrimFunc on arrays, in place
 
 Every back end must agree with it. It takes programs of every stage: blocks, realized buffers,
-flattened allocations, vectors. All loops run in order, threads one after the other. Each access
-is checked against the bounds of its buffer.
+flattened allocations, vectors. All loops run in order, and so do threads, but for those that share
+memory or wait for each other (`interp_threads`). Each access is checked against the bounds of its buffer.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from . import expr as e
 from . import stmt as s
 from .buffer import Buffer, BufferType
 from .function import PrimFunc
+from .interp_threads import KernelThreads
 from .interp_values import (
     BINARY,
     ON_INTS,
@@ -100,8 +101,8 @@ class _Memory:
         return bytes_[: bytes_.size // wanted.itemsize * wanted.itemsize].view(wanted)
 
 
-class Interpreter(Visitor):
-    """Evaluates expressions to values and executes statements."""
+class Interpreter(KernelThreads, Visitor):
+    """Evaluates expressions to values and executes statements; inside of kernels, those of one thread."""
 
     def __init__(self) -> None:
         self.env: dict[e.Var, Any] = {}
@@ -228,6 +229,7 @@ class Interpreter(Visitor):
             lanes = data[np.where(active, address, 0)]
             return np.where(active, lanes, np.zeros_like(lanes))
         self._check_bounds(node.buffer, data, address)
+        self.note_read(node.buffer, data, address)
         return as_value(data[address])
 
     def visit_call(self, node: e.Call) -> Any:
@@ -269,9 +271,6 @@ class Interpreter(Visitor):
         low, high = [int(self.visit(arg)) for arg in node.args]
         return constant(high << 32 | low, node.dtype)
 
-    def _call_tvm_storage_sync(self, node: e.Call) -> Any:
-        return constant(0, node.dtype)
-
     # ---- statements
 
     def visit_let_stmt(self, node: s.LetStmt) -> None:
@@ -281,10 +280,19 @@ class Interpreter(Visitor):
     def visit_attr_stmt(self, node: s.AttrStmt) -> None:
         if node.attr_key in ("thread_extent", "virtual_thread"):
             var = getattr(node.node, "var", node.node)
-            if var not in self.env:
-                self._repeat(var, 0, int(self.visit(node.value)), node.body)
+            if var not in self.env and not self._is_thread(var, node):
+                if not self.starts_kernel(node):
+                    self._repeat(var, 0, int(self.visit(node.value)), node.body)
                 return
         self.visit(node.body)
+
+    def _is_thread(self, var: e.Var, node: s.AttrStmt) -> bool:
+        """Whether the variable is the index of the thread at hand, which it then has."""
+        index = self.thread_index(getattr(node.node, "thread_tag", ""))
+        if node.attr_key != "thread_extent" or index is None:
+            return False
+        self.env[var] = index
+        return True
 
     def visit_assert_stmt(self, node: s.AssertStmt) -> None:
         if not self.visit(node.condition):
@@ -292,8 +300,22 @@ class Interpreter(Visitor):
         self.visit(node.body)
 
     def visit_for(self, node: s.For) -> None:
+        if node.kind is s.ForKind.THREAD_BINDING and self._runs_as_thread(node):
+            return
         first, extent = int(self.visit(node.min)), int(self.visit(node.extent))
         self._repeat(node.loop_var, first, extent, node.body)
+
+    def _runs_as_thread(self, node: s.For) -> bool:
+        axis = node.thread_binding
+        tag = axis.thread_tag if isinstance(axis, e.IterVar) else ""
+        if not tag.startswith(("blockIdx", "threadIdx")):
+            return False
+        index = self.thread_index(tag)
+        if index is None:
+            return self.starts_kernel(node)
+        self.env[node.loop_var] = index
+        self.visit(node.body)
+        return True
 
     def _repeat(self, var: e.Var, first: int, extent: int, body: s.Stmt) -> None:
         for value in range(first, first + extent):
@@ -321,6 +343,7 @@ class Interpreter(Visitor):
             data[np.asarray(address)[active]] = lanes[active]
             return
         self._check_bounds(node.buffer, data, address)
+        self.note_write(node.buffer, data, address, value)
         data[address] = value
 
     def visit_buffer_realize(self, node: s.BufferRealize) -> None:
@@ -341,6 +364,13 @@ class Interpreter(Visitor):
 
     def _allocate(
         self, var: e.Var, dtype: DType, extents: list[int], origin: tuple[int, ...] = ()
+    ) -> None:
+        if self.shared_allocation(var, lambda: self._new_memory(var, dtype, extents, origin)):
+            return
+        self._new_memory(var, dtype, extents, origin)
+
+    def _new_memory(
+        self, var: e.Var, dtype: DType, extents: list[int], origin: tuple[int, ...]
     ) -> None:
         extents = [max(extent, 0) for extent in extents]  # of a part of something empty
         size = int(np.prod(extents, dtype=np.int64)) * _count(dtype.lanes)

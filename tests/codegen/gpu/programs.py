@@ -5,6 +5,7 @@ The reference computes the outputs, which are the last arguments, from the input
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -177,6 +178,48 @@ def stencil() -> Program:
     middle = np.arange(1, n - 1)
     expected[1:-1] = a[:-2] + a[2:] * (middle // 3) - a[1:-1] % 7
     return Program(s, [A, B], [a], expected)
+
+
+def drawn(seed: int) -> Program:
+    """A product of matrices and what follows it, under a schedule drawn at random."""
+    rng = random.Random(seed)
+    n, m, depth = rng.choice([8, 12, 17, 32]), rng.choice([8, 15, 24]), rng.choice([1, 6, 16])
+    A = te.placeholder((n, depth), name="A")
+    B = te.placeholder((m, depth), name="B")
+    k = te.reduce_axis((0, depth), name="k")
+    C = te.compute((n, m), lambda i, j: te.sum(A[i, k] * B[j, k], axis=k), name="C")
+    D = te.compute((n, m), lambda i, j: te.max(C[i, j], 0.0) + A[i, 0], name="D")
+    s = te.create_schedule(D.op)
+    read = [s.cache_read(tensor, "shared", [C]) for tensor in (A, B) if rng.random() < 0.6]
+    s[C].set_scope("local")
+    threads = {"x": rng.choice([2, 4, 8]), "y": rng.choice([1, 2, 4])}
+    axes = {x: te.thread_axis((0, extent), f"threadIdx.{x}") for x, extent in threads.items()}
+    blocks, virtual, real, rest = [], [], [], []
+    for axis, (x, extent) in zip(reversed(D.op.axis), threads.items(), strict=True):
+        block, part = s[D].split(axis, factor=extent * rng.choice([1, 2, 3]))
+        s[D].bind(block, te.thread_axis(f"blockIdx.{x}"))
+        blocks.append(block)
+        if rng.random() < 0.5:
+            several, part = s[D].split(part, nparts=rng.choice([1, 2, 3]))
+            s[D].bind(several, te.thread_axis("vthread", name=f"v{x}"))
+            virtual.append(several)
+        thread, part = s[D].split(part, nparts=extent)
+        s[D].bind(thread, axes[x])
+        real.append(thread)
+        rest.append(part)
+    s[D].reorder(*blocks, *virtual, *real, *rest)
+    s[C].compute_at(s[D], real[-1])
+    ko, _ = s[C].split(s[C].op.reduce_axis[0], factor=rng.choice([1, 2, 4]))
+    for stage in read:
+        s[stage].compute_at(*rng.choice([(s[C], ko), (s[D], blocks[-1])]))
+        fused = s[stage].fuse(*s[stage].op.axis)
+        for axis in axes.values():
+            fused, mine = s[stage].split(fused, factor=axis.dom.extent.value)
+            s[stage].bind(mine, axis)
+    if rng.random() < 0.3:
+        s[D].unroll(rest[0])
+    a, b = _random(n, depth), _random(m, depth)
+    return Program(s, [A, B, D], [a, b], np.maximum(a @ b.T, 0) + a[:, :1])
 
 
 REFERENCES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
