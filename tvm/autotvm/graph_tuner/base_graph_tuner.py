@@ -173,6 +173,17 @@ class BaseGraphTuner:
         """The seconds of each transform: by shape, layout and wanted layout."""
         return self._seconds
 
+    @property
+    def _layout_transform_perf_records(self) -> dict[Any, Record]:
+        """The same as records by workload, as logs have them."""
+        found: dict[Any, Record] = {}
+        for (shape, source, target), seconds in self._seconds.items():
+            data = placeholder(_blocked(shape, source), self._dtype, "data")
+            task = create("layout_transform", (data, source, target), self._target)
+            inp = MeasureInput(self._target, task, None)
+            found[task.workload] = (inp, MeasureResult((seconds,), 0, seconds, 0.0))
+        return found
+
     def _wanted_transforms(self) -> list[tuple[Shape, str, str]]:
         wanted: dict[tuple[Shape, str, str], None] = {}
         for way in self._graph.ways:
@@ -224,7 +235,8 @@ class BaseGraphTuner:
         target_host : str or tvm.target.Target, optional
             The host.
         infer_layout : bool
-            Whether to measure one transform only, and take the others in proportion to their elements.
+            Whether to take all transforms in proportion to their elements: from `layout_records`, or from
+            one that is measured.
         runner : Runner, optional
             What measures.
         """
@@ -238,12 +250,15 @@ class BaseGraphTuner:
             number=min_exec_num, repeat=1, timeout=timeout, cooldown_interval=0
         )
         builder = LocalBuilder(n_parallel=n_parallel, build_func=build_func, timeout=timeout)
-        known = ApplyHistoryBest(records_of(layout_records))
+        measured = records_of(layout_records)
+        known, known_speed = ApplyHistoryBest(measured), _seconds_per_element(measured)
         wanted = self._wanted_transforms()
         self._logger.info("Start to benchmark layout transformation: %d kinds", len(wanted))
         for transform in wanted:
-            if infer_layout and self._seconds:
-                self._seconds[transform] = self._in_proportion(transform)
+            if infer_layout and (known_speed or self._seconds):
+                self._seconds[transform] = known_speed * float(np.prod(transform[0])) or (
+                    self._in_proportion(transform)
+                )
             else:
                 option = measure_option(builder, runner)
                 self._seconds[transform] = self._measured(transform, known, option, target_host)
@@ -334,6 +349,12 @@ class BaseGraphTuner:
             network.cost(self._chosen),
             network.cost(dict.fromkeys(self._chosen, 0)),
         )
+
+
+def _seconds_per_element(records: Sequence[Record]) -> float:
+    """Of transforms that were measured; 0 if there are none."""
+    elements = sum([float(np.prod(inp.task.workload[1][1])) for inp, _ in records])
+    return sum([_cost(record) for record in records]) / elements if records else 0.0
 
 
 def _layouts(record: Record) -> Layouts:

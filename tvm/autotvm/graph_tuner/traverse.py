@@ -89,12 +89,30 @@ def bind_inputs(
     return Function(bound.params, bound.body)  # its type follows from those of the inputs
 
 
+class WorkloadFinder:
+    """The workloads of operators, each found once."""
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+        self.found: dict[Any, Any] = {}
+
+    def workload_of(self, call: Call) -> tuple[Any, ...] | None:
+        """The workload of the operator alone, as records have it."""
+        args = [Var(f"arg{i}", arg.checked_type) for i, arg in enumerate(call.args)]
+        alone = Function(args, Call(call.op, args, call.attrs))
+        key = structural_hash(alone)
+        if key not in self.found:
+            tasks = extract_from_program(alone, None, self.target)
+            self.found[key] = tasks[0].workload if tasks else None
+        found: tuple[Any, ...] | None = self.found[key]
+        return found
+
+
 class _Reader:
     def __init__(self, names: set[str], target: Any) -> None:
         self.names = names
-        self.target = target
+        self.workloads = WorkloadFinder(target)
         self.graph = TunedGraph()
-        self.found: dict[Any, Any] = {}
         # of each value the tuned operator that decides about its layout
         self.sources: dict[int, int | None] = {}
 
@@ -129,7 +147,7 @@ class _Reader:
         return deciding
 
     def _tuned(self, call: Call) -> int | None:
-        workload = self._workload_of(call)
+        workload = self.workloads.workload_of(call)
         if workload is None:
             return None
         number = len(self.graph.calls)
@@ -146,17 +164,6 @@ class _Reader:
             source, shape = self.sources.get(id(tensor)), _shape_of(tensor)
             if source is not None and shape is not None:
                 self.graph.ways.append(Way(source, None, shape))
-
-    def _workload_of(self, call: Call) -> tuple[Any, ...] | None:
-        """The workload of the operator alone, as records have it."""
-        args = [Var(f"arg{i}", arg.checked_type) for i, arg in enumerate(call.args)]
-        alone = Function(args, Call(call.op, args, call.attrs))
-        key = structural_hash(alone)
-        if key not in self.found:
-            tasks = extract_from_program(alone, None, self.target)
-            self.found[key] = tasks[0].workload if tasks else None
-        found: tuple[Any, ...] | None = self.found[key]
-        return found
 
 
 def _tensors_of(value: RelayExpr) -> list[RelayExpr]:

@@ -26,6 +26,7 @@ from tvm.autotvm.task.context import (
     logger,
 )
 from tvm.autotvm.task.space import ConfigSpace, FallbackConfigEntity
+from tvm.target import Target
 
 __all__ = [
     "ApplyConfig",
@@ -92,10 +93,11 @@ class ApplyHistoryBest(DispatchContext):
             if res.error_no != 0:
                 continue
             workload = inp.task.workload
-            for key in inp.target.keys:
+            target = Target(inp.target)
+            for key in target.keys:
                 _keep_faster(self.best_by_targetkey, (key, workload), record)
-            if inp.target.model != "unknown":
-                _keep_faster(self.best_by_model, (inp.target.model, workload), record)
+            if target.model != "unknown":
+                _keep_faster(self.best_by_model, (target.model, workload), record)
         logger.debug("Finish loading %d records", len(found))
 
     def _query_inside(self, target: Any, workload: Workload | None) -> ConfigSpace | None:

@@ -143,11 +143,16 @@ class Task:
         self.flop: Any = None
         self.target: Any = None
         self.target_host: Any = None
+        self._workload: Workload | None = None
 
     @property
     def workload(self) -> Workload:
-        """The name and the arguments."""
-        return args_to_workload(self.args, self.name)
+        """The name and the arguments, under which records are kept, or what was set."""
+        return self._workload or args_to_workload(self.args, self.name)
+
+    @workload.setter
+    def workload(self, workload: Workload) -> None:
+        self._workload = workload
 
     def instantiate(self, config: ConfigSpace) -> tuple[Any, list[Any]]:
         """The schedule of a configuration, and the tensors that its function takes.
