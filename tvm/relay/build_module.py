@@ -6,6 +6,8 @@ optimise the graph -> fuse -> lower each distinct kernel -> compile all of them 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tvm.error import TVMError, suggest
@@ -35,7 +37,7 @@ from tvm.relay.program import Params, as_module, bind_params_by_name
 from tvm.relay.progress import progress
 from tvm.relay.ty import flat_types
 from tvm.runtime.device import cpu
-from tvm.runtime.module import Module
+from tvm.runtime.module import Module, load_module
 from tvm.runtime.ndarray import NDArray
 from tvm.support.deprecation import warn_renamed
 from tvm.support.scope import compiling
@@ -215,7 +217,7 @@ class GraphExecutor(Evaluator):
         ret_type = func_type.ret_type
         count = len(flat_types(ret_type))
         built = build(mod, self.target, executor=Executor(self.kind))
-        module = built["default"](self.device)
+        module = _loaded(built)["default"](self.device)
         set_input, execute, output = module["set_input"], module["run"], module["get_output"]
 
         def run(*args: Any) -> Any:
@@ -225,6 +227,17 @@ class GraphExecutor(Evaluator):
             return nested([output(i).copyto(self.device) for i in range(count)], ret_type)
 
         return run
+
+
+def _loaded(built: GraphExecutorFactoryModule | AOTExecutorFactoryModule) -> Any:
+    """A model that can be called: one in C is compiled first."""
+    lib = built.get_lib()
+    if all([part.type_key != "c" for part in (lib, *lib.imported_modules)]):
+        return built
+    with TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.so")
+        built.export_library(path)
+        return load_module(path)
 
 
 class AotExecutor(GraphExecutor):

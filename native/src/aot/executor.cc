@@ -4,6 +4,7 @@
 #include <tvm/runtime/device_api.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 
 #include "../arguments.h"
@@ -37,6 +38,14 @@ std::string MainName(const TVMMetadata& metadata) {
 
 char* DataOf(const DLTensor& tensor) { return static_cast<char*>(tensor.data) + tensor.byte_offset; }
 
+// A name as C has it: input_0 for input:0.
+std::string InC(std::string name) {
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+}
+
 }  // namespace
 
 AotExecutor::AotExecutor(Module library, std::vector<DLDevice> devices) : library_(std::move(library)) {
@@ -50,6 +59,7 @@ AotExecutor::AotExecutor(Module library, std::vector<DLDevice> devices) : librar
   num_outputs_ = static_cast<size_t>(metadata.num_outputs);
   for (size_t i = 0; i < num_inputs_; ++i) {
     input_index_[metadata.inputs[i].name] = static_cast<int>(i);
+    input_index_.emplace(InC(metadata.inputs[i].name), static_cast<int>(i));
     AddTensor(metadata.inputs[i]);
   }
   for (size_t i = 0; i < num_outputs_; ++i) AddTensor(metadata.outputs[i]);

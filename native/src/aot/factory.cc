@@ -34,7 +34,7 @@ class AotExecutorFactory : public ModuleNode {
         *rv = Module(ObjectPtr<ModuleNode>(copy));
       });
     }
-    if (name == "list_module_names") return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = module_name_; });
+    if (name == "list_module_names") return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = Array<String>(std::vector<String>{module_name_}); });
     return PackedFunc();
   }
 

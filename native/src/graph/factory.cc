@@ -53,7 +53,7 @@ class GraphExecutorFactory : public ModuleNode {
         *rv = Module(ObjectPtr<ModuleNode>(copy));
       });
     }
-    if (name == "list_module_names") return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = module_name_; });
+    if (name == "list_module_names") return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = Array<String>(std::vector<String>{module_name_}); });
     if (name == "get_graph_json") return PackedFunc([this, self](TVMArgs, TVMRetValue* rv) { *rv = json_; });
     if (name == "get_params") {  // calls back with each name and array
       return PackedFunc([this, self](TVMArgs args, TVMRetValue*) {

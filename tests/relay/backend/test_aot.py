@@ -122,7 +122,7 @@ def test_inputs_and_outputs_are_described() -> None:
     lib = build(small_model())
     module = AotModule(lib["default"](tvm.cpu()))
     assert module.get_num_inputs() == 2 and module.get_num_outputs() == 5
-    assert module.get_input_index("w") == 1 and module.get_input_index("v") == -1
+    assert module.get_input_index("w") == 1
     assert module.get_input_name(0) == "x"
     shapes, dtypes = module.get_input_info()
     assert shapes == {"x": (2, 8), "w": (5, 8)} and set(dtypes.values()) == {"float32"}
@@ -183,7 +183,7 @@ def test_library_of_another_kind_is_rejected() -> None:
     [
         ({"unpacked-api": True}, "cpp", "Need unpacked-api == false"),
         ({"interface-api": "c"}, "cpp", 'interface-api == "packed"'),
-        ({"interface-api": "c"}, "crt", "Need unpacked-api == true"),
+        ({"interface-api": "c"}, "crt", "Either need interface_api"),
         ({"interface-api": "rust"}, "crt", 'must be "packed" or "c"'),
         ({"workspace-byte-alignment": 12}, "crt", "powers of two"),
     ],
@@ -345,3 +345,31 @@ def test_library_of_a_program_registers_the_model() -> None:
     check(lib, x, w)
     text = lib.lib.get_source("unoptimized")
     assert "tiny_get_c_metadata" in text and "tiny_tvmgen_default___tvm_main__" in text
+
+
+def test_inputs_by_the_names_that_c_has() -> None:
+    x = relay.var("input:0", shape=(4,))
+    lib = relay.build(
+        tvm.IRModule.from_expr(relay.Function([x], x + relay.const(1.0))),
+        "llvm",
+        executor=relay.backend.Executor("aot"),
+        mod_name="named",
+    )
+    assert list(lib.module["list_module_names"]()) == ["named"]
+    module = AotModule(lib["named"](tvm.cpu()))
+    for name in ("input:0", "input_0"):
+        module.set_input(**{name: np.full(4, 2.0, "float32")})
+        assert module.get_input_index(name) == 0
+        module.run()
+        np.testing.assert_array_equal(module.get_output(0).numpy(), np.full(4, 3.0, "float32"))
+    with pytest.raises(TVMError, match=r"Invalid input name\."):
+        module.set_input(input1=np.zeros(4, "float32"))
+    with pytest.raises(TVMError, match=r"Invalid input name\."):
+        module.get_input_index("input1")
+
+
+def test_a_model_in_c_is_compiled_to_be_evaluated() -> None:
+    x = relay.var("x", shape=(4,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], x + relay.const(1.0)))
+    evaluate = relay.create_executor("aot", mod, target="c").evaluate()
+    np.testing.assert_array_equal(evaluate(np.zeros(4, "float32")).numpy(), np.ones(4, "float32"))

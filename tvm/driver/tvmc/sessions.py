@@ -60,7 +60,7 @@ class GraphSession:
         if own_type_key(lib) not in FACTORIES:
             create = debug_executor.create if profile else graph_executor.create
             return create(str(package.graph), lib, self.device)
-        name = lib["list_module_names"]()
+        (name,) = lib["list_module_names"]()
         if not profile:
             return graph_executor.GraphModule(lib[name](self.device))
         debugger = lib["debug_create"](name, self.device)
@@ -113,7 +113,8 @@ class AotSession:
                 "compile with --executor graph"
             )
         self.device = device
-        self.executor = AotModule(lib[lib["list_module_names"]()](device))
+        (name,) = lib["list_module_names"]()
+        self.executor = AotModule(lib[name](device))
         self.inputs: Arrays = {}
 
     def set_inputs(self, given: Mapping[str, Any] | None, fill_mode: str, asked: Shapes) -> None:

@@ -70,21 +70,18 @@ class AotOptions:
 
     def check(self, runtime: Runtime) -> None:
         """Reject what does not go together."""
-        found = (
-            f"(got unpacked-api {self.unpacked_api}, interface-api {self.interface_api!r}, "
-            f"runtime {runtime.name!r})"
-        )
         if self.interface_api not in ("packed", "c"):
             raise TVMError(f'interface-api must be "packed" or "c", got {self.interface_api!r}')
         if runtime.name == "cpp" and (self.unpacked_api or self.interface_api != "packed"):
             raise TVMError(
-                'Need unpacked-api == false and interface-api == "packed" when targeting the c++ '
-                f"runtime {found}",
+                f"Need unpacked-api == false (got: {self.unpacked_api:d}) and interface-api == "
+                f'"packed" (got: {self.interface_api}) when targeting c++ runtime',
                 hint='Runtime("crt") is for programs in C',
             )
         if self.interface_api == "c" and not self.unpacked_api:
             raise TVMError(
-                f'Need unpacked-api == true with interface-api == "c" {found}',
+                f'Either need interface_api == "packed" (got: {self.interface_api}) or unpacked-api '
+                f"== true (got: {self.unpacked_api:d}) when targeting c runtime",
             )
         for alignment in (self.workspace_alignment, self.constant_alignment):
             if alignment <= 0 or alignment & (alignment - 1):

@@ -15,7 +15,7 @@ from tvm.codegen.model_metadata import TensorInfo
 from tvm.relay.backend.aot_function import main_name
 from tvm.relay.backend.graph import bytes_of_elements
 from tvm.relay.backend.name_transforms import mangle_module_name, sanitize
-from tvm.support import UniqueNames
+from tvm.error import TVMError
 
 _BYTES_IN_LINE = 24
 
@@ -213,9 +213,18 @@ def packed_interface_text(model: ModelInterface, unpacked: bool) -> str:
 
 
 def c_names(tensors: Sequence[TensorInfo]) -> list[str]:
-    """Members of a structure for tensors."""
-    names = UniqueNames()
-    return [names.fresh(identifier(sanitize(tensor.name))) for tensor in tensors]
+    """Members of a structure for tensors; names that C cannot tell apart are rejected."""
+    names: dict[str, str] = {}
+    for tensor in tensors:
+        name = identifier(sanitize(tensor.name))
+        if name in names:
+            raise TVMError(
+                f"Sanitized input tensor name clash: {names[name]!r} and {tensor.name!r} are both "
+                f"{name} in C",
+                hint="give one of them another name",
+            )
+        names[name] = tensor.name
+    return list(names)
 
 
 def byte_size(tensor: TensorInfo) -> int:

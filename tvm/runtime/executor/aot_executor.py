@@ -8,6 +8,9 @@ scores = module.get_output(0).numpy()
 
 from __future__ import annotations
 
+from typing import Any
+
+from tvm.error import RuntimeValueError, suggest
 from tvm.runtime.executor.model import ModelExecutor
 
 
@@ -24,6 +27,37 @@ class AotModule(ModelExecutor):
     module : Module
         The native executor.
     """
+
+    def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
+        """Copy values into inputs, as graph executors do; names that no input has are rejected.
+
+        Parameters
+        ----------
+        key : str or int, optional
+            The input's name or number.
+        value : NDArray or array_like
+            Its value, of exactly the input's shape.
+        params : dict
+            More inputs by name.
+        """
+        names = [key, *params] if isinstance(key, str) else [*params]
+        for name in names:
+            self.get_input_index(name)
+        known = {self._known(name): given for name, given in params.items()}
+        super().set_input(self._known(key) if isinstance(key, str) else key, value, **known)
+
+    def get_input_index(self, name: str) -> int:
+        """The number of an input; a name that no input has is rejected."""
+        found = int(self._get_input_index(name))
+        if found < 0:
+            names = ", ".join([repr(known) for known in self._shapes])
+            hint = suggest(name, self._shapes) or f"its inputs are {names or 'none'}"
+            raise RuntimeValueError(f"Invalid input name. The model has no input {name!r}; {hint}")
+        return found
+
+    def _known(self, name: str) -> str:
+        """An input's own name, where it is given as C writes it."""
+        return name if name in self._shapes else self.get_input_name(self.get_input_index(name))
 
     def get_input_name(self, index: int) -> str:
         """The name of an input."""
