@@ -247,7 +247,11 @@ def test_arguments_of_compiled_functions() -> None:
 
 def test_a_call_of_c_code_that_is_nowhere() -> None:
     c = te.compute((8,), lambda i: tvm.tir.call_pure_extern("float32", "no_such_code", A[i, 0]))
+    built = tvm.build(te.create_schedule(c.op), [A, c], "llvm")  # which can be exported
+    a, b = tvm.nd.array(np.zeros((8, 16), "float32")), tvm.nd.array(np.zeros(8, "float32"))
     assert_rejected(
-        lambda: tvm.build(te.create_schedule(c.op), [A, c], "llvm"),
-        "compiled code calls no_such_code, which no loaded library defines",
+        lambda: built(a, b),
+        "the function '__tvm_main__' cannot be called: compiled code calls no_such_code, which no "
+        "loaded library defines; load the library with ctypes.CDLL(path, ctypes.RTLD_GLOBAL) before "
+        "tvm.build",
     )

@@ -67,6 +67,8 @@ def limits(dtype: DType) -> tuple[int, int]:
         return 0, (1 << bits) - 1
     if not dtype.is_int or dtype.lanes != 1:
         raise TVMError(f"IntImm requires a scalar integer dtype, got {dtype}")
+    if bits == 1:  # a truth value
+        return 0, 1
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 

@@ -15,7 +15,7 @@ from tvm.target import Target
 
 from .exports import Exports
 from .foreign import foreign_to
-from .loaded import LoadedObject
+from .loaded import LoadedObject, undefined_names
 from .parts import Lowering, compile_module
 from .system_lib import system_lib_prefix
 from .versions import chosen_version, version_suffix, versions_note
@@ -58,6 +58,8 @@ def build_llvm(
         position = chosen_version(targets)
         number = 0 if position is None else position + 1
         objects = [codes[number], *others[len(versions) :]]
+        foreign = _lacking(objects)
+    if not foreign:
         loaded, symbols = _load(compiled[number][0].exports, objects, compiled[number][1])
     module = module_from_symbols(
         "llvm",
@@ -85,6 +87,17 @@ def _check_versions(exports: Exports, prefix: str | None) -> None:
             "the C runtime or options of LLVM's own",
             hint="leave out -versions",
         )
+
+
+def _lacking(objects: Sequence[bytes]) -> str:
+    """Why code cannot run in this process that can be exported all the same; empty if it can."""
+    missing = undefined_names(objects)
+    if not missing:
+        return ""
+    return (
+        f"compiled code calls {', '.join(missing)}, which no loaded library defines; load the "
+        "library with ctypes.CDLL(path, ctypes.RTLD_GLOBAL) before tvm.build"
+    )
 
 
 def _load(

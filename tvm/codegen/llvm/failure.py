@@ -88,7 +88,7 @@ def name_function(module: ModuleWriter, names: Mapping[int, str], other: str) ->
     found = module.name_functions.get(key)
     if found is None:
         found = module.name_functions[key] = f"tvm.name.{len(module.name_functions)}"
-        module.definitions.append(_name_definition(module, found, names, other))
+        module.helpers.append(_name_definition(module, found, names, other))
     return found
 
 
@@ -133,7 +133,7 @@ def define_report(module: ModuleWriter) -> None:
     # strings and numbers are passed alike, as words of the size of a pointer
     word = module.options.word
     params = ", ".join([f"{word} %{name}" for name in "abcd"])
-    module.definitions.append(f"""\
+    module.helpers.append(f"""\
 declare i32 @snprintf(ptr, {word}, ptr, ...)
 define internal void @{REPORT}(ptr %format, {params}) cold noinline nounwind {{
   %text = alloca [512 x i8], align 1

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tvm._ffi.libinfo import find_lib_path
-from tvm.error import LoweringError
 from tvm.target.host import host_triple
 
 from .library import native_llvm
@@ -35,7 +34,6 @@ class LoadedObject:
     ) -> None:
         llvm = native_llvm()
         _add_runtime(llvm)
-        _require_definitions(llvm, objects)
         if jit == "orcjit":
             self._address = _load_by_orc(llvm, objects, wanted)
             return
@@ -80,11 +78,13 @@ def _add_runtime(llvm: Any) -> None:
     llvm.add_symbol(REGISTER, address)
 
 
-def _require_definitions(llvm: Any, objects: Sequence[bytes]) -> None:
-    """LLVM links a name that nobody defines to address 0."""
+def undefined_names(objects: Sequence[bytes]) -> list[str]:
+    """The names that objects use and neither they nor this process define; LLVM links them to address 0."""
+    llvm = native_llvm()
+    _add_runtime(llvm)
     process = ctypes.CDLL(None)
     defined = {name for code in objects for name in symbols_of(code, defined=True)}
-    missing = [
+    return [
         name
         for code in objects
         for name in symbols_of(code, defined=False)
@@ -92,11 +92,6 @@ def _require_definitions(llvm: Any, objects: Sequence[bytes]) -> None:
         and name != "_GLOBAL_OFFSET_TABLE_"
         and not (hasattr(process, name) or llvm.address_of_symbol(name))
     ]
-    if missing:
-        raise LoweringError(
-            f"compiled code calls {', '.join(missing)}, which no loaded library defines",
-            hint="load the library with ctypes.CDLL(path, ctypes.RTLD_GLOBAL) before tvm.build",
-        )
 
 
 def symbols_of(code: bytes, defined: bool) -> list[str]:

@@ -41,6 +41,7 @@ class MemoryWriter(ArithmeticWriter):
     values: dict[Var, str]
     wide_values: dict[Var, str]  # loop variables as i64
     alignment: dict[Var, int]  # bytes that the memory behind a pointer is known to be aligned to
+    volatile: set[Var]  # pointers to memory that others change
     aliases: AliasScopes
     module: ModuleWriter
 
@@ -163,7 +164,8 @@ class MemoryWriter(ArithmeticWriter):
 
     def _load(self, type_: LLVMType, buffer: Buffer, pointer: str, align: int) -> str:
         scope = self.aliases.metadata(buffer.data)
-        loaded = self.code.value(f"load {type_.memory}, ptr {pointer}, align {align}{scope}")
+        volatile = "volatile " if buffer.data in self.volatile else ""
+        loaded = self.code.value(f"load {volatile}{type_.memory}, ptr {pointer}, align {align}{scope}")
         return self._from_memory(type_, loaded)
 
     def _load_reversed(self, load: BufferLoad, index: Ramp) -> str:
@@ -199,6 +201,7 @@ class MemoryWriter(ArithmeticWriter):
 
     def _masked_load(self, load: BufferLoad, index: PrimExpr, type_: LLVMType) -> str:
         assert load.predicate is not None
+        self._require_ordinary(load.buffer, "load")
         mask = self.visit(load.predicate)
         if type_.lanes == 1:
             raise LoweringError("a predicate needs a vector load", at=load)
@@ -285,7 +288,8 @@ class MemoryWriter(ArithmeticWriter):
     def _store(self, type_: LLVMType, buffer: Buffer, value: str, pointer: str, align: int) -> None:
         scope = self.aliases.metadata(buffer.data)
         stored = self._to_memory(type_, value)
-        self.code.do(f"store {type_.memory} {stored}, ptr {pointer}, align {align}{scope}")
+        volatile = "volatile " if buffer.data in self.volatile else ""
+        self.code.do(f"store {volatile}{type_.memory} {stored}, ptr {pointer}, align {align}{scope}")
 
     def _scatter(self, buffer: Buffer, index: PrimExpr, value: str, dtype: DType) -> None:
         item = TYPES[buffer.dtype]
@@ -306,6 +310,7 @@ class MemoryWriter(ArithmeticWriter):
         self, store: BufferStore, index: PrimExpr, type_: LLVMType, value: str
     ) -> None:
         assert store.predicate is not None
+        self._require_ordinary(store.buffer, "store")
         mask, masks = self.visit(store.predicate), mask_type(type_.lanes)
         scope = self.aliases.metadata(store.buffer.data)
         if _constant_stride(index) == 1:
@@ -324,6 +329,13 @@ class MemoryWriter(ArithmeticWriter):
         self.code.do(
             f"call void @{name}({type_.memory} {value}, {pointers}, {masks} {mask}){scope}"
         )
+
+    def _require_ordinary(self, buffer: Buffer, access: str) -> None:
+        if buffer.data in self.volatile:
+            raise LoweringError(
+                f"The masked {access} intrinsic does not support declaring {access} as volatile.",
+                hint=f"leave out the attribute volatile_scope of {buffer.data.name}, or the predicate",
+            )
 
     def _stored_mask(self, type_: LLVMType, mask: str, masks: str) -> str:
         """The mask in a form that never turns out constant, where LLVM would go wrong.

@@ -48,6 +48,7 @@ class ModuleWriter:
         self.exports = Exports(options, library_prefix or "", is_linked)
         self._library_prefix = library_prefix  # of a system library
         self.definitions: list[str] = []
+        self.helpers: list[str] = []  # behind the functions that call them
         self.imports: list[str] = []  # LLVM text to be linked in
         self._globals: list[str] = []
         self._handles = 0  # static ones
@@ -250,7 +251,7 @@ class ModuleWriter:
         """The module."""
         cpu = self.options.cpu
         declared = [line for name, line in self._declared.items() if name not in self.results]
-        definitions = [*self.definitions, *self._math.values()]
+        definitions = [*self.definitions, *self.helpers, *self._math.values()]
         definitions.append(half_conversions(cpu, definitions))
         if self._library_prefix is not None:
             definitions.append(registration(self, self._library_prefix))
@@ -258,6 +259,7 @@ class ModuleWriter:
                 definitions.append(function_registry(self))
         flags = [] if self.debug_info is None else self.debug_info.module_flags()
         width = f' "prefer-vector-width"="{cpu.vector_bits}"'
+        common = f"nounwind{width} {self.options.processor}".rstrip()
         return "\n".join(
             [
                 f'target datalayout = "{layout}"',
@@ -267,8 +269,8 @@ class ModuleWriter:
                 *self._globals,
                 *declared,
                 *definitions,
-                f"attributes #0 = {{ nounwind{width} }}",
-                f"attributes #1 = {{ alwaysinline nounwind{width} }}",
+                f"attributes #0 = {{ {common} }}",
+                f"attributes #1 = {{ alwaysinline {common} }}",
                 *flags,
                 *self._metadata,
                 "",
@@ -291,7 +293,7 @@ def write_module(mod: IRModule, options: CodegenOptions, is_part: bool = False) 
         # one without a result returns a status: 0 or, if a check failed, -1
         result = func.ret_type
         writer.results[name] = TYPES[result.dtype].text if isinstance(result, PrimType) else "i32"
-    for name, func in functions.items():
+    for name, func in sorted(functions.items()):  # in an order that readers know
         writer.add_function(name, func)
     if (metadata := model_metadata(mod)) is not None:
         write_model_metadata(writer, metadata)

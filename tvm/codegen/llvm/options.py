@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tvm.target import CpuInfo, Target, cpu_info
+from tvm.target.cpu import llvm_features, machine_cpu, machine_features
 from tvm.target.kind import TargetError
 
 from .worker_process import command_line_option
@@ -25,6 +26,7 @@ class CodegenOptions:
     pointer_bits: int = 64
     jit: str = "mcjit"
     llvm_options: tuple[str, ...] = ()  # LLVM's own, for a whole process
+    processor: str = ""  # attributes of functions that name the processor
 
     @property
     def word(self) -> str:
@@ -51,4 +53,19 @@ class CodegenOptions:
         if jit not in JITS:
             raise TargetError(f"-jit requires {' or '.join(JITS)}, got {jit!r}")
         options = tuple([command_line_option(text) for text in attrs.get("cl-opt", ())])
-        return CodegenOptions(cpu_info(target), flags, opt_level, jit=jit, llvm_options=options)
+        cpu = cpu_info(target)
+        processor = _processor_attributes(target, cpu)
+        return CodegenOptions(
+            cpu, flags, opt_level, jit=jit, llvm_options=options, processor=processor
+        )
+
+
+def _processor_attributes(target: Target, cpu: CpuInfo) -> str:
+    """What each function says of the processor that it is for, so that the text says it by itself."""
+    name, features = machine_cpu(target) or "generic", machine_features(target)
+    found = [f'"target-cpu"="{name}"']
+    if features:
+        found.append(f'"target-features"="{features}"')
+    if cpu.arch.startswith(("aarch64", "arm64")) and llvm_features(target) & {"sve", "sme"}:
+        found.append("vscale_range(1,16)")  # what the architecture allows
+    return " ".join(found)

@@ -26,6 +26,7 @@ from .outline_loops import loop_groups, parts_of, write_group
 from .packed import RUNTIME_FUNCTIONS, through_slot, without_result
 from .parallel import ParallelRegion, partitioned, write_launch
 from .polls import write_poll
+from .pstate import pstate_attributes
 from .tensor_check import reports_itself
 from .types import TYPES, quoted
 from .unsupported import unsupported_error
@@ -59,6 +60,7 @@ class FunctionWriter(MemoryWriter):
         self.no_wrap = " nsw"
         self.noalias = noalias
         self.alignment = {}
+        self.volatile = set()
         self.aliases = AliasScopes(module.new_metadata, name)
         self.polls: dict[stmts.For, int] = {}  # loops that look for signals each so many iterations
         self._use(frame)
@@ -108,6 +110,8 @@ class FunctionWriter(MemoryWriter):
         if key == "storage_alignment" and isinstance(stmt.node, Var):
             assert isinstance(stmt.value, IntImm)
             self.alignment[stmt.node] = stmt.value.value
+        elif key == "volatile_scope" and isinstance(stmt.node, Var):
+            self.volatile.add(stmt.node)
         elif key == "pragma_parallel_launch_point":
             write_launch(self, stmt.body)
             return
@@ -120,6 +124,8 @@ class FunctionWriter(MemoryWriter):
             self.module.imports.append(stmt.value.value)
         elif key == "pragma_import_c" and isinstance(stmt.value, StringImm):
             self.module.imports.append(create_llvm(stmt.value.value, options=["-x", "c"]))
+        elif key.startswith("pragma_aarch64_pstate_") and isinstance(stmt.value, StringImm):
+            self.code.signature += "".join([f' "{a}"' for a in pstate_attributes(stmt.value)])
         elif key in ("thread_extent", "virtual_thread"):
             raise LoweringError(
                 f"target llvm has no {key}, got an axis bound to {getattr(stmt.node, 'thread_tag', stmt.node)}",

@@ -158,7 +158,7 @@ def define_check(module: ModuleWriter, is_shared: bool = False) -> None:
         row=_row_type(0),
         entry=_ENTRY,
     )
-    module.definitions.append("\n".join([checks, *failures, "}", ""]))
+    module.helpers.append("\n".join([checks, *failures, "}", ""]))
 
 
 _CHECKS = """\

@@ -114,6 +114,8 @@ def packed_code(value: PrimExpr) -> ArgCode:
     """The type code under which a value is passed."""
     if isinstance(value, StringImm):
         return ArgCode.STR
+    if value.dtype.is_bool:
+        return ArgCode.BOOL
     if isinstance(value, BufferLoad) or not value.dtype.is_handle:
         return ArgCode.FLOAT if value.dtype.is_float else ArgCode.INT
     return ArgCode.HANDLE

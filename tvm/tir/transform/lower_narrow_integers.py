@@ -9,6 +9,7 @@ A value takes a byte in memory, its sign extended; results wrap around as those 
 from __future__ import annotations
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.op import Op
 from tvm.support.dtype import DType, has_narrow_integers
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import (
@@ -32,9 +33,20 @@ from tvm.tir.transform.storage_change import StorageChanger
 MAY_LEAVE_THE_RANGE = (Add, Sub, Mul, Div, FloorDiv)
 
 
+LLVM_INTRINSICS = (Op.get("tir.call_llvm_intrin"), Op.get("tir.call_llvm_pure_intrin"))
+
+
+def _as_bool(e: PrimExpr) -> PrimExpr:
+    """A scalar of one bit as a truth value."""
+    is_bit = e.dtype.is_narrow_integer and e.dtype.bits == e.dtype.lanes == 1
+    if isinstance(e, IntImm) and is_bit:
+        return const(e.value, "bool")
+    return Cast(as_dtype("bool"), e) if is_bit else e
+
+
 def wrapped(value: PrimExpr, dtype: DType) -> PrimExpr:
     """A byte brought into the range of a narrower integer."""
-    if dtype.is_uint:
+    if dtype.is_uint or dtype.bits == 1:
         return bitwise_and(value, const((1 << dtype.bits) - 1, value.dtype))
     shift = const(8 - dtype.bits, value.dtype)
     return shift_right(shift_left(value, shift), shift)
@@ -63,6 +75,8 @@ class NarrowIntegerLowerer(StorageChanger):
         return wrapped(new, e.dtype) if leaves else new
 
     def visit_call(self, call: Call) -> PrimExpr:
+        if call.op in LLVM_INTRINSICS:  # which know one bit
+            call = call.replace(args=[_as_bool(arg) for arg in call.args])
         new = self.rewrite_children(call)
         if not call.dtype.is_narrow_integer:
             return new

@@ -20,6 +20,7 @@ from tvm.arith import Analyzer, IntervalSet, neg_inf, pos_inf
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter, Visitor
+from tvm.support.dtype import ScalableLanes
 from tvm.tir import op
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import (
@@ -28,6 +29,7 @@ from tvm.tir.expr import (
     LE,
     LT,
     And,
+    Broadcast,
     BufferLoad,
     Call,
     IntImm,
@@ -35,6 +37,7 @@ from tvm.tir.expr import (
     Let,
     Not,
     Or,
+    Ramp,
     Range,
     Var,
     const,
@@ -338,9 +341,22 @@ class UsedRegionFinder(Visitor):
             low = self._interval(index.min, domains)
             high = self._interval(index.min + index.extent - 1, domains)
             return IntervalSet(low.min_value, high.max_value)
+        if index.dtype.lanes != 1:
+            return self._interval_of_lanes(index, domains)
         index = self.analyzer.simplify(self.outer(index))
         bounds = BoundFinder(self.analyzer, domains, self.conditions)
         return bounds.interval(index)
+
+
+    def _interval_of_lanes(self, index: PrimExpr, domains: dict[Var, IntervalSet]) -> IntervalSet:
+        lanes = index.dtype.lanes
+        if isinstance(index, Broadcast):
+            return self._interval(index.value, domains)
+        is_known = isinstance(index, Ramp) and not isinstance(lanes, ScalableLanes)
+        if not is_known or not isinstance(index.stride, IntImm) or index.stride.value < 1:
+            return IntervalSet(neg_inf(), pos_inf())
+        extent = const(index.stride.value * (lanes - 1) + 1, index.base.dtype)
+        return self._interval(Range.from_min_extent(index.base, extent), domains)
 
 
 def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
