@@ -165,7 +165,9 @@ class MemoryWriter(ArithmeticWriter):
     def _load(self, type_: LLVMType, buffer: Buffer, pointer: str, align: int) -> str:
         scope = self.aliases.metadata(buffer.data)
         volatile = "volatile " if buffer.data in self.volatile else ""
-        loaded = self.code.value(f"load {volatile}{type_.memory}, ptr {pointer}, align {align}{scope}")
+        loaded = self.code.value(
+            f"load {volatile}{type_.memory}, ptr {pointer}, align {align}{scope}"
+        )
         return self._from_memory(type_, loaded)
 
     def _load_reversed(self, load: BufferLoad, index: Ramp) -> str:
@@ -289,7 +291,9 @@ class MemoryWriter(ArithmeticWriter):
         scope = self.aliases.metadata(buffer.data)
         stored = self._to_memory(type_, value)
         volatile = "volatile " if buffer.data in self.volatile else ""
-        self.code.do(f"store {volatile}{type_.memory} {stored}, ptr {pointer}, align {align}{scope}")
+        self.code.do(
+            f"store {volatile}{type_.memory} {stored}, ptr {pointer}, align {align}{scope}"
+        )
 
     def _scatter(self, buffer: Buffer, index: PrimExpr, value: str, dtype: DType) -> None:
         item = TYPES[buffer.dtype]

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from tvm.codegen.c.names import identifier
 from tvm.codegen.model_metadata import TensorInfo
+from tvm.error import TVMError
 from tvm.relay.backend.aot_function import main_name
 from tvm.relay.backend.graph import bytes_of_elements
 from tvm.relay.backend.name_transforms import mangle_module_name, sanitize
-from tvm.error import TVMError
 
 _BYTES_IN_LINE = 24
 

@@ -347,7 +347,6 @@ class UsedRegionFinder(Visitor):
         bounds = BoundFinder(self.analyzer, domains, self.conditions)
         return bounds.interval(index)
 
-
     def _interval_of_lanes(self, index: PrimExpr, domains: dict[Var, IntervalSet]) -> IntervalSet:
         lanes = index.dtype.lanes
         if isinstance(index, Broadcast):
