@@ -153,7 +153,12 @@ class GlobalVar(Scriptable, RelayExpr):
 
     def __call__(self, *args: Any) -> Any:
         """A call of the function."""
-        return extension.global_call.required(self, args)
+        kinds = [extension.global_call_with.find(type(arg)) for arg in args]
+        build = next((kind for kind in kinds if kind is not None), None)
+        if build is None:
+            is_relax = self.struct_info_ is not None
+            build = (extension.relax_call if is_relax else extension.global_call).required
+        return build(self, args)
 
 
 def __getattr__(name: str) -> Any:

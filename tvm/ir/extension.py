@@ -91,8 +91,8 @@ global_call: Extension[Callable[[Any, tuple[Any, ...]], Any]] = Extension("tvm.r
 
 # ---- graph level: tvm.relax
 
-# the call of an expression, from (it, arguments, attributes); a field of it; the field of a DLTensor
-relax_call: Extension[Callable[[Any, tuple[Any, ...], Any], Any]] = Extension("tvm.relax")
+# the call of an expression, from (it, arguments, attributes or none); a field of it; the field of a DLTensor
+relax_call: Extension[Callable[..., Any]] = Extension("tvm.relax")
 relax_item: Extension[Callable[[Any, Any], Any]] = Extension("tvm.relax")
 relax_inspect: Extension[Callable[[Any, str], Any]] = Extension("tvm.relax")
 # whether one struct info describes all that another one does
@@ -103,6 +103,9 @@ infer_by_sinfo_args: Extension[Callable[[], Any]] = Extension("tvm.relax")
 relax_bind_symbolic_vars: Extension[Callable[[Any, Any], Any]] = Extension("tvm.relax")
 relax_bind_params: Extension[Callable[[Any, Any], Any]] = Extension("tvm.relax")
 relax_inline: Extension[Callable[[Any, Any], Any]] = Extension("tvm.relax")
+
+# the call of a global function with an argument of a class, from (global variable, arguments)
+global_call_with: ClassExtension[Callable[[Any, tuple[Any, ...]], Any]] = ClassExtension()
 
 # ---- every level
 

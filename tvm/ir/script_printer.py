@@ -128,6 +128,8 @@ def config_of(options: dict[str, Any]) -> PrinterConfig:
             raise TypeError(f"script has no option {name!r}; {suggest(name, known)}")
     config = PrinterConfig(**options)
     for name in ("ir_prefix", "tir_prefix", "relax_prefix", "module_alias"):
+        if name == "module_alias" and config.module_alias == "":
+            continue  # functions are named by the module
         if not getattr(config, name).isidentifier():
             raise ValueError(f"script requires an identifier as {name}, got {options[name]!r}")
     return config

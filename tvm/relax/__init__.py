@@ -1,6 +1,10 @@
 """Relax: graphs of tensor programs with symbolic shapes, calls of loop programs and control flow."""
 
+import tvm as _tvm
 from tvm.runtime.relax_vm import VirtualMachine, VMInstrumentReturnKind
+from tvm.script import relax as _words
+from tvm.script.parser.core.entry import LANGUAGES as _LANGUAGES
+from tvm.script.printer import relax as _printer
 
 from . import analysis, exec_builder, expr, op, struct_info, ty, vm_build
 from .block_builder import BlockBuilder
@@ -43,3 +47,6 @@ from .struct_info import (
 )
 from .ty import DynTensorType, ObjectType, PackedFuncType, ShapeType
 from .vm_build import Executable, VMExecutable
+
+# programs in strings may use them without an import
+_LANGUAGES.update(R=_words, relax=_words, tvm=_tvm)

@@ -518,7 +518,7 @@ def relax_functions(mod: IRModule) -> dict[GlobalVar, Function]:
     return {gvar: f for gvar, f in mod.functions.items() if isinstance(f, Function)}
 
 
-def _call(callee: RelayExpr, args: tuple[Any, ...], attrs: Any) -> Call:
+def _call(callee: RelayExpr, args: tuple[Any, ...], attrs: Any = None) -> Call:
     return Call(callee, _exprs(args), attrs)
 
 
@@ -539,6 +539,7 @@ def _item(value: RelayExpr, index: Any) -> RelayExpr:
 
 extension.relax_call.provide(_call)
 extension.relax_item.provide(_item)
+extension.global_call_with.provide(ExprWithOp, _call)
 
 # classic names of others that this module has
 _update_struct_info = update_struct_info

@@ -18,7 +18,7 @@ _PARSER = ("from_source", "ir_module", "parse", "prim_func")
 def __getattr__(name: str) -> Any:
     if name in _PARSER:
         return getattr(import_module(".parser", __name__), name)
-    if name in ("highlight", "ir", "ir_builder", "parser", "tir"):
+    if name in ("highlight", "ir", "ir_builder", "parser", "relax", "tir"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

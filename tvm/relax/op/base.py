@@ -151,7 +151,7 @@ def call_tir(
     tir_vars : ShapeExpr or tuple of PrimExpr, optional
         What the loop program takes beside tensors.
     """
-    operands = [gvar, _arguments(args), *_numbers(tir_vars)]
+    operands = [as_expr(gvar), _arguments(args), *_numbers(tir_vars)]
     return Call(_CALL_TIR, operands, None, [_result(out_sinfo)])
 
 
@@ -175,7 +175,7 @@ def call_tir_with_grad(
         What it takes.
     """
     attrs = GradAttrs(str(te_grad_name), dict(te_grad_kwargs or {}))
-    operands = [gvar, _arguments(args), *_numbers(tir_vars)]
+    operands = [as_expr(gvar), _arguments(args), *_numbers(tir_vars)]
     return Call(_WITH_GRAD, operands, attrs, [_result(out_sinfo)])
 
 
@@ -196,7 +196,7 @@ def call_tir_inplace(
         For each result the input that it replaces, or -1 for a new tensor.
     """
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
-    operands = [gvar, _arguments(args), *_numbers(tir_vars)]
+    operands = [as_expr(gvar), _arguments(args), *_numbers(tir_vars)]
     attrs = InplaceAttrs(tuple([int(i) for i in indices]))
     return Call(_INPLACE, operands, attrs, [_result(out_sinfo)])
 
@@ -213,7 +213,7 @@ def call_dps_packed(func: str | RelayExpr, args: Any, out_sinfo: Any) -> Call:
     out_sinfo : StructInfo or list of StructInfo
         Of the results.
     """
-    callee = ExternFunc(func) if isinstance(func, str) else func
+    callee = ExternFunc(func) if isinstance(func, str) else as_expr(func)
     return Call(_CALL_DPS, [callee, _arguments(args)], None, [_result(out_sinfo)])
 
 
@@ -246,7 +246,7 @@ def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = None) -> Ca
     sinfo_args : StructInfo or list of StructInfo, optional
         Of the result.
     """
-    callee = ExternFunc(func) if isinstance(func, str) else func
+    callee = ExternFunc(func) if isinstance(func, str) else as_expr(func)
     fields = args if isinstance(args, (RelayExpr, list, tuple)) else (args,)
     return Call(_WITH_CTX, [callee, _arguments(fields)], None, _results(sinfo_args))
 
@@ -295,7 +295,7 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any) -> Call:
     sinfo_args : StructInfo or list of StructInfo
         Of the result.
     """
-    callee = ExternFunc(func) if isinstance(func, str) else func
+    callee = ExternFunc(func) if isinstance(func, str) else as_expr(func)
     if sinfo_args is None:
         raise ValueError("R.call_pure_packed is required to have type_args")
     operands = [callee, *[as_expr(a) for a in args]]
@@ -316,7 +316,7 @@ def call_inplace_packed(
     sinfo_args : StructInfo or list of StructInfo
         Of the result.
     """
-    callee = ExternFunc(func) if isinstance(func, str) else func
+    callee = ExternFunc(func) if isinstance(func, str) else as_expr(func)
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     operands = [callee, *[as_expr(a) for a in args]]
     attrs = InplacePackedAttrs(tuple(indices))

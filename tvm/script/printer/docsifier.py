@@ -86,12 +86,20 @@ class IRDocsifier:
     def __init__(self, config: PrinterConfig) -> None:
         self.config = config
         self.frames: list[Frame] = []
-        self.names = Names([config.tir_prefix, config.ir_prefix, config.module_alias])
+        self.names = Names(
+            [config.tir_prefix, config.ir_prefix, config.relax_prefix, config.module_alias]
+        )
         self.usage = Usage()
         self.metadata: dict[str, list[Any]] = {}
         self.dialects: dict[str, None] = {}  # whose prefixes the text uses
         self.function_names: list[str] = []  # of the functions being printed, if they are given
         self.result_types: dict[Any, DType] = {}  # of calls of functions of the module
+        # of relax: whether a module is printed, its devices, whether a signature is, functions around
+        self.in_module = False
+        self.vdevices: tuple[Any, ...] = ()
+        self.in_signature = False
+        self.nested = 0
+        self.last_name = ""
         self.underlined: list[ObjectPath] = list(config.path_to_underline or ())
         self._docs: dict[Any, Callable[[], ExprDoc]] = {}
         self._found: dict[type, Callable[[Any, Any, Any], Doc]] = {}

@@ -14,7 +14,18 @@ from tvm.ir.module import IRModule
 from tvm.ir.type import PrimType
 from tvm.tir.function import PrimFunc
 
-from .doc import AttrAccessDoc, ClassDoc, CommentDoc, Doc, ExprStmtDoc, IdDoc, StmtBlockDoc, StmtDoc
+from .doc import (
+    AssignDoc,
+    AttrAccessDoc,
+    ClassDoc,
+    CommentDoc,
+    Doc,
+    ExprDoc,
+    ExprStmtDoc,
+    IdDoc,
+    StmtBlockDoc,
+    StmtDoc,
+)
 from .docsifier import Frame, IRDocsifier, Path
 
 
@@ -23,8 +34,10 @@ def print_module(mod: IRModule, path: Path, d: IRDocsifier) -> Doc:
     """Functions of the loop level come first, each kind by name."""
     items = sorted(
         mod.functions.items(),
-        key=lambda item: (not isinstance(item[1], PrimFunc), item[0].name_hint),
+        key=lambda item: (_rank(item[1]), item[0].name_hint),
     )
+    d.in_module = True
+    d.vdevices = tuple(mod.global_infos.get("vdevice", ()))
     with d.frame(mod) as frame:
         _head(mod, path, frame, d)
         for var, func in items:
@@ -32,6 +45,11 @@ def print_module(mod: IRModule, path: Path, d: IRDocsifier) -> Doc:
         for var, func in items:
             frame.stmts.append(_function(var, func, path.attr("functions").map_value(var), d))
     return with_header(ClassDoc(IdDoc("Module"), [d.ir("ir_module")], frame.stmts), d)
+
+
+def _rank(func: BaseFunc) -> int:
+    """Functions of the loop level come first, then packed ones, which have no text of their own."""
+    return 0 if isinstance(func, PrimFunc) else (1 if hasattr(func, "global_symbol") else 2)
 
 
 def _head(mod: IRModule, path: Path, frame: Frame, d: IRDocsifier) -> None:
@@ -47,7 +65,7 @@ def _define(var: GlobalVar, func: BaseFunc, frame: Frame, d: IRDocsifier) -> Non
     alias = d.config.module_alias
     if isinstance(func, PrimFunc) and isinstance(func.ret_type, PrimType):
         d.result_types[var] = func.ret_type.dtype
-    d.define_as(var, frame, lambda: AttrAccessDoc(IdDoc(alias), var.name_hint))
+    d.define_as(var, frame, lambda: AttrAccessDoc(IdDoc(alias or "Module"), var.name_hint))
 
 
 def _function(var: GlobalVar, func: BaseFunc, path: Path, d: IRDocsifier) -> StmtDoc:
@@ -56,6 +74,8 @@ def _function(var: GlobalVar, func: BaseFunc, path: Path, d: IRDocsifier) -> Stm
     d.function_names.append(var.name_hint)
     doc = d.doc(func, path)
     d.function_names.pop()
+    if isinstance(doc, ExprDoc):  # a packed function
+        return AssignDoc(IdDoc(var.name_hint), doc)
     if not isinstance(doc, StmtBlockDoc):
         assert isinstance(doc, StmtDoc)
         return doc

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from tvm.ir.expr import GlobalVar
+from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.function import BaseFunc
 from tvm.support.dtype import DType
 from tvm.tir.builtin import VOID, as_argument
 from tvm.tir.expr import Call
@@ -24,7 +25,13 @@ class FunctionRef:
         self.var = var
         self.result = result
 
-    def __call__(self, *args: Any) -> Call:
+    def asobject(self) -> GlobalVar:
+        """The variable of the function."""
+        return self.var
+
+    def __call__(self, *args: Any) -> Any:
+        if any([isinstance(arg, RelayExpr) for arg in args]):
+            return self.var(*args)
         return Call(self.result, self.var, [as_argument(arg) for arg in args])
 
 
@@ -62,6 +69,10 @@ def visit_class_def(self: Parser, node: ast.ClassDef) -> None:
             for stmt in functions:
                 result = self.visit_tvm_declare_function(stmt)
                 var = decl_function(stmt.name)
+                if isinstance(result, BaseFunc):
+                    var.struct_info_ = result.struct_info_
+                    module.add(stmt.name, var)
+                    continue
                 kind = result if isinstance(result, DType) else VOID
                 reference = FunctionRef(var, kind) if result is None or kind is result else result
                 module.add(stmt.name, reference)

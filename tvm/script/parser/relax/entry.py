@@ -1,0 +1,130 @@
+"""The decorators of relax."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable as AnyCallable
+from types import FrameType, FunctionType
+from typing import Any
+
+from ..core.diagnostics import Source
+from ..core.entry import parse_function, scan_macro
+from ..core.parser import Parser, ScriptMacro, VarTable, current_parser
+from ..core.utils import inspect_function_capture, is_defined_in_class
+from .struct_infos import (
+    Callable,
+    MatchCastPair,
+    Object,
+    Prim,
+    Shape,
+    StructInfoProxy,
+    Tensor,
+    Tuple,
+    match_cast,
+)
+
+
+def function(
+    f: AnyCallable[..., Any] | None = None,
+    pure: bool = True,
+    private: bool = False,
+    check_well_formed: bool = True,
+) -> Any:
+    """Read a Python function as a function of relax.
+
+    Parameters
+    ----------
+    f : function
+        The definition; its source is read, it is never run.
+    pure : bool
+        Whether it has no side effects.
+    private : bool
+        Leave out the attribute ``global_symbol``, which is the function's name.
+    check_well_formed : bool
+        Whether a function that is not well formed is rejected.
+    """
+    outer = sys._getframe(1)
+    if f is None:
+        return lambda definition: function_of(definition, outer, check_well_formed)
+    return function_of(f, outer, check_well_formed)
+
+
+function.dispatch_token = "relax"  # type: ignore[attr-defined]
+
+
+def function_of(func: Any, outer: FrameType, check_well_formed: bool = True) -> Any:
+    """A definition as a function of relax; ``outer`` is the scope that it stands in."""
+    if not isinstance(func, FunctionType):
+        raise TypeError(f"R.function requires a function, got {type(func).__name__}")
+    if is_defined_in_class(Source(func, outer).text, outer):
+        return func  # the decorator of the class reads it
+    return parse_function(func, outer, "relax", check_well_formed)
+
+
+class RelaxMacro(ScriptMacro):
+    """A macro of relax; its statements stand where it is called."""
+
+    def __init__(
+        self,
+        source: Source,
+        closure_vars: dict[str, Any],
+        func: AnyCallable[..., Any],
+        hygienic: bool,
+    ) -> None:
+        super().__init__(source, closure_vars, func, hygienic)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        parser = current_parser("R.macro")
+        bound = inspect.signature(self.func).bind(*args, **kwargs)
+        bound.apply_defaults()
+        own = dict(bound.arguments)
+        outer = parser.var_table
+        if self.hygienic:
+            parser.var_table = VarTable(self.closure_vars)
+        try:
+            with parser.var_table.with_frame():
+                for name, value in own.items():
+                    parser.var_table.add(name, value, True)
+                return self.parse_macro(parser)
+        finally:
+            parser.var_table = outer
+
+    def parse_macro(self, parser: Parser) -> Any:
+        """Read the body; the value of its return statement."""
+        (definition,) = self.source.as_ast().body
+        result = None
+        with parser.with_diag_source(self.source), parser.with_dispatch_token("relax"):
+            for stmt in definition.body:  # type: ignore[attr-defined]
+                if type(stmt).__name__ == "Return":
+                    result = parser.eval_expr(stmt.value)
+                    break
+                parser.visit(stmt)
+        return result
+
+
+def macro(*args: Any, hygienic: bool = True) -> Any:
+    """Read a function as a macro.
+
+    Parameters
+    ----------
+    hygienic : bool
+        Whether names in the macro are those at its definition, rather than at its call.
+    """
+    outer = sys._getframe(1)
+
+    def build(func: Any) -> RelaxMacro:
+        source, names = scan_macro(func, inspect_function_capture(func, outer))
+        return RelaxMacro(source, names, func, hygienic)
+
+    if not args:
+        return build
+    if len(args) == 1 and isinstance(args[0], FunctionType):
+        return build(args[0])
+    raise ValueError("R.macro takes no arguments but by name: R.macro(hygienic=...)")
+
+
+__all__ = [
+    "Callable", "MatchCastPair", "Object", "Prim", "Shape", "StructInfoProxy", "Tensor", "Tuple",
+    "function", "macro", "match_cast",
+]  # fmt: skip
