@@ -27,3 +27,10 @@ def test_loops_that_write_one_buffer_are_not_merged() -> None:
         sch.merge(sch.get_loops(constant)[0], outer)
     for found, wanted in zip(run(sch.mod["main"]), run(padded_conv1d), strict=True):
         np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)
+
+
+def test_what_a_later_iteration_changes_is_not_read_before() -> None:
+    sch = tir.Schedule(padded_conv1d, debug_mask="all")
+    sch.decompose_padding("P", sch.get_loops("P")[0])
+    with pytest.raises(tir.ScheduleError, match="has not been written completely"):
+        sch.merge(sch.get_loops("P")[0], sch.get_loops("Y")[0])

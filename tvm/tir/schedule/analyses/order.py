@@ -9,7 +9,7 @@ from tvm.tir.stmt import Block, For
 
 from ..errors import PrimitiveError
 from ..state import ScheduleState
-from ..tree import scope_of
+from ..tree import common_ancestor, scope_of
 
 
 def require_order(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | Block) -> None:
@@ -25,8 +25,25 @@ def require_order(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | 
             concerned = block in inside or dependency.src in inside
             if dependency.kind == DepKind.WAR and block in inside and dependency.src in inside:
                 _reject(shown)
-            if dependency.kind == DepKind.RAW and concerned and not state.is_covered(block):
-                _reject(shown)
+            if dependency.kind == DepKind.RAW and concerned:
+                if not state.is_covered(block) or _is_overtaken(state, dependency.src, block):
+                    _reject(shown)
+
+
+def _is_overtaken(state: ScheduleState, writer: StmtSRef, reader: StmtSRef) -> bool:
+    """Whether a block may read what another one in the same loop changes in a later iteration.
+
+    Something else may have written it before, so that it is covered.
+    """
+    if writer is reader or common_ancestor([writer, reader]).is_block:
+        return False
+    scope = state.get_block_scope(scope_of(reader))
+    read = dict.fromkeys([region.buffer for region in reader.block.reads])
+    for region in writer.block.writes:
+        if region.buffer in read and len(scope.buffer_writers.get(region.buffer, ())) > 1:
+            if not state.is_written_before(reader, region.buffer, writer):
+                return True
+    return False
 
 
 def require_sequence(state: ScheduleState, moved: Sequence[StmtSRef], shown: For | Block) -> None:

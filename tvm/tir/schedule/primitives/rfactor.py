@@ -15,6 +15,7 @@ from tvm.arith import Analyzer
 from tvm.arith.pattern import conjuncts
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
+from tvm.tir.analysis.reducers import NoReducerError, Reduction, reduction_of
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Range, Var, const
@@ -34,7 +35,6 @@ from tvm.tir.stmt_functor import substitute
 from ..analyses.bindings import loops_bound_to, uses_var, variables_of
 from ..analyses.block_kind import require_reduction, require_stage_pipeline
 from ..analyses.order import require_order
-from ..analyses.reducers import Reduction, reduction_of
 from ..errors import PrimitiveError
 from ..state import ScheduleState
 from ..tree import exchanged, loops_of, range_of, realizes_below
@@ -73,7 +73,7 @@ def rfactor(state: ScheduleState, loop_sref: StmtSRef, factor_axis: int) -> Stmt
     realize = state.realize_of(block_sref)
     loops = [sref.loop for sref in loops_of(block_sref)]
     reduced = _require_loops(realize, loops, loop_sref.loop)
-    reduction = reduction_of(realize.block)
+    reduction = _known_reduction(realize.block)
     axis = _checked_axis(factor_axis, reduction, realize.block)
     _require_first_iteration(realize, loops, loop_sref.loop, reduced)
     buffers = [_factored_buffer(buffer, axis, loop_sref.loop) for buffer in reduction.buffers]
@@ -145,6 +145,18 @@ def _checked_axis(axis: int, reduction: Reduction, block: Block) -> int:
             block,
         )
     return axis + rank + 1 if axis < 0 else axis
+
+
+def _known_reduction(block: Block) -> Reduction:
+    try:
+        return reduction_of(block)
+    except NoReducerError as reason:
+        raise PrimitiveError(
+            "ScheduleError: No matched reducer for the identity and the combiner of the reduction "
+            "block",
+            f"The block {{0}} can't be factored: {reason}",
+            block,
+        ) from None
 
 
 def _require_first_iteration(

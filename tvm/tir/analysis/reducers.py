@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
@@ -35,7 +35,9 @@ from tvm.tir.expr import (
 from tvm.tir.stmt import Block, BufferStore, LetStmt, SeqStmt, Stmt
 from tvm.tir.stmt_functor import substitute
 
-from ..errors import PrimitiveError
+
+class NoReducerError(ValueError):
+    """A block is no reduction by a known combination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,6 @@ def reduction_of(block: Block) -> Reduction:
     found = _tuple_of_operators(values, mine, starts) or _extremum(values, mine, starts)
     if found is None:
         _reject(block, "no known associative and commutative combination is its update")
-        raise AssertionError
     added, combine = found
     reads = _LoadsOf(buffers)
     for value in added:
@@ -247,9 +248,5 @@ class _LoadsOf(Visitor):
         self.visit_children(load)
 
 
-def _reject(block: Block, reason: str) -> None:
-    raise PrimitiveError(
-        "ScheduleError: No matched reducer for the identity and the combiner of the reduction block",
-        f"The block {{0}} can't be factored: {reason}",
-        block,
-    )
+def _reject(block: Block, reason: str) -> NoReturn:
+    raise NoReducerError(f"{block.name_hint} reduces by no known combination: {reason}")
