@@ -99,6 +99,9 @@ constexpr ContextSlot kContextSlots[] = {
     CONTEXT_SLOT(TVMBackendParallelLaunch),
     CONTEXT_SLOT(TVMBackendParallelBarrier),
     CONTEXT_SLOT(TVMBackendPollSignals),
+    CONTEXT_SLOT(TVMBackendAnyListSetPackedArg),
+    CONTEXT_SLOT(TVMBackendAnyListResetItem),
+    CONTEXT_SLOT(TVMBackendAnyListMoveFromPackedReturn),
 };
 #undef CONTEXT_SLOT
 

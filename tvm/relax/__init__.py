@@ -6,7 +6,7 @@ from tvm.script import relax as _words
 from tvm.script.parser.core.entry import LANGUAGES as _LANGUAGES
 from tvm.script.printer import relax as _printer
 
-from . import analysis, exec_builder, expr, op, struct_info, ty, vm_build
+from . import analysis, exec_builder, expr, op, pipeline, struct_info, transform, ty, vm_build
 from .block_builder import BlockBuilder
 from .exec_builder import ExecBuilder
 from .expr import (
@@ -36,6 +36,7 @@ from .expr import (
     extern,
     get_shape_of,
 )
+from .pipeline import default_build_pipeline, get_pipeline, register_pipeline, zero_pipeline
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -46,7 +47,7 @@ from .struct_info import (
     TupleStructInfo,
 )
 from .ty import DynTensorType, ObjectType, PackedFuncType, ShapeType
-from .vm_build import Executable, VMExecutable
+from .vm_build import Executable, VMExecutable, build
 
 # programs in strings may use them without an import
 _LANGUAGES.update(R=_words, relax=_words, tvm=_tvm)

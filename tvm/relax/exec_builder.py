@@ -124,7 +124,7 @@ class ExecBuilder(Object):
 
     def f(self, name: str) -> int:
         """A function as an argument."""
-        return _argument(_FUNCTION, self._function_index(name))
+        return _argument(_FUNCTION, self.function_index(name))
 
     def void_arg(self) -> int:
         """None as an argument."""
@@ -133,6 +133,12 @@ class ExecBuilder(Object):
     def vm_state(self) -> int:
         """The machine itself as an argument."""
         return int(SpecialReg.VM_STATE)
+
+    def function_index(self, name: str) -> int:
+        """The place of a function in the table; one that is not declared is a packed function."""
+        if name not in self._function_places:
+            self.declare_function(name)
+        return self._function_places[name]
 
     def declare_function(self, func_name: str, kind: VMFuncKind = VMFuncKind.PACKED_FUNC) -> None:
         """Give a function its place in the table of functions before it is defined or called."""
@@ -182,12 +188,16 @@ class ExecBuilder(Object):
         const : NDArray, ShapeTuple, DataType, str, int or float
             The value.
         """
+        return self.c(self.constant_index(const))
+
+    def constant_index(self, const: Any) -> int:
+        """The place of a value among the constants."""
         value, key = _constant(const)
         place = self._constant_places.get(key)
         if place is None:
             place = self._constant_places[key] = len(self._constants)
             self._constants.append(value)
-        return self.c(place)
+        return place
 
     def emit_call(
         self, name: str, args: Sequence[Any] | None = None, dst: int | None = None
@@ -206,7 +216,7 @@ class ExecBuilder(Object):
         """
         target = int(SpecialReg.VOID_ARG if dst is None else dst)
         words = [self._word(arg) for arg in args or ()]
-        self._emit(_Instruction(_CALL, target, self._function_index(name), words))
+        self._emit(_Instruction(_CALL, target, self.function_index(name), words))
 
     def emit_ret(self, result: int) -> None:
         """Return the value of a register."""
@@ -219,6 +229,14 @@ class ExecBuilder(Object):
     def emit_if(self, cond: int, false_offset: int) -> None:
         """Go on with the next instruction if the register is true, else so many further."""
         self._emit(_Instruction(_IF, int(cond), int(false_offset)))
+
+    def here(self) -> int:
+        """The place of the next instruction in its function."""
+        return len(self._open_function().code)
+
+    def set_offset(self, place: int, offset: int) -> None:
+        """Set where the goto or if at a place leads."""
+        self._open_function().code[place].operand = offset
 
     def get(self) -> Executable:
         """The executable, its registers numbered in the order in which they are first written."""
@@ -260,19 +278,17 @@ class ExecBuilder(Object):
         self._current = None
 
     def _emit(self, instruction: _Instruction) -> None:
+        self._open_function().code.append(instruction)
+
+    def _open_function(self) -> _Function:
         if self._current is None:
             raise TVMError("instructions are emitted within `with builder.function(name):`")
-        self._current.code.append(instruction)
+        return self._current
 
     def _word(self, arg: Any) -> int:
         if isinstance(arg, (tuple, NDArray, DType, str)):
             return self.convert_constant(ShapeTuple(arg) if type(arg) is tuple else arg)
         return int(arg)
-
-    def _function_index(self, name: str) -> int:
-        if name not in self._function_places:
-            self.declare_function(name)
-        return self._function_places[name]
 
 
 class _Renumbering:

@@ -50,7 +50,8 @@ UNLOWERED_CALLS = tuple(
     INTRINSICS[name]
     for name in (
         "tvm_call_packed", "tvm_call_cpacked", "tvm_call_trace_packed", "tvm_stack_make_shape",
-        "tvm_stack_make_array", "tvm_thread_context",
+        "tvm_stack_make_array", "tvm_thread_context", "anylist_getitem", "anylist_resetitem",
+        "anylist_setitem_call_packed", "anylist_setitem_call_cpacked",
     )
 )  # fmt: skip
 

@@ -369,7 +369,10 @@ _LIBM = (
     "pow atan2 hypot sqrt floor ceil trunc copysign fma"
 )
 # functions of the runtime, called by name
-RUNTIME_FUNCTIONS = ("TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace")
+RUNTIME_FUNCTIONS = (
+    "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace", "TVMBackendAnyListSetPackedArg",
+    "TVMBackendAnyListResetItem", "TVMBackendAnyListMoveFromPackedReturn",
+)  # fmt: skip
 
 INTRINSICS: dict[str, Write] = {
     **{f"tir.{name}": _math(name) for name in _LIBM.split()},

@@ -31,6 +31,9 @@ _SLOTS = {
     "TVMBackendGetFuncFromEnv": "int (*{})(void*, const char*, TVMFunctionHandle*)",
     "TVMBackendAllocWorkspace": "void* (*{})(int, int, uint64_t, int, int)",
     "TVMBackendFreeWorkspace": "int (*{})(int, int, void*)",
+    "TVMBackendAnyListSetPackedArg": "int (*{})(void*, int, TVMValue*, int*, int)",
+    "TVMBackendAnyListResetItem": "int (*{})(void*, int)",
+    "TVMBackendAnyListMoveFromPackedReturn": "int (*{})(void*, int, TVMValue*, int*, int)",
     "TVMBackendParallelLaunch": "int (*{})(FTVMParallelLambda, void*, int)",
     "TVMBackendParallelBarrier": "int (*{})(int, TVMParallelGroupEnv*)",
 }

@@ -286,4 +286,7 @@ PACKED: dict[str, Callable[[Any, Call], str]] = {
     "tir.TVMBackendFreeWorkspace": _runtime("TVMBackendFreeWorkspace"),
 }
 # the same functions, called by name
-RUNTIME_FUNCTIONS = ("TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace")
+RUNTIME_FUNCTIONS = (
+    "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace", "TVMBackendAnyListSetPackedArg",
+    "TVMBackendAnyListResetItem", "TVMBackendAnyListMoveFromPackedReturn",
+)  # fmt: skip

@@ -27,6 +27,8 @@ from tvm.tir.builtin import (
     TVMBackendAllocWorkspace,
     TVMBackendFreeWorkspace,
     address_of,
+    call_extern,
+    tvm_check_return,
     tvm_stack_alloca,
     tvm_throw_last_error,
 )
@@ -72,6 +74,14 @@ LOWERED: dict[RelayExpr, Op] = {
     INTRINSICS["tvm_call_cpacked"]: INTRINSICS["tvm_call_cpacked_lowered"],
     INTRINSICS["tvm_call_trace_packed"]: INTRINSICS["tvm_call_trace_packed_lowered"],
 }
+# calls whose result becomes an item of a list of any values
+SET_ITEM: dict[RelayExpr, Op] = {
+    INTRINSICS["anylist_setitem_call_packed"]: INTRINSICS["tvm_call_packed_lowered"],
+    INTRINSICS["anylist_setitem_call_cpacked"]: INTRINSICS["tvm_call_cpacked_lowered"],
+}
+CPACKED_LOWERED = INTRINSICS["tvm_call_cpacked_lowered"]
+GET_ITEM = INTRINSICS["anylist_getitem"]
+RESET_ITEM = INTRINSICS["anylist_resetitem"]
 MAKE_SHAPE = INTRINSICS["tvm_stack_make_shape"]
 MAKE_ARRAY = INTRINSICS["tvm_stack_make_array"]
 
@@ -225,6 +235,10 @@ class BuiltinLowerer(Rewriter):
         lowered = LOWERED.get(call.op)
         if lowered is not None:
             return self._packed_call(call, lowered)
+        if (set_item := SET_ITEM.get(call.op)) is not None:
+            return self._set_item(call, set_item)
+        if call.op is RESET_ITEM:
+            return _checked("TVMBackendAnyListResetItem", *[self.visit(arg) for arg in call.args])
         if call.op is MAKE_SHAPE:
             return self._make_shape(call)
         if call.op is MAKE_ARRAY:
@@ -233,10 +247,17 @@ class BuiltinLowerer(Rewriter):
 
     def _packed_call(self, call: Call, lowered: Op) -> PrimExpr:
         name, *args = call.args
+        resource: list[PrimExpr] = []
+        if lowered is CPACKED_LOWERED and args and is_zero_pointer(args[-1]):
+            # classic programs pass the resource handle behind the arguments
+            resource = [self.visit(args.pop())]
         begin = self.used.values
         self.used.values += len(args) + 1  # one more for the result
         self.needed.raise_to(self.used)
         for position, arg in enumerate(args, begin):
+            if isinstance(arg, Call) and arg.op is GET_ITEM:
+                self._pass_item(arg, position)
+                continue
             code = ArgCode.DLTENSOR if is_array(arg) else packed_code(arg)
             if is_zero_pointer(arg):
                 code = ArgCode.NULL
@@ -248,9 +269,23 @@ class BuiltinLowerer(Rewriter):
             self.before.append(BufferStore(self.stacks.codes, const(int(code), INT32), where))
         self.used.values = begin
         end = begin + len(args)
-        return Call(
-            call.dtype, lowered, [name, self.stacks.values, self.stacks.codes.data, begin, end]
-        )
+        stacks = [self.stacks.values, self.stacks.codes.data]
+        return Call(call.dtype, lowered, [name, *stacks, begin, end, *resource])
+
+    def _pass_item(self, item: Call, position: int) -> None:
+        """Let an item of a list of any values be an argument."""
+        where = (self.stacks.values, self.stacks.codes.data, const(position, INT32))
+        items = [self.visit(arg) for arg in item.args]
+        self._do(_checked("TVMBackendAnyListSetPackedArg", *items, *where))
+
+    def _set_item(self, call: Call, lowered: Op) -> PrimExpr:
+        values, index, *callee = call.args
+        made = self._packed_call(Call("void", lowered, callee), lowered)
+        assert isinstance(made, Call)
+        self._do(made)
+        where = (made.args[1], made.args[2], made.args[4])
+        items = (self.visit(values), self.visit(index))
+        return _checked("TVMBackendAnyListMoveFromPackedReturn", *items, *where)
 
     def _make_shape(self, call: Call) -> PrimExpr:
         begin = self.used.shape
@@ -315,6 +350,14 @@ class BuiltinLowerer(Rewriter):
     def _on_cpu(self) -> bool:
         known = self.device_type
         return self.on_processor or not isinstance(known, IntImm) or known.value == 1
+
+
+def _checked(function: str, *args: PrimExpr) -> Call:
+    """A call of a function of the runtime, whose failure is that of the caller."""
+    call = call_extern(INT32, function, *args)
+    checked = tvm_check_return(0, -1, call)
+    assert isinstance(checked, Call)
+    return checked
 
 
 def _not_negative(extent: PrimExpr) -> PrimExpr:

@@ -1,0 +1,270 @@
+"""Runs of operators of known shapes become calls of the kernel library's kernels.
+
+lv = matmul(x, w); lv1 = add(lv, b); y = nn.relu(lv1)
+->
+y = call_dps_packed("relax_fused_nn_contrib_dense_pack_add_nn_relu", (x, packed w, b), ...)
+
+The library chooses layouts, packs weights, fuses and schedules as for graphs of relay. What it does
+not know is left for `LegalizeOps`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import ModulePass, Pass, PassInfo
+from tvm.ir.type import TensorType
+from tvm.ir.type import TupleType as GraphTupleType
+from tvm.relax.backend.kernel_ops import OPERANDS, ROWS, is_static_tensor, numbers
+from tvm.relax.base import StructInfo, update_struct_info
+from tvm.relax.expr import (
+    Binding,
+    BindingBlock,
+    Call,
+    Constant,
+    ExternFunc,
+    Function,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.kill_after_last_use import variables
+from tvm.relay import expr as graphs
+from tvm.relay.backend.kernels import KernelCompiler, build_kernels
+from tvm.relay.expr import TupleWrapper
+from tvm.relay.function import Function as GraphFunction
+from tvm.relay.pipeline import fusion, optimization
+from tvm.relay.traverse import nodes_outside_functions
+from tvm.relay.ty import flat_types
+from tvm.support.scope import compiling
+from tvm.target import Target
+from tvm.target.versions import layout_target
+
+
+class _Region:
+    """Bindings, one after the other, that the library computes."""
+
+    def __init__(self) -> None:
+        self.bindings: list[VarBinding] = []
+        self.values: dict[Var, Any] = {}
+        self.inputs: dict[Var, graphs.Var] = {}
+
+    def add(self, binding: VarBinding) -> bool:
+        """Whether the library computes the binding, given those before."""
+        try:
+            value = self._value(binding.value)
+        except (TVMError, KeyError, AttributeError, TypeError, ValueError):
+            return False
+        if isinstance(value, TupleWrapper):
+            value = value.astuple()
+        self.values[binding.var] = value
+        self.bindings.append(binding)
+        return True
+
+    def _value(self, value: RelayExpr) -> Any:
+        if isinstance(value, Call):
+            return self._call(value)
+        if isinstance(value, TupleGetItem):
+            whole = self._operand(value.tuple_value)
+            fields = getattr(whole, "fields", None)
+            return (
+                graphs.TupleGetItem(whole, value.index) if fields is None else fields[value.index]
+            )
+        return self._operand(value)
+
+    def _call(self, call: Call) -> Any:
+        if not isinstance(call.op, Op) or not is_static_tensor(call.struct_info_):
+            raise KeyError(call.op)
+        row = ROWS[call.op.name]
+        return row(call, [self._operand(arg) for arg in call.args if not isinstance(arg, OPERANDS)])
+
+    def _operand(self, arg: RelayExpr) -> Any:
+        if isinstance(arg, Constant):
+            return graphs.Constant(arg.data)
+        if isinstance(arg, Tuple):
+            return graphs.Tuple([self._operand(field) for field in arg.fields])
+        if not isinstance(arg, Var) or not is_static_tensor(arg.struct_info_):
+            raise KeyError(arg)
+        if arg in self.values:
+            return self.values[arg]
+        if arg not in self.inputs:
+            self.inputs[arg] = graphs.Var(f"x{len(self.inputs)}", _type_of(arg.struct_info_))
+        return self.inputs[arg]
+
+
+def _type_of(info: Any) -> Any:
+    if isinstance(info, TupleStructInfo):
+        return GraphTupleType([_type_of(field) for field in info.fields])
+    return TensorType(numbers(info.dimensions), str(info.dtype))
+
+
+class _KernelLowering:
+    """Rewrites one module; kernels that are equal are one."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.compiler = KernelCompiler(target, prefix="relax_")
+
+    def function(self, func: Function) -> Function:
+        body = self._sequence(func.body)
+        return func if body is func.body else func.replace(body=body)
+
+    def _sequence(self, seq: SeqExpr) -> SeqExpr:
+        bindings = [binding for block in seq.blocks for binding in block.bindings]
+        readers: dict[Var, set[int]] = {}
+        for i, binding in enumerate(bindings):
+            for var in variables(binding.value):
+                readers.setdefault(var, set()).add(i)
+        for var in variables(seq.body):
+            readers.setdefault(var, set()).add(len(bindings))
+        blocks: list[BindingBlock] = []
+        at = 0
+        for block in seq.blocks:
+            blocks.append(self._block(block, at, readers))
+            at += len(block.bindings)
+        if all([a is b for a, b in zip(blocks, seq.blocks, strict=True)]):
+            return seq
+        made = SeqExpr(blocks, seq.body)
+        update_struct_info(made, seq.struct_info_)
+        return made
+
+    def _block(self, block: BindingBlock, at: int, readers: dict[Var, set[int]]) -> BindingBlock:
+        done: list[Binding] = []
+        region = _Region()
+        begin = at
+        for i, binding in enumerate(block.bindings, at):
+            if not isinstance(binding, MatchCast) and region.add(binding):
+                continue
+            done += self._lower(region, range(begin, i), readers)
+            done.append(binding)
+            region, begin = _Region(), i + 1
+        done += self._lower(region, range(begin, at + len(block.bindings)), readers)
+        same = len(done) == len(block.bindings) and all(
+            [a is b for a, b in zip(done, block.bindings, strict=True)]
+        )
+        return block if same else block.replace(bindings=tuple(done))
+
+    def _lower(self, region: _Region, own: range, readers: dict[Var, set[int]]) -> list[Binding]:
+        calls = [b for b in region.bindings if isinstance(b.value, Call)]
+        if not calls:
+            return list(region.bindings)
+        outputs = [
+            b.var for b in region.bindings if any([i not in own for i in readers.get(b.var, ())])
+        ]
+        if not outputs:
+            return list(region.bindings)
+        values = graphs.Tuple([region.values[var] for var in outputs])
+        params = list(region.inputs.values())
+        graph = GraphFunction(params, values)
+        with layout_target(self.target):
+            fused = fusion()(optimization()(IRModule.from_expr(graph)))
+        main = fused["main"]
+        inputs = dict(zip(main.params, region.inputs, strict=True))
+        return _Emitter(self.compiler, inputs).run(main, outputs)
+
+    def library(self) -> Any:
+        """The kernels so far, compiled; None if there are none."""
+        if not self.compiler.kernels:
+            return None
+        return build_kernels(self.compiler.module(), self.target, self.compiler.elsewhere())
+
+
+class _Emitter:
+    """Calls of kernels in the order of the fused graph."""
+
+    def __init__(self, compiler: KernelCompiler, inputs: dict[graphs.Var, Var]) -> None:
+        self.compiler = compiler
+        self.values: dict[int, Any] = {id(p): v for p, v in inputs.items()}
+        self.bindings: list[Binding] = []
+
+    def run(self, main: GraphFunction, outputs: list[Var]) -> list[Binding]:
+        for node in nodes_outside_functions(main.body):
+            if id(node) not in self.values:
+                self.values[id(node)] = self._value(node)
+        for var, field in zip(outputs, main.body.fields, strict=True):
+            self.bindings.append(VarBinding(var, self._as_expr(self.values[id(field)])))
+        return self.bindings
+
+    def _value(self, node: Any) -> Any:
+        if isinstance(node, graphs.Constant):
+            return Constant(node.data)
+        if isinstance(node, graphs.Tuple):
+            return [self.values[id(field)] for field in node.fields]
+        if isinstance(node, graphs.TupleGetItem):
+            whole = self.values[id(node.tuple_value)]
+            return (
+                whole[node.index]
+                if isinstance(whole, list)
+                else self._bind(TupleGetItem(whole, node.index))
+            )
+        return self._call(node)
+
+    def _call(self, call: Any) -> Any:
+        kernel = self.compiler.lower(call.op)
+        args = [tensor for arg in call.args for tensor in self._flat(self.values[id(arg)])]
+        types = flat_types(call.checked_type)
+        infos = [TensorStructInfo(list(ty.shape), str(ty.dtype)) for ty in types]
+        is_tuple = isinstance(call.checked_type, GraphTupleType)
+        info: StructInfo = TupleStructInfo(infos) if is_tuple else infos[0]
+        made = Call(
+            Op.get("relax.call_dps_packed"), [ExternFunc(kernel.name), Tuple(args)], None, [info]
+        )
+        update_struct_info(made, info)
+        var = self._bind(made)
+        if not is_tuple:
+            return var
+        return [self._bind(TupleGetItem(var, i)) for i in range(len(infos))]
+
+    def _flat(self, value: Any) -> list[RelayExpr]:
+        if isinstance(value, list):
+            return [tensor for part in value for tensor in self._flat(part)]
+        if isinstance(value.struct_info_, TupleStructInfo):
+            count = len(value.struct_info_.fields)
+            parts = [self._bind(TupleGetItem(value, i)) for i in range(count)]
+            return [tensor for part in parts for tensor in self._flat(part)]
+        return [value]
+
+    def _as_expr(self, value: Any) -> RelayExpr:
+        if isinstance(value, list):
+            return Tuple([self._as_expr(part) for part in value])
+        found: RelayExpr = value
+        return found
+
+    def _bind(self, value: RelayExpr) -> Var:
+        var = Var("lv", value.struct_info_)
+        self.bindings.append(VarBinding(var, value))
+        return var
+
+
+def lower_to_kernels(mod: IRModule, target: Target) -> IRModule:
+    """The module with calls of the library's kernels, which is one of its ``external_mods``."""
+    with compiling(), target:
+        lowering = _KernelLowering(target)
+        lowered = mod.map_functions(
+            lambda _, func: lowering.function(func) if isinstance(func, Function) else func
+        )
+        library = lowering.library()
+    if library is None:
+        return mod
+    return lowered.with_attrs(
+        {"external_mods": [*(mod.attrs or {}).get("external_mods", []), library]}
+    )
+
+
+def LowerToKernels() -> Pass:
+    """Compute runs of operators of known shapes by the kernel library, for the current target."""
+
+    def run(mod: IRModule, context: object) -> IRModule:
+        target = Target.current(allow_none=True)
+        is_processor = target is not None and "cpu" in target.keys and target.kind.name == "llvm"
+        return lower_to_kernels(mod, target) if is_processor else mod
+
+    return ModulePass(run, PassInfo(0, "LowerToKernels", ()))

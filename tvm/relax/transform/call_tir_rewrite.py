@@ -1,0 +1,89 @@
+"""Calls that return tensors become calls that write into tensors allocated before.
+
+y = call_tir(f, (x,), Tensor((n, 4)))    ->    alloc = builtin.alloc_tensor((n, 4), "float32", 0)
+                                               f(x, alloc)
+                                               y = alloc
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.error import TVMError
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import Pass
+from tvm.relax.base import StructInfo, update_struct_info
+from tvm.relax.expr import (
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataTypeImm,
+    Function,
+    PrimValue,
+    StringImm,
+    Tuple,
+    Var,
+)
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+
+from .binding_rewriter import VOID, BindingRewriter, function_pass, op_call
+
+_CALLS = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"}
+
+
+class _Destinations(BindingRewriter):
+    def block(self, block: BindingBlock) -> BindingBlock:
+        new = super().block(block)
+        if new is not block and isinstance(new, DataflowBlock):
+            raise TVMError("CallTIRRewrite requires plain blocks: run ToNonDataflow first")
+        return new
+
+    def value(self, value: RelayExpr, var: Var) -> RelayExpr:
+        is_call = isinstance(value, Call) and isinstance(value.op, Op)
+        if not is_call or value.op.name not in _CALLS:
+            return value
+        callee, given = value.args[:2]
+        inputs = list(given.fields) if isinstance(given, Tuple) else [given]
+        info = value.sinfo_args[0]
+        infos = list(info.fields) if isinstance(info, TupleStructInfo) else [info]
+        places = value.attrs.inplace_indices if value.op.name == "relax.call_tir_inplace" else ()
+        written = {i: inputs[int(place)] for i, place in enumerate(places) if int(place) >= 0}
+        results = [
+            written[i] if i in written else self.emit(_new_tensor(one), "alloc")
+            for i, one in enumerate(infos)
+        ]
+        fresh = [result for i, result in enumerate(results) if i not in written]
+        self._call(callee, [*inputs, *fresh], value.args[2:])
+        return results[0] if not isinstance(info, TupleStructInfo) else Tuple(results)
+
+    def _call(self, callee: RelayExpr, tensors: list[RelayExpr], numbers: Any) -> None:
+        if numbers:
+            self.emit(
+                op_call("relax.vm.call_tir_dyn", callee, Tuple([*tensors, numbers[0]]), info=VOID)
+            )
+            return
+        call = Call(callee, tensors)
+        update_struct_info(call, VOID)
+        self.emit(call)
+
+
+def _new_tensor(info: StructInfo) -> Call:
+    if not isinstance(info, TensorStructInfo) or info.shape is None:
+        raise TVMError(f"a call that returns a new tensor requires its shape, got {info}")
+    if info.dtype.is_void:
+        raise TVMError(f"a call that returns a new tensor requires its dtype, got {info}")
+    device = info.vdevice.vdevice_id if info.vdevice is not None else 0
+    args = (info.shape, DataTypeImm(info.dtype), PrimValue(device), StringImm("global"))
+    return op_call("relax.builtin.alloc_tensor", *args, info=info)
+
+
+def call_tir_rewrite(func: Function, mod: IRModule) -> Function:
+    """The function with calls that write into tensors."""
+    return _Destinations(mod).function(func)
+
+
+def CallTIRRewrite() -> Pass:
+    """Let calls of loop programs and packed functions write into tensors that are allocated before."""
+    return function_pass("CallTIRRewrite", call_tir_rewrite)

@@ -1,0 +1,163 @@
+"""Operators become calls of loop programs, made of tensor expressions.
+
+y = add(x, x)    ->    y = call_tir(add, (x, x), out_sinfo=Tensor((2, 3), "float32"))
+
+Operators whose shapes are not known, and those without a rule, stay as they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import ModulePass, Pass, PassInfo
+from tvm.relax.base import update_struct_info
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import (
+    BindingBlock,
+    Call,
+    ExternFunc,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    VarBinding,
+)
+from tvm.relax.op.legalize import has_known_shape
+
+_LOGGER = logging.getLogger(__name__)
+# what a program calls is no operator to be legalised
+_CALLS = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"}
+Rule = Callable[[BlockBuilder, Call], RelayExpr]
+
+
+class _Legalizer:
+    def __init__(self, mod: IRModule, rules: Mapping[str, Rule]) -> None:
+        self.builder = BlockBuilder(mod)
+        self.rules = rules
+
+    def run(self, mod: IRModule) -> IRModule:
+        for gvar, func in mod.functions.items():
+            if isinstance(func, Function) and not func.attrs.get("Primitive"):
+                new = self._function(func)
+                if new is not func:
+                    self.builder.update_func(gvar, new)
+        return self.builder.get()
+
+    def _function(self, func: Function) -> Function:
+        self.builder.begin_scope(func.params)
+        body = self._sequence(func.body)
+        self.builder.end_scope()
+        return func if body is func.body else func.replace(body=body)
+
+    def _sequence(self, seq: SeqExpr) -> SeqExpr:
+        blocks = [self._block(block) for block in seq.blocks]
+        if all([a is b for a, b in zip(blocks, seq.blocks, strict=True)]):
+            return seq
+        made = SeqExpr(blocks, seq.body)
+        update_struct_info(made, seq.struct_info_)
+        return made
+
+    def _block(self, block: BindingBlock) -> BindingBlock:
+        builder = self.builder
+        (
+            builder._begin_dataflow_block
+            if type(block) is not BindingBlock
+            else builder._begin_binding_block
+        )()
+        is_same = True
+        for binding in block.bindings:
+            value = binding.value
+            if isinstance(binding, MatchCast):
+                builder.emit_normalized(binding)
+                continue
+            new = self._value(value)
+            is_same &= new is value
+            builder.emit_normalized(
+                binding if new is value else VarBinding(binding.var, builder.normalize(new))
+            )
+        made = builder._end_block()
+        return block if is_same else made
+
+    def _value(self, value: RelayExpr) -> RelayExpr:
+        if isinstance(value, If):
+            branches = [self._branch(b) for b in (value.true_branch, value.false_branch)]
+            if branches[0] is value.true_branch and branches[1] is value.false_branch:
+                return value
+            made = If(value.cond, *branches)
+            update_struct_info(made, value.struct_info_)
+            return made
+        if isinstance(value, Function):
+            return self._function(value)
+        if not isinstance(value, Call) or not isinstance(value.op, Op):
+            return value
+        return self._call(value, value.op)
+
+    def _branch(self, branch: SeqExpr) -> SeqExpr:
+        self.builder.begin_scope()
+        made = self._sequence(branch)
+        self.builder.end_scope()
+        return made
+
+    def _call(self, call: Call, op: Op) -> RelayExpr:
+        rule = self.rules.get(op.name)
+        if rule is not None:
+            return rule(self.builder, call)
+        packed = op.get_attr("FCallPacked")
+        if packed is not None:
+            callee = ExternFunc(packed)
+            made = Call(callee, call.args, call.attrs, [call.struct_info])
+            update_struct_info(made, call.struct_info_)
+            return made
+        rule = op.get_attr("FLegalize")
+        infos = [call.struct_info_, *[arg.struct_info_ for arg in call.args]]
+        if rule is None or not all([has_known_shape(info) for info in infos]):
+            return call
+        return rule(self.builder, call)  # type: ignore[no-any-return]
+
+
+def _warn(mod: IRModule) -> None:
+    for func in mod.functions.values():
+        if not isinstance(func, Function):
+            continue
+        for block in func.body.blocks:
+            for binding in block.bindings:
+                op = getattr(binding.value, "op", None)
+                if (
+                    isinstance(op, Op)
+                    and op.name not in _CALLS
+                    and op.get_attr("FLegalize") is None
+                ):
+                    _LOGGER.warning("No legalization func for %s is found.", op.name)
+
+
+def legalize_ops(mod: IRModule, rules: Mapping[str, Rule] | None = None) -> IRModule:
+    """The module with loop programs for its operators."""
+    return _Legalizer(mod, rules or {}).run(mod)
+
+
+def LegalizeOps(
+    customize_legalize_map: Mapping[str, Rule] | None = None, enable_warning: bool = False
+) -> Pass:
+    """Let operators be calls of loop programs.
+
+    Parameters
+    ----------
+    customize_legalize_map : dict of str to function, optional
+        Rules by the operator's name that go before its own: from (block builder, call) to the
+        expression in its place.
+    enable_warning : bool
+        Whether operators that stay are logged.
+    """
+
+    def run(mod: IRModule, context: Any) -> IRModule:
+        new = legalize_ops(mod, customize_legalize_map)
+        if enable_warning:
+            _warn(new)
+        return new
+
+    return ModulePass(run, PassInfo(0, "LegalizeOps", ()))
