@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,16 @@ def test_a_loader_of_modules_takes_the_stream_of_a_library_only() -> None:
     for stream in (None, tvm.nd.empty((4,))):
         with pytest.raises(TypeError, match="loaded from a library only"):
             load(stream)
+
+
+def test_a_session_is_served_on_sockets_only() -> None:
+    reader, writer = os.pipe()
+    try:
+        for descriptor in (reader, -1, 1 << 20):
+            with pytest.raises(
+                tvm.TVMError, match=f"requires a socket, got descriptor {descriptor}"
+            ):
+                tvm.get_global_func("rpc.ServerLoop")(descriptor)
+    finally:
+        os.close(reader)
+        os.close(writer)

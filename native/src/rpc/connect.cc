@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <tvm/runtime/module.h>
@@ -97,6 +98,14 @@ void EndWithPeer(int fd) {
   }).detach();
 }
 
+void RequireSocket(const char* who, int descriptor) {
+  int kind = 0;
+  socklen_t size = sizeof(kind);
+  if (getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &size) != 0) {
+    ThrowError(who, " requires a socket, got descriptor ", descriptor);
+  }
+}
+
 }  // namespace
 
 // (host, port, key, whether messages are logged, then name and arguments of the session's constructor there)
@@ -142,11 +151,13 @@ TVM_REGISTER_GLOBAL("rpc.ServeDescriptors").set_body_typed([](int reader, int wr
 
 // Serves a session on a socket whose handshake is done, in this process.
 TVM_REGISTER_GLOBAL("rpc.ServerLoop").set_body_typed([](int socket) {
+  RequireSocket("rpc.ServerLoop", socket);
   Channel channel{Descriptor(socket)};
   ServeSession(&channel, ServeLimits());
 });
 
 TVM_REGISTER_GLOBAL("rpc.ReturnException").set_body_typed([](int socket, std::string text) {
+  RequireSocket("rpc.ReturnException", socket);
   Channel channel{Descriptor(dup(socket))};
   SendException(&channel, text);
 });
