@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 import tvm
 from tvm.ir import extension
@@ -384,47 +381,6 @@ def assert_op(condition: Any, format_args: Any = None, format: str | RelayExpr =
     return Call(_ASSERT, [as_expr(condition), text, *[as_expr(v) for v in values]])
 
 
-def _render(format_str: str, values: Sequence[Any]) -> str:
-    shown = [_shown(v) for v in values]
-    return format_str.format(*shown) if format_str else " ".join([str(v) for v in shown])
-
-
-def _shown(value: Any) -> Any:
-    return value.numpy() if isinstance(value, tvm.nd.NDArray) else value
-
-
-@tvm.register_func("relax.run.print", override=True)
-def relax_print(format_str: str, *format_args: Any) -> None:
-    """Print values by a format, at run time."""
-    builtins.print(_render(format_str, format_args))
-
-
-@tvm.register_func("relax.run.assert_op", override=True)
-def relax_assert_op(condition: Any, format_str: str, *format_args: Any) -> None:
-    """Raise an error unless a condition holds, at run time.
-
-    Raises
-    ------
-    AssertionError
-        With the formatted message.
-    ValueError
-        If the condition is no scalar of bool.
-    """
-    if not isinstance(format_str, str):
-        raise ValueError(f"The format string argument to assert must be a string, got {format_str}")
-    value = condition
-    if isinstance(condition, tvm.nd.NDArray):
-        array = condition.numpy()
-        if array.shape != () or array.dtype != np.dtype("bool"):
-            raise ValueError(f"assert_op requires a scalar of bool, got {array.dtype}{array.shape}")
-        value = array.item()
-    if not isinstance(value, (bool, int)):
-        raise ValueError(f"assert_op requires a scalar of bool, got {type(value).__name__}")
-    if not value:
-        text = _render(format_str, format_args) if format_str or format_args else ""
-        raise AssertionError(f"Assertion Failed: {text}" if text else "Assertion Failed")
-
-
 # ---- shapes
 
 
@@ -487,11 +443,6 @@ def shape_to_tensor(expr: Expr) -> Expr:
     expr : relax.Expr
         The shape.
     """
-
-
-@tvm.register_func("relax.run.shape_to_tensor", override=True)
-def _shape_to_tensor(shape: Sequence[int]) -> Any:
-    return tvm.nd.array(np.array([int(d) for d in shape], "int64"))
 
 
 # ---- devices
