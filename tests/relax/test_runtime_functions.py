@@ -104,3 +104,58 @@ def test_assertions_tell_their_values() -> None:
         check(tvm.nd.array(np.array(False)), "", [5, 6])
     with pytest.raises(AssertionError, match="^number 5"):
         check(0, "number {}", 5)
+
+
+def cache_of(rows: int, reserved: int) -> Any:
+    first = tvm.nd.array(np.arange(rows * 2, dtype="float32").reshape(rows, 2))
+    return builtin("attention_kv_cache_create")(first, ShapeTuple([reserved, 2]), -1)
+
+
+def test_a_cache_of_keys_grows() -> None:
+    cache = cache_of(1, 2)
+    for value in (5, 6, 7):
+        row = tvm.nd.array(np.full((1, 2), value, "float32"))
+        cache = builtin("attention_kv_cache_append")(cache, row)
+    found = builtin("attention_kv_cache_view")(cache, ShapeTuple([4, 2])).numpy()
+    np.testing.assert_array_equal(found, [[0, 1], [5, 5], [6, 6], [7, 7]])
+    builtin("attention_kv_cache_array_popn")([cache], 3)
+    assert builtin("attention_kv_cache_view")(cache).shape == (1, 2)
+    builtin("attention_kv_cache_array_clear")([cache])
+    assert builtin("attention_kv_cache_view")(cache).shape == (0, 2)
+
+
+def test_a_window_keeps_its_first_rows() -> None:
+    cache = cache_of(0, 3)
+    override = builtin("attention_kv_cache_window_override_with_sinks")
+    for value in range(5):
+        override(cache, tvm.nd.array(np.full((1, 2), value, "float32")), 3, 1)
+    found = builtin("attention_kv_cache_view")(cache).numpy()
+    np.testing.assert_array_equal(found[:, 0], [0, 3, 4])
+    with pytest.raises(ValueError, match="the cache needs rows of float32 of shape"):
+        override(cache, tvm.nd.array(np.zeros((1, 3), "float32")), 3, 1)
+
+
+def test_tokens_are_drawn_among_the_likeliest() -> None:
+    likely = tvm.nd.array(np.array([[0.1, 0.6, 0.3]], "float32"))
+    draw = builtin("sample_top_p_from_prob")
+    assert [draw(likely, 1.0, u) for u in (0.0, 0.59, 0.61, 0.95)] == [1, 1, 2, 0]
+    assert [draw(likely, 0.5, u) for u in (0.0, 0.99)] == [1, 1]
+    logits = tvm.nd.array(np.log(likely.numpy()))
+    assert builtin("sample_top_p_from_logits")(logits, 0.0, 1.0, 0.99) == 1
+    assert builtin("sample_top_p_from_logits")(logits, 1.0, 1.0, 0.61) == 2
+    uniform = tvm.nd.array(np.array([[0.05], [0.5]], "float32"))
+    rows = tvm.nd.array(np.repeat(likely.numpy(), 2, 0))
+    assert builtin("multinomial_from_uniform")(rows, uniform).numpy().tolist() == [[0], [1]]
+
+
+def test_penalties_lower_the_logits_of_tokens() -> None:
+    logits = tvm.nd.array(np.array([[2.0, -2.0, 1.0]], "float32"))
+    tokens = tvm.nd.array(np.array([0, 1], "int32"))
+    builtin("apply_repetition_penalty")(logits, tokens, 2.0)
+    np.testing.assert_allclose(logits.numpy(), [[1, -4, 1]])
+    builtin("apply_presence_and_frequency_penalty")(logits, tokens, tokens, 0.5, 1.0)
+    np.testing.assert_allclose(logits.numpy(), [[0.5, -5.5, 1]])
+    builtin("apply_softmax_with_temperature")(logits, 0.0)
+    np.testing.assert_allclose(logits.numpy(), [[0, 0, 1]])
+    with pytest.raises(ValueError, match="no token 9 of 3"):
+        builtin("apply_repetition_penalty")(logits, tvm.nd.array(np.array([9], "int32")), 2.0)

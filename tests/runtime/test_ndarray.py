@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tvm.runtime.ndarray as nd
-from tvm._ffi import register_extension
+from tvm._ffi import get_global_func, register_extension
 from tvm.runtime import Device, convert
 from tvm.support.dtype import dtype
 
@@ -361,3 +361,11 @@ def test_strided_elements_are_copied(dtype: str) -> None:
     turned = (array.transpose(2, 0, 1), wide.transpose(0, 2, 1), wide.T, wide[:, ::-1, 3:].T)
     for view in (*turned, array[:, ::2], np.broadcast_to(array[:1], (5, 3, 4))):
         np.testing.assert_array_equal(nd.array(view).numpy(), view)
+
+
+def test_two_names_of_a_native_array_are_equal() -> None:
+    array = nd.array(np.zeros(2))
+    again = get_global_func("vm.builtin.copy")(array)
+    assert again == array
+    assert hash(again) == hash(array)
+    assert array != nd.array(np.zeros(2))

@@ -77,6 +77,12 @@ class NDArray(NDArrayBase, Object):
         """Whether both are the same native array."""
         return isinstance(other, NDArray) and self.handle.value == other.handle.value
 
+    def __eq__(self, other: object) -> bool:
+        return self.same_as(other)
+
+    def __hash__(self) -> int:
+        return hash(self.handle.value)
+
     def elements(self) -> AnyArray:
         """The elements as a numpy array that must not be changed: no copy where numpy can read them."""
         try:

@@ -201,7 +201,8 @@ class _FunctionLowering:
             return reinterpret("handle", IntImm("uint64", 0))
         if name == "relax.vm.kill_object":
             item = self.value(call.args[0])
-            self.stmts.append(Evaluate(anylist_resetitem(*item.args)))
+            if isinstance(item, TirCall) and item.args[0] is self.lists.values:  # constants stay
+                self.stmts.append(Evaluate(anylist_resetitem(*item.args)))
             return self._result(None)
         if name not in MACHINE_OPS:
             raise TVMError(
