@@ -13,6 +13,9 @@ from tvm.support.absent import explanation
 PARTS = [
     ("tvm", "dlight", "cost model"),
     ("tvm.contrib", "ethosn", "targets llvm and c"),
+    ("tvm.contrib", "msc", "tvm.relay.frontend"),
+    ("tvm.runtime", "disco", "tvm.rpc"),
+    ("tvm.auto_scheduler", "testing", "tvmc tune"),
     ("tvm.micro", "class_factory", "--output-format mlf"),
 ]
 

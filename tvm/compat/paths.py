@@ -51,8 +51,11 @@ CLASSIC = {
     """,
 }
 
-# modules of packages that are not here, and where they are
-MOVED = {"tvm.meta_schedule.testing.te_workload": "tvm.testing.te_workload"}
+# modules that stood elsewhere, and where they are
+MOVED = {
+    "tvm.contrib.rpc": "tvm.rpc",
+    "tvm.meta_schedule.testing.te_workload": "tvm.testing.te_workload",
+}
 
 # package -> names that it had, and the layers above it define: (name, module or module:attribute)
 FROM_ABOVE = {

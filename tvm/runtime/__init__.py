@@ -59,3 +59,6 @@ from tvm.runtime.params import (
     save_param_dict_to_file,
 )
 from tvm.runtime.profiling import Report
+from tvm.support.later import names_from_above as _names_from_above
+
+__getattr__ = _names_from_above(__name__)

@@ -20,10 +20,9 @@ from tvm.support.absent_boards import BOARDS
 from tvm.support.absent_helpers import HELPERS, helper_functions
 
 _TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
-_REMOTE = (
-    "models are run and measured on this machine; for another one, "
-    "lib.export_library(path, cc='aarch64-linux-gnu-gcc') links"
-)
+_IMPORTED = "models of other frameworks are imported by tvm.relay.frontend"
+_SEARCHED = "tvmc tune --enable-autoscheduler searches for the kernels of a model"
+_SESSIONS = "tvm.rpc has sessions with other processes and machines, each of which runs models"
 _DEVICES = "code is generated for processors, by the targets llvm and c"
 _GPU_MODULES = "cuda_graph curand nvrtc spirv_utils"
 
@@ -36,8 +35,12 @@ _INSTEAD: dict[str, dict[str, str]] = {
         _GPU_MODULES: _DEVICES,
         "ethosn uma_hexagon": _DEVICES,
         "cuda_graph.cuda_graph_executor": _DEVICES,
-        "rpc": _REMOTE,
+        "verilator": _DEVICES,
+        "msc": _IMPORTED,
+        "micro": BOARDS,
     },
+    "tvm.runtime": {"disco": _SESSIONS},
+    "tvm.auto_scheduler": {"testing": _SEARCHED},
     "tvm.micro": {
         "build class_factory contrib debugger GeneratedProject TemplateProject": BOARDS
     },

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from tvm.support.absent import attribute_error
+
 # package -> name -> "module", or "module:attribute"
 _PATHS: dict[str, Mapping[str, str]] = {}
 
@@ -28,7 +30,7 @@ def names_from_above(package: str) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         path_of_name = _PATHS.get(package, {}).get(name)
         if path_of_name is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise attribute_error(package, name)
         path, _, attribute = path_of_name.partition(":")
         module = import_module(path)
         found = getattr(module, attribute) if attribute else module

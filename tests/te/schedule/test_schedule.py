@@ -183,3 +183,14 @@ def test_pragmas_for_tensor_cores_are_rejected_and_other_programs_stay() -> None
     s[c].pragma(c.op.axis[0], "tensor_core")
     with pytest.raises(OpNotImplemented, match="tensor_core requires a GPU"):
         rewritten()
+
+
+def test_bounds_of_another_schedule_are_rejected() -> None:
+    a = te.placeholder((8,), name="a")
+    b = te.compute((8,), lambda i: a[i] + 1.0, name="b")
+    s = te.create_schedule(b.op)
+    bounds = te.schedule.InferBound(s.normalize())
+    with pytest.raises(
+        tvm.TVMError, match="inferred for the same schedule, got none for the loop i"
+    ):
+        te.schedule.ScheduleOps(s.normalize(), bounds)

@@ -58,7 +58,16 @@ def schedule_ops(
     if not isinstance(ranges, Ranges):
         ranges = Ranges.of(ranges)
     ranges.keeps_trivial_loops = keep_trivial_loop or PassContext.current().get(KEEP_LOOPS, False)
-    return _Builder(schedule, ranges).build()
+    try:
+        return _Builder(schedule, ranges).build()
+    except KeyError as error:
+        if not isinstance(loop := error.args[0], IterVar):
+            raise
+        raise ScheduleError(
+            "ScheduleOps requires bounds that were inferred for the same schedule, got none for "
+            f"the loop {loop.var.name}",
+            hint="normalize() gives a new schedule each time; infer the bounds of the one it gave",
+        ) from None
 
 
 class _Builder:
