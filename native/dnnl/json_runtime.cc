@@ -26,7 +26,7 @@ class DNNLJSONRuntime : public JSONRuntimeBase {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (!IsComputed(i)) continue;
       const Value& value = values_.at(EntryID(outputs_[i]));
-      program_.Copy(value, program_.Argument(value.dims(), OutputNumber(i)));
+      program_.Copy(value, program_.Argument(value.dims(), OutputNumber(i), value.type()));
     }
     values_.clear();
   }
@@ -68,18 +68,17 @@ class DNNLJSONRuntime : public JSONRuntimeBase {
       }
       Value value = AddOperation({&program_, &node, std::move(inputs), std::move(is_last_use)});
       if (value.dims() != node.GetOpShape()[0]) ThrowValueError("the result of '", node.GetOpName(), "' has another shape than the graph says");
+      if (value.type() != TypeOf(node.GetOpDataType()[0])) ThrowTypeError("the result of '", node.GetOpName(), "' has another type than the graph says");
       values_[entry] = std::move(value);
       for (const JSONGraphNodeEntry& input : node.GetInputs()) --uses_[EntryID(input)];
       return;
     }
     for (uint32_t i = 0; i < node.GetNumOutput(); ++i, ++entry) {
       Dims dims = node.GetOpShape()[i];
-      if (!TypeMatch(node.GetOpDataType()[i], kDLFloat, 32)) {
-        ThrowTypeError("oneDNN takes float32 here, got ", DLDataType2String(node.GetOpDataType()[i]));
-      }
+      Type type = TypeOf(node.GetOpDataType()[i]);
       if (dims.empty()) dims = {1};
       bool is_constant = node.GetOpType() == "const";
-      values_[entry] = is_constant ? program_.Constant(dims, DataOf(data_entry_[entry])) : program_.Argument(dims, static_cast<int>(entry));
+      values_[entry] = is_constant ? program_.Constant(dims, DataOf(data_entry_[entry]), type) : program_.Argument(dims, static_cast<int>(entry), type);
     }
   }
 

@@ -82,6 +82,10 @@ struct Epilogue {
   }
 };
 
+Desc BiasDesc(const Operation& operation, const Epilogue& epilogue, int64_t channels) {
+  return epilogue.bias < 0 ? Desc() : PlainDesc({channels}, operation.inputs.at(epilogue.bias).type());
+}
+
 // Where the result goes: over the summand, if there is one.
 Value Target(const Operation& operation, const Epilogue& epilogue, const std::function<Value(const Value&)>& arranged, const Desc& desc) {
   Program* program = operation.program;
@@ -127,35 +131,54 @@ Dims Half(const Dims& padding, bool second) {
   return second ? Dims(padding.begin() + half, padding.end()) : Dims(padding.begin(), padding.begin() + half);
 }
 
-Value Convolution(const Operation& operation) {
+// (I, O / groups, ..) or (O, I / groups, ..) with an axis for the groups, output channels before input channels.
+Value Weights(const Operation& operation, bool is_transposed) {
   Program* program = operation.program;
-  std::string layout = operation.Text("data_layout"), kernel_layout = operation.Text("kernel_layout");
-  size_t rank = operation.ResultDims().size();
-  std::vector<int> places = Places(layout, Order(layout, "NC"), rank), back = Inverse(places);
-  auto arranged = [&](const Value& value) { return program->Permuted(value, places); };
-  Value source = arranged(operation.inputs.at(0));
-  Value weights = program->Permuted(operation.inputs.at(1), Places(kernel_layout, Order(kernel_layout, "OI"), rank));
+  const Value& given = operation.inputs.at(1);
+  std::string layout = operation.Text("kernel_layout"), first = is_transposed ? "IO" : "OI";
+  Value weights = program->Permuted(given, Places(layout, Order(layout, first), given.dims().size()));
   int64_t groups = operation.Positive("groups").at(0);
+  Dims dims = weights.dims();
   if (groups > 1) {
-    Dims dims = weights.dims();
     dims[0] /= groups;
     dims.insert(dims.begin(), groups);
     weights = program->View(weights, weights.desc().reshape(dims));
   }
+  if (!is_transposed) return weights;
+  std::vector<int> places(dims.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::swap(places.at(groups > 1), places.at((groups > 1) + 1));
+  return program->Permuted(weights, places);
+}
+
+template <typename Forward>
+Value ConvolutionBy(const Operation& operation, algorithm kind, bool is_transposed) {
+  Program* program = operation.program;
+  std::string layout = operation.Text("data_layout");
+  size_t rank = operation.ResultDims().size();
+  std::vector<int> places = Places(layout, Order(layout, "NC"), rank), back = Inverse(places);
+  auto arranged = [&](const Value& value) { return program->Permuted(value, places); };
+  Value source = arranged(operation.inputs.at(0));
+  Value weights = Weights(operation, is_transposed);
   Dims dilation = operation.Positive("dilation");
   for (int64_t& step : dilation) --step;  // oneDNN counts what lies between
-  Dims padding = operation.Numbers("padding");
+  Dims before = Half(operation.Numbers("padding"), false), after = Half(operation.Numbers("padding"), true);
+  if (is_transposed) {
+    Dims more = operation.Numbers("output_padding");
+    for (size_t i = 0; i < after.size(); ++i) after[i] -= more.at(i);
+  }
   Epilogue epilogue(operation);
   bool is_plain = operation.node->HasAttr("plain_layouts");
   Dims result = operation.node->GetOpShape()[0];
   Dims ordered(result.size());
   for (size_t i = 0; i < result.size(); ++i) ordered[places[i]] = result[i];
-  Desc source_desc = is_plain ? source.desc() : AnyDesc(source.dims());
-  Desc result_desc = is_plain ? PlainDesc(result).permute_axes(places) : AnyDesc(ordered);
-  Desc bias_desc = epilogue.bias < 0 ? Desc() : PlainDesc({ordered[1]});
-  dnnl::convolution_forward::desc desc(kInference, algorithm::convolution_direct, source_desc, AnyDesc(weights.dims()), bias_desc,
-                                       result_desc, operation.Positive("strides"), dilation, Half(padding, false), Half(padding, true));
-  dnnl::convolution_forward::primitive_desc chosen(desc, epilogue.Attributes(), program->engine());
+  Desc source_desc = is_plain ? source.desc() : AnyDesc(source.dims(), source.type());
+  Type type = operation.ResultType();
+  Desc result_desc = is_plain ? PlainDesc(result, type).permute_axes(places) : AnyDesc(ordered, type);
+  Desc bias_desc = BiasDesc(operation, epilogue, ordered[1]);
+  typename Forward::desc desc(kInference, kind, source_desc, AnyDesc(weights.dims(), weights.type()), bias_desc, result_desc,
+                              operation.Positive("strides"), dilation, before, after);
+  typename Forward::primitive_desc chosen(desc, epilogue.Attributes(), program->engine());
   Value target = Target(operation, epilogue, arranged, chosen.dst_desc());
   Program::Arguments arguments{{DNNL_ARG_SRC, program->In(source, chosen.src_desc()).memory},
                                {DNNL_ARG_WEIGHTS, program->In(weights, chosen.weights_desc()).memory},
@@ -163,8 +186,16 @@ Value Convolution(const Operation& operation) {
   if (epilogue.bias >= 0) {
     arguments[DNNL_ARG_BIAS] = program->Reshaped(operation.inputs.at(epilogue.bias), {ordered[1]}).memory;
   }
-  program->Add(dnnl::convolution_forward(chosen), arguments);
+  program->Add(Forward(chosen), arguments);
   return program->Permuted(target, back);
+}
+
+Value Convolution(const Operation& operation) {
+  return ConvolutionBy<dnnl::convolution_forward>(operation, algorithm::convolution_direct, false);
+}
+
+Value TransposedConvolution(const Operation& operation) {
+  return ConvolutionBy<dnnl::deconvolution_forward>(operation, algorithm::deconvolution_direct, true);
 }
 
 Value Dense(const Operation& operation) {
@@ -177,8 +208,9 @@ Value Dense(const Operation& operation) {
   Value source = program->Reshaped(operation.inputs[0], {rows, depth});
   const Value& weights = operation.inputs.at(1);
   Epilogue epilogue(operation);
-  Desc bias_desc = epilogue.bias < 0 ? Desc() : PlainDesc({units});
-  dnnl::inner_product_forward::desc desc(kInference, source.desc(), AnyDesc(weights.dims()), bias_desc, PlainDesc({rows, units}));
+  Type type = operation.ResultType();
+  dnnl::inner_product_forward::desc desc(kInference, source.desc(), AnyDesc(weights.dims(), weights.type()),
+                                         BiasDesc(operation, epilogue, units), PlainDesc({rows, units}, type));
   dnnl::inner_product_forward::primitive_desc chosen(desc, epilogue.Attributes(), program->engine());
   Value target = Target(operation, epilogue, arranged, chosen.dst_desc());
   Program::Arguments arguments{{DNNL_ARG_SRC, source.memory},
@@ -188,7 +220,7 @@ Value Dense(const Operation& operation) {
     arguments[DNNL_ARG_BIAS] = program->Reshaped(operation.inputs.at(epilogue.bias), {units}).memory;
   }
   program->Add(dnnl::inner_product_forward(chosen), arguments);
-  return program->View(target, PlainDesc(result));
+  return program->View(target, PlainDesc(result, type));
 }
 
 Value BatchMatmul(const Operation& operation) {
@@ -198,7 +230,7 @@ Value BatchMatmul(const Operation& operation) {
     return operation.Numbers(key).at(0) ? program->Permuted(plain, {0, 2, 1}) : plain;
   };
   Value a = operand(0, "transpose_a"), b = operand(1, "transpose_b");
-  Value result = program->Computed(PlainDesc(operation.ResultDims()));
+  Value result = program->Computed(PlainDesc(operation.ResultDims(), operation.ResultType()));
   dnnl::matmul::desc desc(a.desc(), b.desc(), result.desc());
   dnnl::matmul::primitive_desc chosen(desc, Epilogue(operation).Attributes(), program->engine());
   program->Add(dnnl::matmul(chosen), {{DNNL_ARG_SRC, a.memory}, {DNNL_ARG_WEIGHTS, b.memory}, {DNNL_ARG_DST, result.memory}});
@@ -218,7 +250,7 @@ Value Pool(const Operation& operation, algorithm kind, bool is_global) {
   Dims before = is_global ? Dims(rank, 0) : Half(operation.Numbers("padding"), false), after(rank);
   // as much as the result asks for: rounding up reads beyond the padding
   for (size_t i = 0; i < rank; ++i) after[i] = (to[i + 2] - 1) * strides.at(i) + window.at(i) - from[i + 2] - before.at(i);
-  dnnl::pooling_forward::desc desc(kInference, kind, source.desc(), AnyDesc(to), strides, window, before, after);
+  dnnl::pooling_forward::desc desc(kInference, kind, source.desc(), AnyDesc(to, source.type()), strides, window, before, after);
   dnnl::pooling_forward::primitive_desc chosen(desc, program->engine());
   Value result = program->Computed(chosen.dst_desc());
   program->Add(dnnl::pooling_forward(chosen), {{DNNL_ARG_SRC, source.memory}, {DNNL_ARG_DST, result.memory}});
@@ -314,6 +346,8 @@ const std::map<std::string, Build>& Builders() {
       {"nn.conv1d", Convolution},
       {"nn.conv2d", Convolution},
       {"nn.conv3d", Convolution},
+      {"nn.conv2d_transpose", TransposedConvolution},
+      {"nn.conv3d_transpose", TransposedConvolution},
       {"nn.dense", Dense},
       {"nn.batch_matmul", BatchMatmul},
       {"nn.max_pool2d", pool(algorithm::pooling_max, false)},
@@ -336,6 +370,12 @@ const std::map<std::string, Build>& Builders() {
 }
 
 }  // namespace
+
+Type TypeOf(DLDataType type) {
+  if (runtime::TypeMatch(type, kDLFloat, 32)) return Type::f32;
+  if (runtime::TypeMatch(type, kDLBfloat, 16)) return Type::bf16;
+  runtime::ThrowTypeError("oneDNN takes float32 and bfloat16 here, got ", runtime::DLDataType2String(type));
+}
 
 Dims Operation::Positive(const char* key) const {
   Dims numbers = Numbers(key);

@@ -13,6 +13,9 @@
 namespace tvm {
 namespace dnnl_runtime {
 
+// float32 or bfloat16; others are rejected.
+Type TypeOf(DLDataType type);
+
 // A node with its inputs, on the way to becoming steps of a program.
 struct Operation {
   Program* program;
@@ -24,6 +27,7 @@ struct Operation {
   Dims Positive(const char* key) const;  // raises if one is not
   std::string Text(const char* key) const { return node->GetAttr<std::string>(key); }
   Dims ResultDims() const { return node->GetOpShape()[0]; }
+  Type ResultType() const { return TypeOf(node->GetOpDataType()[0]); }
 };
 
 // Adds the operation's steps; its result. The node's attribute `root` names the operator; `post_ops` what is done with its

@@ -5,20 +5,20 @@
 namespace tvm {
 namespace dnnl_runtime {
 
-Desc PlainDesc(const Dims& dims) {
+Desc PlainDesc(const Dims& dims, Type type) {
   Dims strides(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
-  return Desc(dims, kFloat, strides);
+  return Desc(dims, type, strides);
 }
 
-Desc AnyDesc(const Dims& dims) { return Desc(dims, kFloat, dnnl::memory::format_tag::any); }
+Desc AnyDesc(const Dims& dims, Type type) { return Desc(dims, type, dnnl::memory::format_tag::any); }
 
-Value Program::Constant(const Dims& dims, void* data) {
-  return {dnnl::memory(PlainDesc(dims), engine_, data), Value::Kind::kConstant};
+Value Program::Constant(const Dims& dims, void* data, Type type) {
+  return {dnnl::memory(PlainDesc(dims, type), engine_, data), Value::Kind::kConstant};
 }
 
-Value Program::Argument(const Dims& dims, int number) {
-  dnnl::memory memory(PlainDesc(dims), engine_, DNNL_MEMORY_NONE);
+Value Program::Argument(const Dims& dims, int number, Type type) {
+  dnnl::memory memory(PlainDesc(dims, type), engine_, DNNL_MEMORY_NONE);
   views_[number].push_back(memory);
   return {memory, Value::Kind::kArgument, number};
 }
@@ -42,10 +42,11 @@ Value Program::Permuted(const Value& value, const std::vector<int>& places) {
 }
 
 Value Program::Reshaped(const Value& value, const Dims& dims) {
-  if (PlainDesc(dims).get_size() != PlainDesc(value.dims()).get_size()) {
-    runtime::ThrowValueError("a tensor for oneDNN has ", PlainDesc(value.dims()).get_size(), " bytes, it expects ", PlainDesc(dims).get_size());
+  Desc wanted = PlainDesc(dims, value.type()), found = PlainDesc(value.dims(), value.type());
+  if (wanted.get_size() != found.get_size()) {
+    runtime::ThrowValueError("a tensor for oneDNN has ", found.get_size(), " bytes, it expects ", wanted.get_size());
   }
-  return View(Plain(value), PlainDesc(dims));
+  return View(Plain(value), wanted);
 }
 
 Value Program::In(const Value& value, const Desc& desc) {

@@ -14,13 +14,12 @@ namespace dnnl_runtime {
 
 using Dims = dnnl::memory::dims;
 using Desc = dnnl::memory::desc;
+using Type = dnnl::memory::data_type;
 
-constexpr auto kFloat = dnnl::memory::data_type::f32;
-
-// Row-major float32.
-Desc PlainDesc(const Dims& dims);
+// Row-major.
+Desc PlainDesc(const Dims& dims, Type type = Type::f32);
 // The layout that a primitive likes best.
-Desc AnyDesc(const Dims& dims);
+Desc AnyDesc(const Dims& dims, Type type = Type::f32);
 
 // A tensor: what it is made of, how it is laid out, and where it comes from.
 struct Value {
@@ -32,6 +31,7 @@ struct Value {
 
   Desc desc() const { return memory.get_desc(); }
   Dims dims() const { return memory.get_desc().dims(); }
+  Type type() const { return memory.get_desc().data_type(); }
 };
 
 class Program {
@@ -40,8 +40,8 @@ class Program {
 
   const dnnl::engine& engine() const { return engine_; }
 
-  Value Constant(const Dims& dims, void* data);
-  Value Argument(const Dims& dims, int number);
+  Value Constant(const Dims& dims, void* data, Type type = Type::f32);
+  Value Argument(const Dims& dims, int number, Type type = Type::f32);
   Value Computed(const Desc& desc);
   // The same memory, described otherwise.
   Value View(const Value& value, const Desc& desc);
@@ -49,7 +49,7 @@ class Program {
   Value Permuted(const Value& value, const std::vector<int>& places);
   // The value in a layout: itself, a constant made now, or what a step copies at each run.
   Value In(const Value& value, const Desc& desc);
-  Value Plain(const Value& value) { return In(value, PlainDesc(value.dims())); }
+  Value Plain(const Value& value) { return In(value, PlainDesc(value.dims(), value.type())); }
   Value Reshaped(const Value& value, const Dims& dims);
 
   void Add(dnnl::primitive primitive, Arguments arguments) { steps_.emplace_back(std::move(primitive), std::move(arguments)); }

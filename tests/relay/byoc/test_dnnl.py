@@ -31,6 +31,7 @@ from tvm.relay.op.contrib.dnnl import (
 )
 from tvm.relay.transform import AnnotateTarget, MergeCompilerRegions, MergeComposite, PartitionGraph
 from tvm.relay.traverse import post_order
+from tvm.target.cpu_features import host_feature_set
 
 pytestmark = needs_onednn()
 
@@ -152,6 +153,39 @@ def test_convolutions_of_one_and_three_axes() -> None:
         var("x", 1, 4, 5, 6, 7), var("w", 6, 4, 3, 3, 3), channels=6, kernel_size=(3, 3, 3)
     )
     check(relay.nn.relu(deep), "dnnl.conv3d_relu")
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_transposed_convolutions(groups: int, layout: str) -> None:
+    shape = (2, 8, 5, 6) if layout == "NCHW" else (2, 5, 6, 8)
+    value = relay.nn.conv2d_transpose(
+        var("x", *shape), var("w", 8, 12 // groups, 3, 3), channels=12, kernel_size=(3, 3),
+        strides=(3, 2), padding=(0, 1, 2, 1), output_padding=(2, 1), groups=groups,
+        data_layout=layout, kernel_layout="IOHW",
+    )  # fmt: skip
+    biased = relay.nn.bias_add(value, var("wb", 12), axis=layout.index("C"))
+    check(relay.nn.relu(biased), "dnnl.conv2d_transpose_bias_relu")
+    deep = relay.nn.conv3d_transpose(
+        var("x", 1, 3, 4, 4, 4), var("w", 3, 5, 3, 3, 3), channels=5, kernel_size=(3, 3, 3)
+    )
+    check(deep, "nn.conv3d_transpose")
+
+
+@pytest.mark.skipif("avx512bw" not in host_feature_set(), reason="oneDNN needs wide vectors")
+def test_products_of_bfloat16() -> None:
+    for body in (conv(), dense(), relay.nn.max_pool2d(conv(), (2, 2))):
+        func = function(body)
+        params, inputs = weights_and_inputs(func)
+        mod = relay.transform.InferType()(tvm.IRModule.from_expr(func))
+        mod = relay.transform.ToMixedPrecision("bfloat16")(mod)
+        partitioned = partition_for_dnnl(mod, params)
+        assert partitioned["main"].ret_type.dtype == "bfloat16" and names_in(partitioned)
+        found, expected = run_graph(partitioned, inputs), run_graph(mod, inputs, params)
+        bound = np.abs(expected.astype("float32")).max() / 64
+        np.testing.assert_allclose(
+            found.astype("float32"), expected.astype("float32"), atol=bound, rtol=0
+        )
 
 
 def test_weights_may_be_computed() -> None:

@@ -164,6 +164,11 @@ def external_constants(func: Function) -> dict[str, NDArray]:
     return {f"{symbol}_const_{i}": node.data for i, node in enumerate(constants)}
 
 
+_HINTS = {
+    "dnnl": "the runtime has it if it was built where oneDNN's headers were, Debian's libdnnl-dev",
+}
+
+
 def compile_external(func: Function) -> Module:
     """The runtime module that the function's compiler makes of it.
 
@@ -174,7 +179,7 @@ def compile_external(func: Function) -> Module:
     if generate is None:
         raise TVMError(
             f"relay.build requires the code generator relay.ext.{compiler}",
-            hint=f'register it: @tvm.register_func("relay.ext.{compiler}")',
+            hint=_HINTS.get(compiler, f'register it: @tvm.register_func("relay.ext.{compiler}")'),
         )
     # the compiler's own target, where the build was given one, tells its options
     with given_target(str(compiler)) or nullcontext():

@@ -351,8 +351,9 @@ class UsedRegionFinder(Visitor):
         lanes = index.dtype.lanes
         if isinstance(index, Broadcast):
             return self._interval(index.value, domains)
-        is_known = isinstance(index, Ramp) and not isinstance(lanes, ScalableLanes)
-        if not is_known or not isinstance(index.stride, IntImm) or index.stride.value < 1:
+        if not isinstance(index, Ramp) or isinstance(lanes, ScalableLanes):
+            return IntervalSet(neg_inf(), pos_inf())
+        if not isinstance(index.stride, IntImm) or index.stride.value < 1:
             return IntervalSet(neg_inf(), pos_inf())
         extent = const(index.stride.value * (lanes - 1) + 1, index.base.dtype)
         return self._interval(Range.from_min_extent(index.base, extent), domains)

@@ -44,6 +44,7 @@ from tvm.relay.transform import (
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import post_order
 from tvm.runtime.ndarray import NDArray
+from tvm.target.cpu_features import host_feature_set
 
 from ..registry import ops
 from .dnnl_rewrite import alter_conv as alter_conv  # by their classic paths
@@ -56,7 +57,8 @@ from .dnnl_rewrite import (
 )
 from .register import register_pattern_table
 
-CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
+TRANSPOSED = ("nn.conv2d_transpose", "nn.conv3d_transpose")
+CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d", *TRANSPOSED)
 HEAVY = (*CONVOLUTIONS, "nn.dense", "nn.batch_matmul", "nn.layer_norm")
 ACTIVATIONS = ("nn.relu", "tanh", "sigmoid", "clip", "gelu", "swish")
 POINTWISE = ("abs", "clip", "exp", "log", "nn.leaky_relu", "nn.relu", "round", "sigmoid", "sqrt", "tanh")  # fmt: skip
@@ -72,13 +74,31 @@ def _register_external_op_helper(op_name: str, supported: Any = True) -> Any:
 
 
 def is_plain(call: Call) -> bool:
-    """Whether all tensors of a call are float32, of static shapes that are not empty."""
+    """Whether the tensors of a call are of one type, float32 or bfloat16, and of static shapes that are not empty."""
+    kinds = {t.dtype for t in _tensors(call)}
+    return len(kinds) == 1 and kinds <= _element_types()
+
+
+def is_product_supported(call: Call) -> bool:
+    """As `is_plain`; the result of products of bfloat16 may be float32, in which they are summed."""
+    found = [t.dtype for t in _tensors(call)]
+    kinds = set(found[1:])
+    return len(kinds) == 1 and kinds <= _element_types() and found[0] in {"float32", *kinds}
+
+
+def _tensors(call: Call) -> list[Any]:
+    """The types of the result and the operands; none if oneDNN does not take their shapes."""
     types = [call.checked_type, *[a.checked_type for a in call.args]]
     tensors = [t for ty in types for t in getattr(ty, "fields", (ty,))]
-    return all([
-        t.dtype == "float32" and not t.is_dynamic and len(t.shape) <= 5 and 0 not in t.concrete_shape
-        for t in tensors
-    ]) and len(call.checked_type.shape) > 0  # fmt: skip
+    is_static = all(
+        [not t.is_dynamic and len(t.shape) <= 5 and 0 not in t.concrete_shape for t in tensors]
+    )
+    return tensors if is_static and len(call.checked_type.shape) > 0 else []
+
+
+def _element_types() -> set[str]:
+    """What oneDNN computes with: bfloat16 on processors that have wide vectors of words."""
+    return {"float32", "bfloat16"} if "avx512bw" in host_feature_set() else {"float32"}
 
 
 def is_convolution_supported(call: Call) -> bool:
@@ -86,11 +106,10 @@ def is_convolution_supported(call: Call) -> bool:
     attrs = call.attrs
     data, kernel = str(attrs.data_layout), str(attrs.kernel_layout)
     return (
-        is_plain(call)
+        is_product_supported(call)
         and set(data) <= set("NCDHW")
         and set(kernel) <= set("OIDHW")
         and str(attrs.out_layout) in ("", data)
-        and str(attrs.out_dtype) in ("", "float32")
     )
 
 
@@ -116,14 +135,11 @@ def is_layer_norm_supported(call: Call) -> bool:
     rank = len(_shape(call.args[0]))
     return (
         is_plain(call)
+        and call.checked_type.dtype == "float32"
         and int(call.attrs.axis) % rank == rank - 1
         and bool(call.attrs.center)
         and bool(call.attrs.scale)
     )
-
-
-def _is_dense_supported(call: Call) -> bool:
-    return is_plain(call) and str(call.attrs.out_dtype) in ("", "float32")
 
 
 for _name in CONVOLUTIONS:
@@ -135,7 +151,7 @@ for _name in BINARY:
 for _name in (*POINTWISE, *GLOBAL_POOLS, "nn.softmax", "concatenate"):
     _register_external_op_helper(_name)
 for _name in ("nn.dense", "nn.batch_matmul"):
-    _register_external_op_helper(_name, _is_dense_supported)
+    _register_external_op_helper(_name, is_product_supported)
 _register_external_op_helper("nn.layer_norm", is_layer_norm_supported)
 
 
