@@ -191,6 +191,6 @@ def test_bounds_of_another_schedule_are_rejected() -> None:
     s = te.create_schedule(b.op)
     bounds = te.schedule.InferBound(s.normalize())
     with pytest.raises(
-        tvm.TVMError, match="inferred for the same schedule, got none for the loop i"
+        ScheduleError, match="inferred for the same schedule, got none for the loop"
     ):
         te.schedule.ScheduleOps(s.normalize(), bounds)
