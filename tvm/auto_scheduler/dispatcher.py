@@ -43,6 +43,9 @@ logger = logging.getLogger("auto_scheduler")
 
 _CURRENT: Scoped[Any] = Scoped("auto_scheduler.DispatchContext")
 
+# a record has to be so much faster than the untuned kernel: measurements waver
+_GAIN = 0.95
+
 Records = Any  # names of logs, records, or lists of them
 BestRecords = dict[str, dict[str, dict[Any, tuple[StateObject, float]]]]
 
@@ -187,11 +190,8 @@ class ApplyHistoryBest(DispatchContext):
                 target, workload_key, func_name, dag,
             )  # fmt: skip
             return None
-        if found is None or found[1] > self._untuned.get(
-            (target.kind.name, workload_key), float("inf")
-        ):
-            return None
-        return found[0]
+        untuned = self._untuned.get((target.kind.name, workload_key), float("inf"))
+        return found[0] if found is not None and found[1] < _GAIN * untuned else None
 
     def _find(self, target: Target, workload_key: str) -> tuple[StateObject, float] | None:
         """The state for a workload, and its seconds."""

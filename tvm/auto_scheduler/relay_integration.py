@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from tvm._ffi.registry import register_func
@@ -19,7 +20,6 @@ from tvm.ir.pass_context import PassContext
 from tvm.relay.backend.kernels import compute_graph, kernel_name, schedule_for
 from tvm.relay.function import Function
 from tvm.relay.program import as_module
-from tvm.support.files import write_text
 from tvm.support.scope import Scoped, compiling
 from tvm.target import Target
 from tvm.target.versions import layout_target
@@ -221,7 +221,8 @@ def extract_tasks(
         tasks.append(task)
     if dump_workload_to_dag_log is not None:
         texts = {task.workload_key: str(task.compute_dag) for task in tasks}
-        write_text(dump_workload_to_dag_log, json.dumps(texts))
+        # written in place: programs read what they have open
+        Path(dump_workload_to_dag_log).write_text(json.dumps(texts), encoding="utf8")
     return tasks, [env.wkl_key_to_weight[task.workload_key] for task in tasks]
 
 
