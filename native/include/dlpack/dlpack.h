@@ -12,7 +12,12 @@ extern "C" {
 #define DLPACK_VERSION 80
 #define DLPACK_ABI_VERSION 1
 
+// devices of sessions have numbers of their own: in C++ all values of int32_t are allowed
+#ifdef __cplusplus
+typedef enum : int32_t {
+#else
 typedef enum {
+#endif
   kDLCPU = 1,
   kDLCUDA = 2,
   kDLCUDAHost = 3,
