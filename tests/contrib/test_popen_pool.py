@@ -193,3 +193,21 @@ def test_children_are_killed_and_the_process_is_not() -> None:
     assert parent.poll() is None
     parent.kill()
     parent.communicate()
+
+
+def test_a_killed_program_leaves_no_call_behind(tmp_path: Path) -> None:
+    path = str(tmp_path / "pids")
+    program = (
+        "from tvm.contrib.popen_pool import PopenWorker\n"
+        "from tests.contrib.test_popen_pool import sleep_with_child\n"
+        f"worker = PopenWorker()\nworker.send(sleep_with_child, [{path!r}])\nworker.recv()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program]) as process:
+        while not Path(path).exists():
+            time.sleep(0.05)
+        process.kill()
+    pids = [int(pid) for pid in Path(path).read_text().split()]
+    deadline = time.monotonic() + 10
+    while any(map(is_running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(is_running, pids))

@@ -7,13 +7,22 @@ Reads calls, tells when each begins, and answers with the result or the exceptio
 
 from __future__ import annotations
 
+import os
 import pickle
+import select
 import sys
+import threading
 import time
 import traceback
 from typing import Any
 
-from tvm.contrib.popen_pool import StatusKind, dump_object, read_message, write_message
+from tvm.contrib.popen_pool import (
+    StatusKind,
+    dump_object,
+    kill_child_processes,
+    read_message,
+    write_message,
+)
 
 
 def main() -> None:
@@ -21,8 +30,21 @@ def main() -> None:
     if len(sys.argv) != 3:
         sys.exit("usage: python -m tvm.exec.popen_worker <read descriptor> <write descriptor>")
     reader, writer = int(sys.argv[1]), int(sys.argv[2])
+    threading.Thread(target=_end_with, args=(os.getppid(), reader), daemon=True).start()
     while (message := read_message(reader)) is not None:
         write_message(writer, _answer(message, writer))
+
+
+def _end_with(parent: int, reader: int) -> None:
+    """End this process when the one that started it was killed, also in the middle of a call."""
+    poller = select.poll()
+    poller.register(reader, 0)  # wakes up at the end of the pipe only
+    poller.poll()
+    # who closes the pipe and lives lets the last call finish
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    kill_child_processes(os.getpid())
+    os._exit(1)
 
 
 def _answer(message: bytes, writer: int) -> bytes:
