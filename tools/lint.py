@@ -82,11 +82,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tvm.relax.base", "tvm.relax.expr", "tvm.relax.global_names", "tvm.relax.struct_info",
         "tvm.relax.ty",
     ),
-    ("tvm.relax.analysis", "tvm.relax.utils"),
+    ("tvm.relax.purity", "tvm.relax.struct_info_relations"),
     (
-        "tvm.relax.block_builder", "tvm.relax.expr_functor", "tvm.relax.normalize",
+        "tvm.relax.bind", "tvm.relax.block_builder", "tvm.relax.expr_functor", "tvm.relax.normalize",
         "tvm.relax.op", "tvm.relax.prim_func_info", "tvm.relax.te_call",
     ),
+    ("tvm.relax.analysis", "tvm.relax.ir", "tvm.relax.utils"),
     ("tvm.relax.dpl", "tvm.relax.binding_rewrite"),
     ("tvm.relax.transform",),
     (

@@ -110,6 +110,9 @@ class PassContext:
             trace=trace, trace_stack=trace_stack, make_traceable=make_traceable,
             num_evals=num_evals, tuning_api_database=tuning_api_database,
         )  # fmt: skip
+        self.trace_stack = list(trace_stack or [])
+        self.make_traceable = bool(make_traceable)
+        self.num_evals = int(num_evals)
         if not isinstance(opt_level, (int, float)):
             raise TypeError(f"PassContext requires a number for opt_level, got {opt_level!r}")
         self.opt_level = int(opt_level)
@@ -166,6 +169,9 @@ class PassContext:
         self._leave_instruments()
         self.instruments = list(instruments or [])
         self._enter_instruments()
+
+    def get_tuning_api_database(self) -> None:
+        """The database of a search among passes: there is none."""
 
     def enables(self, name: str, opt_level: int) -> bool:
         """Whether a pass of that name and level runs here."""

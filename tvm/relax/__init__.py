@@ -6,7 +6,21 @@ from tvm.script import relax as _words
 from tvm.script.parser.core.entry import LANGUAGES as _LANGUAGES
 from tvm.script.printer import relax as _printer
 
-from . import analysis, exec_builder, expr, op, pipeline, struct_info, transform, ty, vm_build
+from . import (
+    analysis,
+    bind,
+    exec_builder,
+    expr,
+    expr_functor,
+    ir,
+    op,
+    pipeline,
+    struct_info,
+    transform,
+    ty,
+    utils,
+    vm_build,
+)
 from .block_builder import BlockBuilder
 from .exec_builder import ExecBuilder
 from .expr import (
@@ -36,6 +50,14 @@ from .expr import (
     extern,
     get_shape_of,
 )
+from .expr_functor import PyExprMutator, PyExprVisitor
+from .op.base import (
+    call_dps_packed,
+    call_pure_packed,
+    call_tir,
+    call_tir_inplace,
+    call_tir_with_grad,
+)
 from .pipeline import default_build_pipeline, get_pipeline, register_pipeline, zero_pipeline
 from .struct_info import (
     FuncStructInfo,
@@ -46,7 +68,8 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from .ty import DynTensorType, ObjectType, PackedFuncType, ShapeType
+from .te_call import te_tensor
+from .ty import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, TupleType
 from .vm_build import Executable, VMExecutable, build
 
 # programs in strings may use them without an import

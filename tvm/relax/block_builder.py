@@ -26,7 +26,6 @@ from tvm.support import Scoped
 from tvm.tir import PrimFunc
 from tvm.tir import Var as TirVar
 
-from .analysis.struct_info import erase, tir_vars_in
 from .base import update_struct_info
 from .expr import (
     Binding,
@@ -47,6 +46,7 @@ from .normalize import Normalizer, erase_in_scope, infer_call
 from .op.base import call_tir, call_tir_with_grad
 from .prim_func_info import prim_func_struct_info
 from .struct_info import StructInfo
+from .struct_info_relations import erase, tir_vars_in
 from .te_call import gen_call_tir_inputs
 
 _CURRENT: Scoped[BlockBuilder] = Scoped("relax_block_builder")

@@ -12,7 +12,6 @@ from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 
-from .analysis.struct_info import derive_call_ret_struct_info, erase, struct_info_lca
 from .base import update_struct_info
 from .expr import (
     Binding,
@@ -36,6 +35,7 @@ from .expr import (
     VarBinding,
 )
 from .struct_info import FuncStructInfo, StructInfo, TupleStructInfo
+from .struct_info_relations import derive_call_ret_struct_info, erase, struct_info_lca
 
 if TYPE_CHECKING:
     from .block_builder import BlockBuilder

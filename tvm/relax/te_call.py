@@ -18,7 +18,6 @@ from tvm.tir import Var as TirVar
 from tvm.tir.expr import IntImm
 from tvm.tir.stmt_functor import substitute
 
-from .analysis.struct_info import tir_vars_in
 from .expr import DataTypeImm, PrimValue, ShapeExpr, StringImm, Tuple
 from .struct_info import (
     PrimStructInfo,
@@ -26,6 +25,7 @@ from .struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from .struct_info_relations import tir_vars_in
 
 
 def te_tensor(

@@ -1,6 +1,7 @@
 """Analyses of relax programs."""
 
-from .struct_info import (
+from tvm.relax.purity import contains_impure_call
+from tvm.relax.struct_info_relations import (
     BaseCheckResult,
     collect_non_negative_expressions,
     definable_tir_vars_in_struct_info,
@@ -12,8 +13,29 @@ from .struct_info import (
     tir_vars_in_struct_info,
 )
 
+from .calls import computable_at_compile_time, detect_recursion
+from .reshape import has_reshape_pattern
+from .unused import remove_all_unused
+from .variables import (
+    all_global_vars,
+    all_vars,
+    bound_vars,
+    defined_symbolic_vars,
+    free_symbolic_vars,
+    free_vars,
+    get_var2val,
+    name_to_binding,
+    post_order_visit,
+    udchain,
+)
+from .well_formed import well_formed
+
 __all__ = [
-    "BaseCheckResult", "collect_non_negative_expressions", "definable_tir_vars_in_struct_info",
-    "derive_call_ret_struct_info", "erase_to_well_defined", "get_static_type",
-    "struct_info_base_check", "struct_info_lca", "tir_vars_in_struct_info",
+    "BaseCheckResult", "all_global_vars", "all_vars", "bound_vars",
+    "collect_non_negative_expressions", "computable_at_compile_time", "contains_impure_call",
+    "defined_symbolic_vars", "definable_tir_vars_in_struct_info", "derive_call_ret_struct_info",
+    "detect_recursion", "erase_to_well_defined", "free_symbolic_vars", "free_vars",
+    "get_static_type", "get_var2val", "has_reshape_pattern", "name_to_binding", "post_order_visit",
+    "remove_all_unused", "struct_info_base_check", "struct_info_lca", "tir_vars_in_struct_info",
+    "udchain", "well_formed",
 ]  # fmt: skip

@@ -9,7 +9,6 @@ from tvm.arith import Analyzer
 from tvm.error import TypeCheckError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.structural import structural_equal
-from tvm.relax.analysis.struct_info import prove_equal
 from tvm.relax.expr import Call, Tuple, Var
 from tvm.relax.struct_info import (
     PrimStructInfo,
@@ -19,6 +18,7 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from tvm.relax.struct_info_relations import prove_equal
 from tvm.support.dtype import DType, dtype
 from tvm.tir.expr import IntImm
 

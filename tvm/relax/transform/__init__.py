@@ -1,18 +1,31 @@
 """Passes of relax."""
 
+from .annotate_tir_op_pattern import AnnotateTIROpPattern
 from .attach_global_symbol import AttachGlobalSymbol
+from .bind_params import BindParams, BindSymbolicVars
 from .call_tir_rewrite import CallTIRRewrite
+from .canonicalize_bindings import CanonicalizeBindings
+from .common_subexpr import EliminateCommonSubexpr
 from .compute_prim_value import ComputePrimValue
+from .dead_code import DeadCodeElimination
+from .fold_constant import FoldConstant
+from .fuse_ops import FuseOps
+from .fuse_tir import FuseTIR
 from .kill_after_last_use import KillAfterLastUse
 from .legalize_ops import LegalizeOps
 from .lower_alloc_tensor import LowerAllocTensor
 from .lower_runtime_builtin import LowerRuntimeBuiltin, VMBuiltinLower
+from .normalize import Normalize, NormalizeGlobalVar
+from .pass_kinds import DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass
 from .remove_purity_checking import RemovePurityChecking
 from .to_non_dataflow import ToNonDataflow
 from .vm_shape_lower import VMShapeLower
 
 __all__ = [
-    "AttachGlobalSymbol", "CallTIRRewrite", "ComputePrimValue", "KillAfterLastUse",
-    "LegalizeOps", "LowerAllocTensor", "LowerRuntimeBuiltin", "RemovePurityChecking", "ToNonDataflow",
-    "VMBuiltinLower", "VMShapeLower",
+    "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars",
+    "CallTIRRewrite", "CanonicalizeBindings", "ComputePrimValue", "DataflowBlockPass",
+    "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
+    "FuseTIR", "KillAfterLastUse", "LegalizeOps", "LowerAllocTensor", "LowerRuntimeBuiltin",
+    "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "ToNonDataflow", "VMBuiltinLower",
+    "VMShapeLower", "dataflowblock_pass", "function_pass",
 ]  # fmt: skip

@@ -7,10 +7,10 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.ir.visitor import Rewriter
 from tvm.relax import expr as rx
-from tvm.relax.analysis.struct_info import BaseCheckResult, struct_info_base_check
 from tvm.relax.base import StructInfo, update_struct_info
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.normalize import is_leaf_or_tuple
+from tvm.relax.struct_info_relations import BaseCheckResult, struct_info_base_check
 
 from ..base import IRBuilder, IRBuilderFrame, namer
 from ..ir.frame import IRModuleFrame

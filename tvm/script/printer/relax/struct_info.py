@@ -10,7 +10,7 @@ from typing import Any
 from tvm.ir.expr import PrimExpr
 from tvm.ir.type import FuncType, TupleType, Type
 from tvm.relax import struct_info as si
-from tvm.relax.analysis.struct_info import tir_vars_in
+from tvm.relax.struct_info_relations import tir_vars_in
 from tvm.relax.ty import DynTensorType, ObjectType, PackedFuncType, ShapeType
 from tvm.script.printer.doc import (
     AssignDoc,

@@ -1,0 +1,5 @@
+"""Instruments of passes."""
+
+from . import instrument
+
+__all__ = ["instrument"]

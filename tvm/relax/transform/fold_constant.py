@@ -1,0 +1,148 @@
+"""Calls of constants are computed at compile time.
+
+lv = call_tir(add, (c0, c1))    ->    lv = c2
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import nd
+from tvm.driver import build
+from tvm.ir.expr import GlobalVar
+from tvm.ir.module import IRModule
+from tvm.ir.op import Op
+from tvm.ir.transform import Pass
+from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import (
+    Call,
+    Constant,
+    Function,
+    PrimValue,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    Var,
+    const,
+)
+from tvm.relax.expr_functor import ExprMutator
+from tvm.relax.op.legalize import has_known_shape
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.tir import IntImm, PrimFunc
+
+from .pass_kinds import whole_module_pass
+
+
+class _Folder(ExprMutator):
+    """Evaluates loop programs; each is built once."""
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(mod)
+        self.mod = mod
+        self.built: dict[Any, Any] = {}
+
+    def visit_var_(self, op: Var) -> Any:
+        new = super().visit_var_(op)
+        value = self.lookup_binding(new)
+        return value if isinstance(value, (Constant, ShapeExpr)) and self._folds(new) else new
+
+    def _folds(self, var: Var) -> bool:
+        return var.vid in self.folded
+
+    @property
+    def folded(self) -> dict[Any, None]:
+        """The variables whose values were computed."""
+        return self._folded_vars
+
+    def visit_function_(self, op: Function) -> Any:
+        self._folded_vars: dict[Any, None] = getattr(self, "_folded_vars", {})
+        return super().visit_function_(op)
+
+    def visit_var_binding_(self, binding: Any) -> None:
+        value = self.visit_expr(binding.value)
+        if isinstance(value, Constant) and not isinstance(binding.value, Constant):
+            self._folded_vars[binding.var.vid] = None
+        self.reemit_binding(binding, value)
+
+    def visit_call_(self, op: Call) -> Any:
+        call = super().visit_call_(op)
+        if not isinstance(call.op, Op):
+            return call
+        if call.op.name == "relax.call_tir":
+            found = self._call_tir(call)
+            return call if found is None else found
+        return self._operator(call)
+
+    def _call_tir(self, call: Call) -> Constant | None:
+        info = call.sinfo_args[0]
+        args = call.args[1].fields if isinstance(call.args[1], Tuple) else ()
+        func = self.mod.functions.get(call.args[0]) if isinstance(call.args[0], GlobalVar) else None
+        if len(call.args) > 2 or not isinstance(func, PrimFunc):
+            return None
+        if not all([isinstance(a, Constant) for a in args]):
+            return None
+        return self._evaluate(func, list(args), info)
+
+    def _evaluate(self, func: PrimFunc, args: list[Constant], info: Any) -> Constant | None:
+        if not isinstance(info, TensorStructInfo) or info.dimensions is None:
+            return None
+        shape = [d.value if isinstance(d, IntImm) else None for d in info.dimensions]
+        if any([d is None for d in shape]):
+            return None
+        runs = self.built.get(func)
+        if runs is None:
+            runs = self.built[func] = build(
+                func.with_attr("global_symbol", "folded"), target="llvm"
+            )
+        out = nd.empty(shape, info.dtype)
+        runs(*[a.data for a in args], out)
+        return Constant(out)
+
+    def _operator(self, call: Call) -> Any:
+        """An operator of constants, by its loop program."""
+        if call.op.name == "relax.shape_to_tensor" and isinstance(call.args[0], ShapeExpr):
+            values = call.args[0].values
+            if all([isinstance(v, IntImm) for v in values]):
+                return const([v.value for v in values], "int64")
+        rule = call.op.extra.get("FLegalize")
+        kept = (Constant, ShapeExpr, PrimValue, StringImm)
+        is_constant = call.args and all(
+            [isinstance(a, kept) or _is_constants(a) for a in call.args]
+        )
+        has_tensor = any([isinstance(a, Constant) or _is_constants(a) for a in call.args])
+        if rule is None or not is_constant or not has_tensor or not call.op.extra.get("FPurity"):
+            return call
+        info = call.struct_info_ or self.builder_.infer(call)
+        if not all([has_known_shape(i) for i in [info, *[a.struct_info for a in call.args]]]):
+            return call
+        call = self.builder_.normalize(call)
+        local = BlockBuilder()
+        local.begin_block(is_dataflow=False)
+        made = rule(local, call)
+        if local.end_block().bindings or not isinstance(made, Call):
+            return made if isinstance(made, Constant) else call
+        is_tir = isinstance(made.op, Op) and made.op.name == "relax.call_tir"
+        if not is_tir or not isinstance(made.args[1], Tuple) or len(made.args) > 2:
+            return call
+        if not all([isinstance(a, Constant) for a in made.args[1].fields]):
+            return call
+        func = local.get()[made.args[0]]
+        found = self._evaluate(func, list(made.args[1].fields), made.sinfo_args[0])
+        return call if found is None else found
+
+
+def _is_constants(arg: Any) -> bool:
+    return isinstance(arg, Tuple) and all(
+        [isinstance(f, (Constant, PrimValue)) for f in arg.fields]
+    )
+
+
+def fold_constant(mod: IRModule) -> IRModule:
+    """The module with what depends on constants alone computed."""
+    folder = _Folder(mod)
+    return mod.map_functions(lambda _, f: folder.visit_expr(f) if isinstance(f, Function) else f)
+
+
+def FoldConstant() -> Pass:
+    """Compute calls of constants."""
+    return whole_module_pass("FoldConstant", fold_constant)
