@@ -172,7 +172,7 @@ class ClassicPaths(MetaPathFinder, Loader):
 
 def _absent_library(package: str, name: str) -> ModuleType | None:
     """A module of an operator library of topi that has names alone, such as ``tvm.topi.cuda``."""
-    absent = importlib.import_module("tvm.topi.absent").AbsentLibrary
+    absent = importlib.import_module("tvm.topi.devices").AbsentLibrary
     parent = importlib.import_module(package)
     if isinstance(parent, absent):
         part: ModuleType = parent.part(name)

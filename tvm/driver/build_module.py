@@ -272,8 +272,7 @@ def build_lowered(mod: IRModule, target: Target) -> Module:
     versions = version_targets(target)
     if mod.get_attr(INDEPENDENT_FUNCTIONS) and target.kind.name == "llvm" and not versions:
         return build_module(mod, target, lower=lower_for_host)
-    if not target.runs_on_processor and target.host is None:
-        target = target.with_host("llvm")
+    target = target.hosted()
     lowered = lower_for_host(mod, target)
     kernels = {gvar: func for gvar, func in lowered.functions.items() if is_launched(func)}
     host = {gvar: func for gvar, func in lowered.functions.items() if gvar not in kernels}

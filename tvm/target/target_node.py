@@ -89,6 +89,10 @@ class Target(Node, key="Target"):
         """This target with another host."""
         return self if host is None else Target(self, host)
 
+    def hosted(self) -> Target:
+        """With a host that launches its kernels, ``llvm`` if it has none; a processor as it is."""
+        return self if self.runs_on_processor or self.host is not None else self.with_host("llvm")
+
     def get_target_device_type(self) -> int:
         """DLPack's device type of the machine that runs the code."""
         return int(self.attrs.get("target_device_type", self.kind.device_type))

@@ -127,7 +127,6 @@ HOST = (
 # Build, on kernels: what the languages of devices know.
 KERNEL = (
     tir.LowerWarpMemory(),
-    tir.Simplify(thorough=False),
     tir.LowerCustomDatatypes(),
     tir.LowerNarrowIntegers(),
     tir.LowerDeviceStorageAccessInfo(),

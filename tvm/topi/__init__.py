@@ -17,16 +17,17 @@ from . import (
     tag,
     tensor,
     testing,
+    threads,
     transform,
     utils,
     vision,
     x86,
 )
-from .absent import *
 from .argument_checks import guarded
 from .argwhere import argwhere
 from .broadcast import *
 from .creation import *
+from .devices import *
 from .einsum import einsum, einsum_extents, einsum_letters
 from .element_writes import invert_permutation, sparse_to_dense, strided_set
 from .indexing import *

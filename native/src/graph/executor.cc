@@ -17,7 +17,7 @@ namespace {
 
 constexpr DLDataType kByte{kDLUInt, 8, 1};
 
-size_t RoundUp(size_t size) { return (size + kAllocAlignment - 1) / kAllocAlignment * kAllocAlignment; }
+constexpr size_t kPartAlignment = 512;  // of memory that kernels of devices are given from inside of an array
 
 size_t EntryBytes(const Graph& graph, uint32_t entry) {
   size_t count = 1;
@@ -88,9 +88,12 @@ void GraphExecutor::PlanStorage() {
   }
   std::map<std::pair<int, int>, size_t> totals;
   for (auto& item : slots) {
-    size_t& total = totals[{item.second.device.device_type, item.second.device.device_id}];
+    DLDevice device = item.second.device;
+    size_t& total = totals[{device.device_type, device.device_id}];
     item.second.offset = total;
-    total += RoundUp(item.second.bytes);
+    // the kernels of devices may begin at fewer places inside of memory
+    size_t unit = device.device_type == kDLCPU ? kAllocAlignment : kPartAlignment;
+    total += (item.second.bytes + unit - 1) / unit * unit;
   }
   std::map<std::pair<int, int>, NDArray> blocks;
   for (auto& item : totals) {

@@ -61,6 +61,9 @@ DeviceState Open(cl_device_id id) {
   state.part_alignment = Info<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
   bool is_exact = (Info<cl_bitfield>(id, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
   if (is_exact) state.build_options = "-cl-fp32-correctly-rounded-divide-sqrt";
+  // PoCL's optimizations before it makes loops of threads move code across barriers, and leave it wrong; later ones run
+  bool is_pocl = InfoText(id, CL_DEVICE_VERSION).find("PoCL") != std::string::npos;
+  if (is_pocl) state.build_options += " -cl-opt-disable";
   return state;
 }
 

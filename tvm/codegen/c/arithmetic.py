@@ -65,12 +65,13 @@ class ArithmeticWriter(Visitor):
 
     code: Code
     module: ModuleWriter
+    longest = LONGEST
     # Loop variables, indices and conditions on them never overflow. Data wraps around, as in numpy.
     wraps: bool
 
     def visit(self, node: Any) -> Any:
         text = super().visit(node)
-        if text is not None and len(text) > LONGEST and not node.dtype.is_handle:
+        if text is not None and len(text) > self.longest and not node.dtype.is_handle:
             return self.code.share(TYPES[node.dtype.element].text, "t", bare(text))
         return text
 

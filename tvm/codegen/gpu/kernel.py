@@ -11,7 +11,7 @@ once, so that the text is the same for languages with and without arithmetic on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from tvm.arith import Analyzer
 from tvm.codegen.c import intrinsics as c_intrinsics
 from tvm.codegen.c.arithmetic import bare
 from tvm.codegen.c.code import Code
+from tvm.codegen.c.memory import loads_in
 from tvm.codegen.c.module import Alignment, ModuleWriter
 from tvm.codegen.c.statements import FunctionWriter
 from tvm.codegen.c.types import TYPES, float_text
@@ -32,6 +33,7 @@ from tvm.tir.expr import (
     Broadcast,
     BufferLoad,
     Call,
+    CmpExpr,
     FloatImm,
     IntImm,
     IterVar,
@@ -68,8 +70,27 @@ class KernelModule(ModuleWriter):
         return [*self._imports, *helpers, *self._constants]
 
 
+def _comparison(write: Callable[[Any, Any], str]) -> Callable[[Any, Any], str]:
+    """A comparison, whose operands do not overflow unless they are data."""
+
+    def visit(self: KernelWriter, node: CmpExpr) -> str:
+        is_data = bool(loads_in(node.a) or loads_in(node.b)) or not node.a.dtype.is_int
+        with self.wrapping(self.wraps and is_data):
+            return write(self, node)
+
+    return visit
+
+
 class KernelWriter(FunctionWriter):
     """Writes the body of one kernel."""
+
+    longest = 600  # compilers of devices take deeper expressions than C promises
+    visit_eq = _comparison(FunctionWriter.visit_eq)
+    visit_ne = _comparison(FunctionWriter.visit_ne)
+    visit_lt = _comparison(FunctionWriter.visit_lt)
+    visit_le = _comparison(FunctionWriter.visit_le)
+    visit_gt = _comparison(FunctionWriter.visit_gt)
+    visit_ge = _comparison(FunctionWriter.visit_ge)
 
     def __init__(self, module: KernelModule, language: Language, name: str, code: Code) -> None:
         super().__init__(module, name, code, "void", ())

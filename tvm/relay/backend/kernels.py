@@ -22,6 +22,7 @@ from tvm.driver import build_lowered, lower
 from tvm.driver.build_module import KERNEL_VERSIONS
 from tvm.driver.tuners import is_auto_scheduler_enabled
 from tvm.error import OpNotImplemented, TVMError
+from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -49,6 +50,7 @@ from tvm.te.index_width import needs_wide_indices, wide_indices
 from tvm.te.schedule.record import KEEP_RECORD
 from tvm.tir import PrimFunc
 from tvm.tir.transform import BF16ComputeLegalize
+from tvm.tir.transform.run_on_one_thread import RunOnOneThread
 from tvm.topi.choice import noted
 
 BFLOAT16 = as_dtype("bfloat16")
@@ -194,6 +196,8 @@ def schedule_for(graph: ComputeGraph, target: Target) -> te.Schedule:
     op = graph.anchor.op if graph.anchor is not None else None
     schedules = (op.schedules or {}) if isinstance(op, Op) else {}
     make = next((schedules[k] for k in (*target.keys, "generic") if k in schedules), None)
+    if "gpu" in target.keys:
+        make = next((schedules[k] for k in target.keys if k in schedules), _gpu_schedule)
     if graph.implementation is not None:
         make = graph.implementation.schedule
     if make is None or graph.anchor is None:
@@ -213,6 +217,10 @@ def schedule_for(graph: ComputeGraph, target: Target) -> te.Schedule:
     return sch
 
 
+def _gpu_schedule(attrs: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
+    return topi.threads.schedule(outs)
+
+
 def searched_schedule(graph: ComputeGraph, target: Target, name: str) -> te.Schedule | None:
     """What the auto-scheduler's context has for a kernel."""
     schedule: te.Schedule | None = _on_demand("schedule_of")(graph.outputs, target, name)
@@ -223,6 +231,8 @@ def _plain_schedule(graph: ComputeGraph, target: Target) -> te.Schedule:
     """On processors: maps in vectors, on all threads; anything else in plain loops."""
     is_map = graph.anchor is None or _pattern(graph.anchor.op) <= OpPattern.INJECTIVE
     computed = [isinstance(x.op, te.tensor.ComputeOp) for x in graph.outputs]
+    if "gpu" in target.keys:
+        return topi.threads.schedule(graph.outputs)
     if "cpu" in target.keys and is_map and all(computed):
         return topi_x86.schedule_injective(graph.outputs)
     return topi_generic.schedule_injective(graph.outputs)
@@ -254,7 +264,9 @@ def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
         if any([t.dtype is BFLOAT16 for t in args]):
             # a kernel computes in float32, and rounds what it stores and what the program casts
             mod = BF16ComputeLegalize(KEEP_ROUNDING in func.attrs)(mod)
-    prim_func = mod[name].with_attr("target", target)
+        if "gpu" in target.keys:
+            mod = RunOnOneThread()(mod)
+    prim_func = mod[name].with_attr("target", target.hosted())
     arrays = [array for _, array in graph.constants]
     prim_func = with_constants(prim_func, len(graph.inputs), arrays)
     return LoweredKernel(name, prim_func, func, sch, choices=tuple(choices))

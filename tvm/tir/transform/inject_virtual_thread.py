@@ -99,7 +99,11 @@ class DependenceFinder(Visitor):
         self.is_everything = outer
 
     def visit_buffer_store(self, store: BufferStore) -> None:
-        parts = [store.value, *store.indices, *([store.predicate] if store.predicate else [])]
+        parts = [
+            store.value,
+            *store.indices,
+            *([store.predicate] if store.predicate is not None else []),
+        ]
         if self.is_everything or self.depends(*parts):
             self._write(store.buffer.data)
         self.visit_children(store)
@@ -172,7 +176,11 @@ class OneThread(Rewriter):
         return self._visit(stmt, stmt.value)
 
     def visit_buffer_store(self, store: BufferStore) -> Stmt:
-        parts = [store.value, *store.indices, *([store.predicate] if store.predicate else [])]
+        parts = [
+            store.value,
+            *store.indices,
+            *([store.predicate] if store.predicate is not None else []),
+        ]
         if store.buffer.data in self.finder.dependent or self.finder.depends(*parts):
             return self._repeat(store) if not self.is_repeated else self._store(store)
         return self._store(store)

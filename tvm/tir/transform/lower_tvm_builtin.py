@@ -67,6 +67,8 @@ from tvm.tir.transform.common import is_const, prim_func_pass
 from tvm.tir.transform.storage_rewrite import storage_scope
 
 MAX_STACK_BYTES = 1024
+# devices whose memory the host's code cannot access: it launches kernels there
+WITH_KERNELS = (2, 4, 7, 8, 10, 15)
 # what a schedule puts in the scope "local" is meant for registers, where only the stack leads
 MAX_LOCAL_BYTES = 16384
 LOWERED: dict[RelayExpr, Op] = {
@@ -349,7 +351,9 @@ class BuiltinLowerer(Rewriter):
 
     def _on_cpu(self) -> bool:
         known = self.device_type
-        return self.on_processor or not isinstance(known, IntImm) or known.value == 1
+        if not isinstance(known, IntImm) or known.value == 1:
+            return True
+        return self.on_processor and known.value not in WITH_KERNELS
 
 
 def _checked(function: str, *args: PrimExpr) -> Call:

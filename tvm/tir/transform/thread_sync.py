@@ -6,8 +6,9 @@ for k in range(64):                tvm_storage_sync("shared")
                                        B[tx] += S[k]
 
 Two accesses of a buffer, one of them a write, have a barrier between them, unless every thread accesses an element of
-its own; also those of two iterations of a loop. A barrier stands in front of the outermost statement of which it is
-in front of the access, so that loops without writes have none.
+its own; so have a read and a write of two iterations of a loop, but not two writes: iterations that fill memory
+together have elements of their own, and the interpreter rejects programs where they have not. A barrier stands in
+front of the outermost statement of which it is in front of the access, so that loops without writes have none.
 """
 
 from __future__ import annotations
@@ -133,26 +134,26 @@ class Conflicts:
     def _conflict(self, a: Access, b: Access, varying: frozenset[Var] | None) -> bool:
         if not a.is_write and not b.is_write:
             return False
+        if varying is not None and a.is_write and b.is_write:
+            return False
         if varying is None and a.is_of_next_round and not b.is_write:
             return False
         if a.index is None or b.index is None or not structural_equal(a.index, b.index):
             return True
-        used = variables_of(a.index)
-        if varying is not None and any([var in varying for var in used]):
+        if varying is not None and any([var in varying for var in variables_of(a.index)]):
             return True
         return not self._is_own_element(a.index)
 
     def _is_own_element(self, index: PrimExpr) -> bool:
         """Whether threads that differ have different elements: strides are wider than what is below them."""
-        threads = [var for var, extent in self.threads.items() if extent != 1]
+        extents = {var: n for var, n in self.threads.items() if n != 1}
         if index.dtype.lanes > 1:
             return False
-        found = detect_linear_equation(index, threads)
+        found = detect_linear_equation(index, list(extents))
         if not found:
             return False
         strides = []
-        for stride, thread in zip(found, threads, strict=False):
-            extent = self.threads[thread]
+        for stride, extent in zip(found, extents.values(), strict=False):
             if not isinstance(stride, IntImm) or stride.value <= 0 or extent is None:
                 return False
             strides.append((stride.value, extent))
