@@ -1,0 +1,1 @@
+"""Targets that are files of other programs."""
