@@ -99,17 +99,26 @@ bool Holds(const TVMArgValue& condition) {
   return ValueText(condition) == "True";
 }
 
-}  // namespace
-
-// (format, value, ...). The global function "runtime.PrintLine" decides where the text goes, where a language has one.
-TVM_REGISTER_GLOBAL("relax.run.print").set_body([](TVMArgs args, TVMRetValue*) {
-  std::string text = Formatted(args[0], args, 1, " ");
+// The global function "runtime.PrintLine" decides where the text goes, where a language has one.
+void PrintLine(const std::string& text) {
   PackedFunc print = Registry::Find("runtime.PrintLine");
   if (print.defined()) {
     print(text);
   } else {
     std::printf("%s\n", text.c_str());
   }
+}
+
+}  // namespace
+
+// (format, value, ...)
+TVM_REGISTER_GLOBAL("relax.run.print").set_body([](TVMArgs args, TVMRetValue*) {
+  PrintLine(Formatted(args[0], args, 1, " "));
+});
+
+// (line, value, ...)
+TVM_REGISTER_GLOBAL("vm.builtin.debug_print").set_body([](TVMArgs args, TVMRetValue*) {
+  PrintLine(args[0].operator std::string() + ": " + Formatted("", args, 1, " "));
 });
 
 // (condition, format, value, ...)

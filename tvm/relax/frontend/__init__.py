@@ -1,0 +1,6 @@
+"""Models of other frameworks, and models written in Python, as modules of relax."""
+
+from . import nn
+from .common import detach_params
+
+__all__ = ["detach_params", "nn"]

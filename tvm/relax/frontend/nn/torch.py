@@ -1,0 +1,5 @@
+"""Models compiled for tensors of PyTorch."""
+
+from .jit import TorchModule
+
+__all__ = ["TorchModule"]
