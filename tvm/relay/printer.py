@@ -49,6 +49,7 @@ from tvm.relay.expr import (
     Var,
 )
 from tvm.relay.function import Function
+from tvm.relay.rounding import is_free_rounding
 from tvm.relay.traverse import free_vars, operands, post_order, post_order_by
 from tvm.support import UniqueNames, deep
 from tvm.target.virtual_device import VirtualDevice
@@ -286,7 +287,7 @@ class Printer:
         if not self.show_types:
             return ""
         ty = getattr(node, "_checked_type_", None)
-        origin = _origin(node.span)
+        origin = "" if is_free_rounding(node) else _origin(node.span)
         notes = [f"ty={type_text(ty)}"] if ty is not None else []
         return " ".join([*notes, f"span={origin}"] if origin else notes)
 
