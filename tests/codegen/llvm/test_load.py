@@ -53,7 +53,8 @@ def test_saved_forms_are_what_their_names_say(tmp_path: Path) -> None:
 def test_damaged_files_are_rejected(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"f.{suffix}"
     build().save(str(path))
-    path.write_bytes(path.read_bytes()[:1000])
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
     with pytest.raises(tvm.TVMError, match=rf"cannot load module .*f\.{suffix}: LLVM rejects it"):
         load_module(path)
 

@@ -174,7 +174,7 @@ def test_users_may_register_their_own_canonicalization() -> None:
 
 def test_vector_of_another_length_than_the_axis_is_rejected() -> None:
     x = relay.var("x", shape=(2, 3), dtype="float32")
-    with pytest.raises(tvm.error.DiagnosticError, match="each of the 3 places along axis -1"):
+    with pytest.raises(tvm.error.DiagnosticError, match="each of the 3 elements along axis -1"):
         _typed(OPS.quantize(x, scale([1, 2]), zero(0)))
 
 
