@@ -226,7 +226,11 @@ def _lrn(w: GraphWriter, call: Call, args: list[str]) -> list[str]:
     a = call.attrs
     if int(a.axis) != 1:
         raise OpNotImplemented("to_onnx takes nn.lrn along axis 1")
-    numbers: dict[str, Any] = {"alpha": float(a.alpha), "beta": float(a.beta), "bias": float(a.bias)}
+    numbers: dict[str, Any] = {
+        "alpha": float(a.alpha),
+        "beta": float(a.beta),
+        "bias": float(a.bias),
+    }
     return w.node("LRN", args, size=int(a.size), **numbers)
 
 
