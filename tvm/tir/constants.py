@@ -227,7 +227,9 @@ def as_expr(value: Any, dtype: DType | None = None) -> PrimExpr:
     if isinstance(value, str):
         return StringImm(value)
     if hasattr(value, "asobject"):
-        return as_expr(value.asobject(), dtype)
+        found = value.asobject()
+        # a buffer stands for the pointer to its elements
+        return as_expr(getattr(found, "data", found), dtype)
     if cls is ScalableLanes:
         expr: PrimExpr = _SCALABLE[1](value)
         return expr

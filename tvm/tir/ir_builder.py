@@ -57,9 +57,9 @@ class BufferVar:
         self._buffer = buffer
         self._content_type = content_type
 
-    def asobject(self) -> Var:
-        """The pointer to the elements."""
-        return self._buffer.data
+    def asobject(self) -> Buffer:
+        """The buffer, which functions take as a parameter."""
+        return self._buffer
 
     @property
     def buffer(self) -> Buffer:
@@ -134,7 +134,7 @@ class IRBuilder:
         """Annotate the rest of the current scope."""
         named = StringImm(node) if isinstance(node, str) else node
         if isinstance(node, BufferVar):
-            named = node.asobject()
+            named = node.buffer.data
         self.emit(lambda body: AttrStmt(named, attr_key, as_expr(value), body))
 
     def for_range(

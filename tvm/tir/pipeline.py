@@ -39,8 +39,11 @@ register_pass_config("tir.vtcm_capacity", int)  # bytes of fast memory that func
 # True: bounds of vectorized loops become get_active_lane_mask; False: such loops stay loops
 register_pass_config("tir.enable_buffer_level_predication", bool)
 register_pass_config("tir.is_entry_func", bool, "the entry is the only function, or main")
-for _key in ("detect_global_barrier", "use_async_copy", "ptx_ldg32"):
-    register_pass_config(f"tir.{_key}", bool, "it is for the CUDA back end, which is not built in")
+register_pass_config("tir.use_async_copy", bool)  # copies in asynchronous scopes do not wait
+register_pass_config("tir.ptx_ldg32", bool)  # guarded loads are predicated instructions of PTX
+register_pass_config(
+    "tir.detect_global_barrier", bool, "no built-in code generator has barriers of all blocks"
+)
 register_pass_config(
     "tir.experimental_dma_bypass_cache",
     bool,
@@ -49,11 +52,17 @@ register_pass_config(
 
 # Blocks become loops over buffers that are as small as they get.
 LOWER_BLOCKS = (
+    tir.LowerCrossThreadReduction(),
     tir.LowerInitBlock(),
     tir.PlanAndUpdateBufferAllocationLocation(),
     tir.ConvertBlocksToOpaque(),
+    tir.ManifestSharedMemoryLocalStage(),
     tir.CompactBufferAllocation(),
+    tir.LowerAutoCopy(),
     tir.LowerMatchBuffer(),
+    tir.InjectPermutedLayout(),
+    tir.InjectSoftwarePipeline(),
+    tir.TransformMmaBufferLayout(),
     tir.LowerOpaqueBlock(),
 )
 
@@ -178,14 +187,22 @@ def lower_module(mod: IRModule, simple_mode: bool = False) -> IRModule:
 def build_passes(target: Any, unpacked: bool = False) -> list[Pass]:
     """The passes that bring a lowered module to the calling convention of ``target``'s host."""
     convention = UNPACKED_CONVENTION if unpacked else CONVENTION
+    context = PassContext.current()
+    threads: list[Pass] = []
+    if not target.runs_on_processor:
+        threads += THREADS
+        if context.get("tir.use_async_copy", False):
+            threads.append(tir.InjectPTXAsyncCopy())
+        if context.get("tir.ptx_ldg32", False):
+            threads.append(tir.InjectPTXLDG32())
     passes: list[Pass] = [
         tir.BindTarget(target),
         tir.AnnotateEntryFunc(),
         tir.SpecializeUnitStrides(),
-        *(() if target.runs_on_processor else THREADS),
+        *threads,
         *convention,
     ]
-    if PassContext.current().get("tir.disable_assert", False):
+    if context.get("tir.disable_assert", False):
         passes.append(tir.SkipAssert())
     return passes
 

@@ -12,6 +12,7 @@ from tvm import tir
 from tvm.script import tir as T
 from tvm.tir.schedule.testing import verify_trace_roundtrip
 from tvm.tir.schedule.transform import tile_with_tensor_intrin
+from tvm.tir.tensor_intrin import hexagon
 from tvm.tir.tensor_intrin.arm_cpu import ARM_DOT_4x4_i8_SDOT_INTRIN
 from tvm.tir.tensor_intrin.x86 import AVX512_DOT_16x4_INTRIN, VNNI_DOT_16x4_INTRIN
 
@@ -76,3 +77,24 @@ def test_an_intrinsic_that_does_something_else_is_rejected() -> None:
     sch.decompose_reduction(block, k_outer)
     with pytest.raises(tir.ScheduleError, match="doesn't match the tensor intrin|description"):
         sch.tensorize(j_inner, ARM_DOT_4x4_i8_SDOT_INTRIN)
+
+
+def test_products_of_hexagon_take_the_place_of_loops() -> None:
+    @T.prim_func
+    def product(
+        A: T.Buffer((4, 8), "uint8"), B: T.Buffer((2, 32, 4), "int8"), C: T.Buffer((4, 32), "int32")
+    ):
+        for i, outer, j, k in T.grid(4, 2, 32, 4):
+            with T.block("C"):
+                vi, vo, vj, vk = T.axis.remap("SRSR", [i, outer, j, k])
+                with T.init():
+                    C[vi, vj] = 0
+                C[vi, vj] = C[vi, vj] + T.cast(A[vi, vo * 4 + vk], "int32") * T.cast(
+                    B[vo, vj, vk], "int32"
+                )
+
+    sch = tir.Schedule(product)
+    _, outer, j, _ = sch.get_loops("C")
+    sch.decompose_reduction("C", outer)
+    sch.tensorize(j, hexagon.VRMPY_u8i8i32_INTRIN)
+    assert "llvm.hexagon.V6.vrmpybusv.acc.128B" in sch.mod["main"].script()

@@ -5,7 +5,6 @@ from tvm.support.later import names_from_above as _names_from_above
 from . import _ffi_api
 from .absent_backends import (
     CoProcSync,
-    LowerAutoCopy,
 )
 from .apply_layout_transforms import ApplyLayoutTransforms
 from .combine_context_call import CombineContextCall
@@ -30,6 +29,7 @@ from .inject_double_buffer import InjectDoubleBuffer
 from .inject_permuted_layout import InjectPermutedLayout
 from .inject_prefetch import InjectPrefetch
 from .inject_ptx_async_copy import InjectPTXAsyncCopy
+from .inject_ptx_ldg32 import InjectPTXLDG32
 from .inject_rolling_buffer import InjectRollingBuffer
 from .inject_software_pipeline import InjectSoftwarePipeline
 from .inject_virtual_thread import InjectVirtualThread
@@ -41,6 +41,7 @@ from .legalize_packed_calls import LegalizePackedCalls
 from .lift_attr_scope import LiftAttrScope
 from .lift_thread_binding import LiftThreadBinding
 from .loop_partition import LoopPartition
+from .lower_auto_copy import LowerAutoCopy
 from .lower_cross_thread_reduction import LowerCrossThreadReduction
 from .lower_custom_datatypes import LowerCustomDatatypes
 from .lower_device_kernel_launch import LowerDeviceKernelLaunch
@@ -90,7 +91,7 @@ __all__ = [
     "DefaultGPUSchedule", "InjectSoftwarePipeline", "LegalizePackedCalls", "LiftThreadBinding", "LowerCrossThreadReduction",
     "ManifestSharedMemoryLocalStage", "PointerValueTypeRewrite", "ReduceBranchingThroughOvercompute",
     "RemoveWeightLayoutRewriteBlock", "ThreadSync", "UseAssumeToReduceBranches",
-    "CoProcSync", "InjectPTXAsyncCopy", "InjectPermutedLayout", "InstrumentProfileIntrinsics",
+    "CoProcSync", "InjectPTXAsyncCopy", "InjectPTXLDG32", "InjectPermutedLayout", "InstrumentProfileIntrinsics",
     "LowerAutoCopy", "LowerDeviceStorageAccessInfo", "LowerThreadAllreduce", "LowerWarpMemory",
     "MergeSharedMemoryAllocations", "TextureFlatten", "TransformMmaBufferLayout",
     "AnnotateDeviceRegions", "AnnotateEntryFunc", "Apply", "ApplyLayoutTransforms",

@@ -46,4 +46,3 @@ def raising(name: str, about: Question, what: str, backend: str) -> Callable[...
 CoProcSync = raising(
     "CoProcSync", marked("coproc_scope", "coproc_uop_scope"), "co-processor scopes", "VTA"
 )
-LowerAutoCopy = raising("LowerAutoCopy", marked("auto_copy"), "automatic copies", "CUDA")
