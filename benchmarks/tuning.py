@@ -92,8 +92,8 @@ def compare(name: str, trials: int, target: str) -> float:
         best = {"untuned": _run(mod, values, params, target, None)}
         best["tuned"] = _run(mod, values, params, target, log)
     difference = np.abs(best["untuned"][1] - best["tuned"][1]).max()
-    times = {key: min([run() for _ in range(5)]) for key, (run, _) in best.items()}
-    for _ in range(4):
+    times = dict.fromkeys(best, float("inf"))
+    for _ in range(20):
         for key, (run, _) in best.items():
             times[key] = min(times[key], run())
     ratio = times["untuned"] / times["tuned"]

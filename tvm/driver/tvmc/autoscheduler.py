@@ -178,6 +178,8 @@ def search_tasks(
         builder=measuring.builder(auto_scheduler), runner=measuring.runner(auto_scheduler), time_budget=measuring.seconds,
         measure_callbacks=[auto_scheduler.RecordToFile(records)],
         resume=records if Path(records).exists() else None,
+        # in short rounds all tasks have their turn
+        num_measures_per_round=64 if measuring.seconds is None else 16,
     )  # fmt: skip
     schedule_tasks(tasks, task_weights, options, prior_records, log_estimated_latency)
 
