@@ -50,3 +50,18 @@ def test_nothing_is_shown_without_a_terminal(capsys: pytest.CaptureFixture[str])
 def test_nothing_is_shown_where_quiet_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TVM_QUIET", "1")
     assert _shown(Console(file=io.StringIO(), force_terminal=True), n_trial=6) == ""
+
+
+def test_failures_are_counted_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TVM_QUIET", raising=False)
+    console = Console(file=io.StringIO(), force_terminal=True, width=140, color_system=None)
+    bar = ProgressBar(9, console=console, seconds=60.0)
+    for kind in (7, 7, 6):
+        bar.note_failure(kind)
+        bar.show(1, 0.0, 1e9)
+    bar.describe("[Task  2/ 3]")
+    bar.show(1, 2e9, 2e9)
+    bar.close()
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "best 2.00 GFLOPS, last 2.00, 2 run_timeout, 1 build_timeout" in text
+    assert "[Task  2/ 3]" in text and "4/9" in text
