@@ -8,6 +8,7 @@ from typing import Any
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as tir
 from tvm.tir import op
+from tvm.tir.constants import is_const
 from tvm.tir.stmt_functor import free_vars
 
 from .analyzer import Analyzer
@@ -24,7 +25,6 @@ from .interval import (
     union,
 )
 from .iter_affine_map import detect_iter_map
-from .iter_map_builder import is_const
 
 __all__ = [
     "IntSet",

@@ -14,6 +14,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.support import deep
 from tvm.tir import expr as tir
 from tvm.tir import op
+from tvm.tir.constants import is_const
 
 from .analyzer import Analyzer
 from .iter_map import (
@@ -26,7 +27,7 @@ from .iter_map import (
     as_level,
     normalize_iter_map_to_expr,
 )
-from .iter_map_builder import IterMapBuilder, is_const, zero_of
+from .iter_map_builder import IterMapBuilder, zero_of
 from .iter_padding import NotAffineError
 from .pattern import conjuncts, uses
 

@@ -13,6 +13,7 @@ from typing import Any
 from tvm.ir.expr import PrimExpr
 from tvm.tir import expr as tir
 from tvm.tir import op
+from tvm.tir.constants import is_const
 
 from .analyzer import Analyzer
 from .iter_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr
@@ -384,8 +385,3 @@ class IterMapBuilder:
 def zero_of(expr: PrimExpr) -> PrimExpr:
     """Zero of the expression's dtype."""
     return tir.const(0, expr.dtype)
-
-
-def is_const(expr: Any, value: int) -> bool:
-    """Whether an expression is that constant."""
-    return isinstance(expr, tir.IntImm) and expr.value == value

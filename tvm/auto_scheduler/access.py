@@ -7,13 +7,14 @@ D[i, j] = sum(C[i, k] * W[k, j]) each element of C and W is used many times: D w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.scope import deep
 from tvm.te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor
-from tvm.tir.expr import Add, Call, IntImm, ProducerLoad, Reduce, Select, Sub, Var
+from tvm.tir.expr import Add, Call, IntImm, ProducerLoad, Reduce, Select, Sub
+from tvm.tir.stmt_functor import variables_of
 
 from .loops import constant_extent
 
@@ -203,23 +204,7 @@ def _has_reuse(op: ComputeOp, reads: dict[Operation, list[Indices]]) -> bool:
     """Whether elements of inputs are used again along axes: those of two inputs, or in a reduction."""
     missing = 0
     for each in reads.values():
-        used = variables_in([index for indices in each for index in indices])
+        used = variables_of(*[index for indices in each for index in indices])
         if any([constant_extent(axis) != 1 and axis.var not in used for axis in op.axis]):
             missing += 1
     return missing >= 2 or (missing >= 1 and bool(op.reduce_axis))
-
-
-def variables_in(values: Sequence[PrimExpr]) -> set[Var]:
-    """The variables of expressions."""
-    finder = _Variables()
-    for value in values:
-        finder.visit(value)
-    return finder.found
-
-
-class _Variables(Visitor):
-    def __init__(self) -> None:
-        self.found: set[Any] = set()
-
-    def visit_var(self, var: Var) -> None:
-        self.found.add(var)

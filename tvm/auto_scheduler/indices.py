@@ -10,8 +10,8 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.scope import deep
 from tvm.te.tensor import ComputeOp
 from tvm.tir.expr import Add, Call, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, Ramp, Sub
+from tvm.tir.stmt_functor import variables_of
 
-from .access import variables_in
 from .affine import ZERO, AffineForm, Unknown
 
 # the variable of the lanes of vectors
@@ -78,7 +78,7 @@ class _Parser:
 
     def unknown(self, value: PrimExpr) -> Index:
         """Anything within the dimension, of the axes that the value uses."""
-        used = [self.axes[var] for var in variables_in([value]) if var in self.axes]
+        used = [self.axes[var] for var in variables_of(value) if var in self.axes]
         if isinstance(value, Call):
             used = list(self.axes.values())  # what it reads may depend on more
         extent = self.extent

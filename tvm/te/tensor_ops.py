@@ -13,6 +13,7 @@ from tvm.error import TVMError
 from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
+from tvm.tir.constants import is_one
 from tvm.tir.expr import IntImm, const
 
 ELEMWISE = "elemwise"
@@ -177,9 +178,9 @@ def _common_dim(
 ) -> PrimExpr:
     if a is None or b is None:
         return b if a is None else a  # type: ignore[return-value]
-    if _is_one(a):
+    if is_one(a):
         return b
-    if _is_one(b):
+    if is_one(b):
         return a
     if isinstance(a, IntImm) and isinstance(b, IntImm):
         if a.value != b.value:
@@ -201,7 +202,7 @@ def broadcast_indices(
     offset = len(out_shape) - len(shape)
     result: list[PrimExpr] = []
     for index, dim, out_dim in zip(indices[offset:], shape, out_shape[offset:], strict=True):
-        if _is_one(dim) and not _is_one(out_dim):
+        if is_one(dim) and not is_one(out_dim):
             result.append(const(0, index.dtype))
         elif isinstance(dim, IntImm) or structural_equal(dim, out_dim):
             result.append(index)
@@ -209,7 +210,3 @@ def broadcast_indices(
             # which of the two dimensions is 1 is known only at run time
             result.append(tir_op.if_then_else(tir_op.equal(dim, 1), 0, index))
     return result
-
-
-def _is_one(dim: PrimExpr) -> bool:
-    return isinstance(dim, IntImm) and dim.value == 1

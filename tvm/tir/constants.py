@@ -284,6 +284,26 @@ class Broadcast(PrimExprWithOp):
     dtype: DType = derived("value.dtype.with_lanes(lanes * value.dtype.lanes)")
 
 
+def is_const(expr: object, value: int) -> bool:
+    """Whether an expression is that integer."""
+    return isinstance(expr, IntImm) and expr.value == value
+
+
+def is_zero(expr: object) -> bool:
+    """Whether an expression is the integer 0."""
+    return is_const(expr, 0)
+
+
+def is_one(expr: object) -> bool:
+    """Whether an expression is the integer 1."""
+    return is_const(expr, 1)
+
+
+def is_true(condition: object) -> bool:
+    """Whether a condition is known to hold."""
+    return isinstance(condition, IntImm) and bool(condition.value)
+
+
 __all__ = [
     "BOOL",
     "Broadcast",
@@ -308,6 +328,10 @@ __all__ = [
     "fits",
     "infer_dtype",
     "int_imm",
+    "is_const",
+    "is_one",
+    "is_true",
+    "is_zero",
     "register_scalable_lanes",
     "wrap",
 ]

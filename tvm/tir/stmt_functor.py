@@ -345,6 +345,22 @@ def free_vars(node: Any, defined: Sequence[Var] = ()) -> list[Var]:
     return list(visitor.found)
 
 
+def variables_of(*exprs: PrimExpr) -> dict[Var, None]:
+    """The variables that occur in expressions, in the order of their first use; no buffers' pointers."""
+    visitor = _Variables()
+    for expr in exprs:
+        visitor.visit(expr)
+    return visitor.found
+
+
+class _Variables(Visitor):
+    def __init__(self) -> None:
+        self.found: dict[Var, None] = {}
+
+    def visit_var(self, var: Var) -> None:
+        self.found[var] = None
+
+
 class _DefinitionRenewer(BufferRewriter):
     """Gives every definition a variable or buffer of its own."""
 

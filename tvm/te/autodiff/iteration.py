@@ -15,12 +15,11 @@ from tvm.arith import Analyzer, detect_linear_equation
 from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
+from tvm.tir.constants import is_one
 from tvm.tir.expr import FloorDiv, FloorMod, IntImm, IterVar, IterVarType, Range, Var, const
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import substitute, variables_of
 
 from ..schedule.intervals import Interval, from_range, in_dtype, interval_of
-from ..schedule.loop_nest import variables_of
-from ..schedule.relations import is_one
 
 Equation = tuple[PrimExpr, PrimExpr]
 

@@ -17,6 +17,7 @@ from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
 from tvm.tir.buffer import Buffer
+from tvm.tir.constants import is_one
 from tvm.tir.expr import BufferLoad, IntImm, Range, Var, const
 from tvm.tir.stmt import BufferStore, Stmt
 from tvm.tir.stmt_functor import Substituter, substitute
@@ -47,7 +48,7 @@ def bind_placeholder(
     if region is None:
         region = [Range.from_min_extent(const(0, dim.dtype), dim) for dim in actual.shape]
     lead = len(region) - len(placeholder.shape)
-    if lead < 0 or any(not _is_one(domain.extent) for domain in region[:lead]):
+    if lead < 0 or any(not is_one(domain.extent) for domain in region[:lead]):
         raise LoweringError(
             f"buffer {placeholder.name} requires a region of {len(placeholder.shape)} dimensions, "
             f"got {_region_text(actual, region)}",
@@ -57,10 +58,6 @@ def bind_placeholder(
     mins = [domain.min for domain in region]
     rewritten: Stmt = _PlaceholderBinder(placeholder, actual, mapping, mins).visit(body)
     return rewritten
-
-
-def _is_one(extent: PrimExpr) -> bool:
-    return isinstance(extent, IntImm) and extent.value == 1
 
 
 def _region_text(buffer: Buffer, region: Sequence[Range]) -> str:
@@ -103,7 +100,7 @@ class _Layout:
         self._match("offset", placeholder.elem_offset, self.offset)
         declared = placeholder.strides or compact_strides(placeholder.shape)
         for formal, stride, domain in zip(declared, strides, domains, strict=True):
-            if _is_one(domain.extent) and not isinstance(formal, Var):
+            if is_one(domain.extent) and not isinstance(formal, Var):
                 continue  # nothing moves along this dimension
             self._match("strides", formal, stride)
         self._check_offset_factor()

@@ -11,6 +11,7 @@ from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.support.scope import deep
 from tvm.tir import op as tir_op
+from tvm.tir.constants import is_one
 from tvm.tir.expr import IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import Substituter, substitute
 
@@ -29,7 +30,7 @@ from ..tensor import (
 from .dataflow import replace_dataflow, replace_operation
 from .loop_nest import require_equal_rows
 from .message_passing import bound_checks, pass_down_domain, pass_down_index, pass_up_index
-from .relations import Ranges, Values, is_one
+from .relations import Ranges, Values
 from .stage import Stage
 from .stage_state import index_of
 

@@ -21,6 +21,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.support.scope import deep
 from tvm.tir import op as tir_op
+from tvm.tir.constants import is_one
 from tvm.tir.expr import (
     FloorDiv,
     FloorMod,
@@ -60,7 +61,7 @@ from .intervals import (
     union,
 )
 from .message_passing import descend_from, pass_down_domain, pass_up_domain, pass_up_index
-from .relations import Fuse, Ranges, Sets, Values, is_one
+from .relations import Fuse, Ranges, Sets, Values
 from .scan import is_fixed, scan_fix_point_analysis
 from .stage import Stage
 from .stage_data import AttachType, StorageRank, storage_rank, thread_rank

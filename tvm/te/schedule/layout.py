@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
-from tvm.ir.visitor import Visitor
 from tvm.tir.buffer import Buffer
+from tvm.tir.constants import is_zero
 from tvm.tir.expr import IntImm, IterVar, Range, Var, const
 from tvm.tir.index_map import IndexMap
+from tvm.tir.stmt_functor import variables_of
 
 from ..tensor import Tensor
 from .intervals import from_range, in_dtype, interval_of, point, to_range
-from .relations import Ranges, Relation, Sets, Unchecked, Values, is_zero
+from .relations import Ranges, Relation, Sets, Unchecked, Values
 
 if TYPE_CHECKING:
     from .stage_state import StageState
@@ -134,7 +135,7 @@ class Transform(Relation):
         return self.new
 
     def pass_down(self, ranges: Ranges, threaded: Mapping[IterVar, bool]) -> None:
-        used = _variables(self.back.final_indices)
+        used = variables_of(*self.back.final_indices)
         pairs = zip(self.new, self.back.initial_indices, self._region(ranges), strict=True)
         for iv, var, domain in pairs:
             # the way back tells no elements apart by it: there is one only
@@ -207,21 +208,6 @@ def _mapped(index_map: IndexMap, values: Sequence[PrimExpr]) -> list[PrimExpr]:
     return index_map.map_indices(
         [in_dtype(value, var.dtype) for value, var in zip(values, variables, strict=True)]
     )
-
-
-class _VariableFinder(Visitor):
-    def __init__(self) -> None:
-        self.found: dict[Var, None] = {}
-
-    def visit_var(self, var: Var) -> None:
-        self.found[var] = None
-
-
-def _variables(exprs: Sequence[PrimExpr]) -> dict[Var, None]:
-    finder = _VariableFinder()
-    for expr in exprs:
-        finder.visit(expr)
-    return finder.found
 
 
 def _product(extents: Sequence[PrimExpr]) -> PrimExpr:

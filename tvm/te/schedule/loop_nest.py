@@ -9,15 +9,16 @@ from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
+from tvm.tir.constants import is_one, is_zero
 from tvm.tir.expr import Call, IntImm, IterVar, IterVarType, ProducerLoad, Var, const
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
-from tvm.tir.stmt_functor import Substituter
+from tvm.tir.stmt_functor import Substituter, variables_of
 
 from ..tensor import ComputeOp, Tensor
 from .intervals import in_dtype, simple
 from .message_passing import descend_from, pass_up_index
 from .prefetch import prefetch_ahead, prefetch_shared
-from .relations import Ranges, Values, is_one, is_zero
+from .relations import Ranges, Values
 from .stage import Stage
 from .stage_data import StorageRank, storage_rank, thread_rank
 
@@ -101,14 +102,6 @@ def guard_depth(nest: LoopNest, condition: PrimExpr, must_stay: Callable[[IterVa
     return depth
 
 
-class _Variables(Visitor):
-    def __init__(self) -> None:
-        self.found: dict[Var, None] = {}
-
-    def visit_var(self, var: Var) -> None:
-        self.found[var] = None
-
-
 class _Reads(Visitor):
     def __init__(self) -> None:
         self.found = False
@@ -124,13 +117,6 @@ def is_computed(condition: PrimExpr) -> bool:
     """Whether a condition depends on elements of tensors or on calls, not on loops alone."""
     finder = _Reads()
     finder.visit(condition)
-    return finder.found
-
-
-def variables_of(expr: PrimExpr) -> dict[Var, None]:
-    """The variables that an expression uses."""
-    finder = _Variables()
-    finder.visit(expr)
     return finder.found
 
 

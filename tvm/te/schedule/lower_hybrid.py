@@ -17,10 +17,10 @@ from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar
 from tvm.tir.stmt import BufferRealize, BufferStore, For, Stmt
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import substitute, variables_of
 
 from ..tensor import HybridOp
-from .loop_nest import guard, make_loop_nest, variables_of, wrap
+from .loop_nest import guard, make_loop_nest, wrap
 from .message_passing import bound_checks, descend_from
 from .relations import Ranges
 from .stage import Stage

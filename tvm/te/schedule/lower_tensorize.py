@@ -20,18 +20,19 @@ from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.tir import op as tir_op
+from tvm.tir.constants import is_one
 from tvm.tir.expr import Call, IterVar, ProducerLoad, Range, Reduce, Select, Var
 from tvm.tir.stmt import AttrStmt, IfThenElse, Stmt, seq
-from tvm.tir.stmt_functor import Substituter, substitute
+from tvm.tir.stmt_functor import Substituter, substitute, variables_of
 
 from ..tensor import BaseComputeOp, ComputeOp, Tensor, TensorComputeOp
 from ..tensor_intrin import TensorIntrin
 from .infer_bound import read_regions
 from .intervals import from_range, point, simple, to_range
-from .loop_nest import LoopNest, guard, make_loop_nest, variables_of, wrap
+from .loop_nest import LoopNest, guard, make_loop_nest, wrap
 from .lower_compute import Check, Nester, find_checks, place_checks, spatial_loops, store_guards
 from .message_passing import descend_from, pass_up_domain
-from .relations import Ranges, Sets, Values, is_one
+from .relations import Ranges, Sets, Values
 from .stage import Stage
 
 Region = tuple[Range, ...]

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
+from tvm.tir.constants import is_zero
 from tvm.tir.expr import IntImm, IterVar, Range
 from tvm.tir.transform.common import variables_of
 
 from .intervals import from_range, interval_of
-from .relations import Ranges, Sets, Unchecked, Values, is_zero
+from .relations import Ranges, Sets, Unchecked, Values
 from .stage import Stage
 
 

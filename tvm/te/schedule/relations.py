@@ -19,6 +19,7 @@ from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
 from tvm.tir import op
+from tvm.tir.constants import is_one, is_zero
 from tvm.tir.expr import IntImm, IterVar, Range, Sub, const
 
 from .intervals import Interval, compare, from_range, in_dtype, interval_of, point, simple
@@ -60,16 +61,6 @@ class Ranges(dict[IterVar, Range]):
                 f"got {known.extent} and {self.analyzer.simplify(extent)}",
                 hint="split the axis by the thread's extent before binding it",
             ).add_context(f"axis {iv.var.name}")
-
-
-def is_zero(expr: PrimExpr) -> bool:
-    """Whether the expression is the constant 0."""
-    return type(expr) is IntImm and expr.value == 0
-
-
-def is_one(expr: PrimExpr) -> bool:
-    """Whether the expression is the constant 1."""
-    return type(expr) is IntImm and expr.value == 1
 
 
 class Relation(Object):

@@ -9,14 +9,15 @@ from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.support.scope import deep
 from tvm.tir import op as tir_op
-from tvm.tir.expr import IntImm, IterVar, IterVarType, Range, Reduce, Var, const
+from tvm.tir.constants import is_one, is_true
+from tvm.tir.expr import IterVar, IterVarType, Range, Reduce, Var, const
 from tvm.tir.stmt_functor import substitute
 
 from ..tensor import ComputeOp, Tensor, domain_of, reduction_outputs
 from .dataflow import replace_dataflow, replace_operation
 from .loop_nest import require_equal_rows
 from .message_passing import bound_checks, descend_from, pass_down_domain, pass_up_index
-from .relations import Ranges, Values, is_one
+from .relations import Ranges, Values
 from .stage import Stage
 
 if TYPE_CHECKING:
@@ -118,15 +119,11 @@ def _partial_results(
         identity = reduce.combiner.identity_element
         body = tuple(
             [
-                source if _is_true(condition) else tir_op.if_then_else(condition, source, zero)
+                source if is_true(condition) else tir_op.if_then_else(condition, source, zero)
                 for source, zero in zip(sources, identity, strict=True)
             ]
         )
     return ComputeOp(name, op.tag, op.attrs, axes, body), ranges
-
-
-def _is_true(condition: PrimExpr) -> bool:
-    return isinstance(condition, IntImm) and bool(condition.value)
 
 
 def _combine_partial(

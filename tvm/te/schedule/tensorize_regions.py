@@ -15,13 +15,14 @@ from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.container import Map
 from tvm.ir.expr import PrimExpr
+from tvm.tir.constants import is_one
 from tvm.tir.expr import IterVar, Range
 
 from ..tensor import ComputeOp, Tensor
 from ..tensor_intrin import TensorIntrin
 from .infer_bound import read_regions
 from .lower_tensorize import domains_of_call, find_tensorized, matcher_of
-from .relations import Ranges, Values, is_one
+from .relations import Ranges, Values
 from .stage import Stage
 
 

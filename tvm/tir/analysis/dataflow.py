@@ -20,6 +20,7 @@ from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir import op
 from tvm.tir.analysis.side_effect import is_pure, side_effect
 from tvm.tir.buffer import Buffer
+from tvm.tir.constants import is_one
 from tvm.tir.expr import (
     EQ,
     LE,
@@ -455,11 +456,6 @@ def _solved(left: PrimExpr, right: PrimExpr, var: Var) -> PrimExpr | None:
         else:
             return None
     return left
-
-
-def is_one(e: PrimExpr) -> bool:
-    """Whether an expression is the number 1."""
-    return isinstance(e, IntImm) and e.value == 1
 
 
 def _uses(e: Node, var: Var) -> bool:

@@ -10,8 +10,9 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import BlockRealize, For, Stmt
+from tvm.tir.stmt_functor import variables_of
 
-from .analyses.bindings import uses_var, variables_of
+from .analyses.bindings import uses_var
 from .analyses.block_kind import output_buffers
 from .auto_tensorize import AutoTensorizeMappingInfo, get_auto_tensorize_mapping_info
 from .errors import PrimitiveError

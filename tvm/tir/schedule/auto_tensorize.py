@@ -20,8 +20,8 @@ from tvm.tir.expr import BufferLoad, IterVar, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block, BlockRealize, BufferStore
+from tvm.tir.stmt_functor import variables_of
 
-from .analyses.bindings import variables_of
 from .random_variables import BlockRV
 from .schedule import Schedule
 from .tree import realizes_below

@@ -24,6 +24,7 @@ from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.transform import FunctionPass, PassInfo
 from tvm.ir.visitor import Visitor
 from tvm.tir.analysis.safety import is_safe_anywhere
+from tvm.tir.constants import is_const as is_const
 from tvm.tir.expr import BufferLoad, Call, FloatImm, IntImm, Var, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
@@ -92,11 +93,6 @@ def prim_func_pass(name: str, options: Any = None) -> Callable[[Callable[..., An
 # ---- questions about nodes
 
 TRUE = const(True, "bool")
-
-
-def is_const(e: Any, value: int) -> bool:
-    """Whether ``e`` is the integer constant ``value``."""
-    return type(e) is IntImm and e.value == value
 
 
 def as_int(e: Any) -> int:

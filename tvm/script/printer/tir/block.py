@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.runtime.object_path import ObjectPath
 from tvm.tir import stmt as s
-from tvm.tir.expr import IntImm, IterVar, Var
+from tvm.tir.constants import is_one, is_zero
+from tvm.tir.expr import IterVar, Var
 
 from ..doc import (
     AssignDoc,
@@ -55,7 +55,7 @@ def _block(
 ) -> Doc:
     with d.frame(block) as frame:
         _Axes(block, path, realize, realize_path, frame, d).print()
-        if realize is not None and not _is_true(realize.predicate):
+        if realize is not None and not is_one(realize.predicate):
             predicate = d.expr(realize.predicate, realize_path.attr("predicate"))
             frame.stmts.append(ExprStmtDoc(d.tir("where").call(predicate)))
         for name in ("reads", "writes"):
@@ -158,7 +158,7 @@ class _Axes:
         path = self.path.attr("iter_vars").array_index(index).attr("dom")
         dom = axis.dom
         assert dom is not None
-        if _is_zero(dom.min):
+        if is_zero(dom.min):
             extent = d.expr(dom.extent, path.attr("extent"))
         else:
             start = d.expr(dom.min, path.attr("min"))
@@ -177,11 +177,3 @@ def _loops(d: IRDocsifier) -> dict[Var, s.For]:
             loops.setdefault(loop.loop_var, loop)
             loop = loop.body
     return loops
-
-
-def _is_true(expr: PrimExpr) -> bool:
-    return type(expr) is IntImm and expr.value == 1
-
-
-def _is_zero(expr: PrimExpr) -> bool:
-    return type(expr) is IntImm and expr.value == 0

@@ -11,7 +11,8 @@ from tvm.ir.type import PointerType, PrimType
 from tvm.runtime.object_path import ObjectPath
 from tvm.tir import stmt as s
 from tvm.tir.buffer import Buffer, content_dtype
-from tvm.tir.expr import Call, IntImm, IterVar, Var
+from tvm.tir.constants import is_one, is_zero
+from tvm.tir.expr import Call, IterVar, Var
 from tvm.tir.stmt import ForKind, Stmt
 
 from ..doc import (
@@ -186,7 +187,7 @@ def print_allocate(node: s.Allocate, path: Path, d: IRDocsifier) -> Doc:
     extents = d.expr(node.extents, path.attr("extents"))
     scope = LiteralDoc(_storage_scope(node.buffer_var))
     options: dict[str, ExprDoc] = {}
-    if not _is_one(node.condition):
+    if not is_one(node.condition):
         options["condition"] = d.expr(node.condition, path.attr("condition"))
     if node.annotations:
         options["annotations"] = d.expr(node.annotations, path.attr("annotations"))
@@ -206,7 +207,7 @@ def _is_declared_whole(node: s.Allocate, d: IRDocsifier) -> bool:
         buffer.data is node.buffer_var
         and buffer.dtype is node.dtype
         and is_plain(buffer, in_any_scope=True)
-        and _is_one(node.condition)
+        and is_one(node.condition)
         and structural_equal(buffer.shape, node.extents)
         and not d.is_defined(buffer.data)
         and _content(buffer.data) is content_dtype(buffer.dtype)
@@ -260,7 +261,7 @@ def _realize(node: s.BufferRealize, scope: ExprDoc | None, path: Path, d: IRDocs
     buffer = d.expr(node.buffer, path.attr("buffer"))
     bounds = _slices(node.bounds, path.attr("bounds"), d)
     options = {}
-    if not _is_one(node.condition):
+    if not is_one(node.condition):
         options["condition"] = d.expr(node.condition, path.attr("condition"))
     args = [] if scope is None else [scope]
     return d.tir("realize").call(IndexDoc(buffer, bounds), *args, **options)
@@ -320,7 +321,7 @@ def is_launch(attr: s.AttrStmt) -> bool:
     return (
         axis.iter_type == IterVar.ThreadIndex
         and is_virtual == (attr.attr_key == "virtual_thread")
-        and (dom is None or (_is_zero(dom.min) and structural_equal(dom.extent, attr.value)))
+        and (dom is None or (is_zero(dom.min) and structural_equal(dom.extent, attr.value)))
     )
 
 
@@ -392,7 +393,7 @@ def _grid(loop: s.For, d: IRDocsifier) -> list[s.For]:
 def _loop_head(loop: s.For, path: Path, d: IRDocsifier) -> ExprDoc:
     is_plain_range = loop.kind is ForKind.SERIAL and not loop.annotations
     head = IdDoc("range") if is_plain_range else d.tir(LOOP_NAMES[loop.kind])
-    if _is_zero(loop.min):
+    if is_zero(loop.min):
         args = [d.expr(loop.extent, path.attr("extent"))]
     else:
         args = [d.expr(loop.min, path.attr("min")), end_of(loop.min, loop.extent, path, d)]
@@ -429,7 +430,7 @@ def is_simple_loop(loop: s.For) -> bool:
     """Whether the loop is serial, from zero, and without annotations."""
     return (
         loop.kind is ForKind.SERIAL
-        and _is_zero(loop.min)
+        and is_zero(loop.min)
         and not loop.annotations
         and loop.thread_binding is None
     )
@@ -446,14 +447,6 @@ def _mentions(expr: PrimExpr, variables: dict[Var, None]) -> bool:
             return True
         pending += node.children()
     return False
-
-
-def _is_zero(expr: PrimExpr) -> bool:
-    return type(expr) is IntImm and expr.value == 0
-
-
-def _is_one(expr: PrimExpr) -> bool:
-    return type(expr) is IntImm and expr.value == 1
 
 
 def _storage_scope(var: Var) -> str:

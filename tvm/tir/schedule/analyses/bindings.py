@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from tvm.arith import detect_iter_map
 from tvm.ir.expr import PrimExpr
-from tvm.ir.visitor import Visitor
-from tvm.tir.expr import IntImm, IterVar, Range, Var
+from tvm.tir.constants import is_one
+from tvm.tir.expr import IterVar, Range, Var
 from tvm.tir.stmt import BlockRealize, For
+from tvm.tir.stmt_functor import variables_of
 
 
 def is_affine_binding(realize: BlockRealize, loops: Sequence[For]) -> bool:
@@ -21,7 +22,7 @@ def is_affine_map(
     values: Sequence[PrimExpr], domain: Mapping[Var, Range], predicate: PrimExpr
 ) -> bool:
     """Whether the values are independent splits and fusions of iterators."""
-    if not values or (_is_one(predicate) and _is_identity(values, domain)):
+    if not values or (is_one(predicate) and _is_identity(values, domain)):
         return True
     found = detect_iter_map(
         values, domain, predicate, check_level="surjective", simplify_trivial_iterators=False
@@ -31,7 +32,7 @@ def is_affine_map(
     for total in found.indices:
         if not total.args:
             continue
-        if len(total.args) > 1 or not _is_one(total.args[0].scale):
+        if len(total.args) > 1 or not is_one(total.args[0].scale):
             return False
     return True
 
@@ -44,26 +45,6 @@ def _is_identity(values: Sequence[PrimExpr], domain: Mapping[Var, Range]) -> boo
             return False
         seen[value] = None
     return True
-
-
-def _is_one(expr: PrimExpr) -> bool:
-    return type(expr) is IntImm and expr.value == 1
-
-
-class _Variables(Visitor):
-    def __init__(self) -> None:
-        self.found: dict[Var, None] = {}
-
-    def visit_var(self, var: Var) -> None:
-        self.found[var] = None
-
-
-def variables_of(*exprs: PrimExpr) -> dict[Var, None]:
-    """The variables of expressions, in the order of their first use."""
-    visitor = _Variables()
-    for expr in exprs:
-        visitor.visit(expr)
-    return visitor.found
 
 
 def uses_var(expr: PrimExpr, variables: Mapping[Var, object]) -> bool:

@@ -16,6 +16,7 @@ from tvm.arith.iter_affine_map import IterSumExpr
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
+from tvm.tir.constants import is_one, is_zero
 from tvm.tir.expr import IntImm, IterVar, Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt, seq
 from tvm.tir.stmt_functor import substitute
@@ -124,7 +125,7 @@ def _divided(
         not preserve_unit_iters,
     )  # fmt: skip
     # an offset is in no part: what has one is divided by hand
-    if found and all([_is_zero(outer.base) for outer, _ in found[:-1]]):
+    if found and all([is_zero(outer.base) for outer, _ in found[:-1]]):
         *sums, (outer_predicate, inner_predicate) = found
         pairs = []
         for outer, inner in sums:
@@ -194,7 +195,7 @@ def _variables(block: Block, pairs: Sequence[Pair], preserve_unit_iters: bool) -
     for axis, (outer_value, outer_extent, inner_value, inner_extent) in zip(
         block.iter_vars, pairs, strict=True
     ):
-        if _is_one(inner_extent) and not (preserve_unit_iters and not _is_const(inner_value)):
+        if is_one(inner_extent) and not (preserve_unit_iters and not _is_const(inner_value)):
             # the inner block needs no variable of its own
             found.outer.append(_axis(axis, "_o", outer_extent))
             found.outer_values.append(outer_value)
@@ -203,7 +204,7 @@ def _variables(block: Block, pairs: Sequence[Pair], preserve_unit_iters: bool) -
         inner = _axis(axis, "_i", inner_extent)
         found.inner.append(inner)
         found.inner_values.append(inner_value)
-        if _is_one(outer_extent) and not preserve_unit_iters:
+        if is_one(outer_extent) and not preserve_unit_iters:
             found.values[axis.var] = op.add(op.multiply(outer_value, inner_extent), inner.var)
             continue
         outer = _axis(axis, "_o", outer_extent)
@@ -216,14 +217,6 @@ def _variables(block: Block, pairs: Sequence[Pair], preserve_unit_iters: bool) -
 def _axis(axis: IterVar, suffix: str, extent: PrimExpr) -> IterVar:
     var = axis.var.replace(name=axis.var.name + suffix)
     return IterVar(Range.from_min_extent(const(0, extent.dtype), extent), var, axis.iter_type)
-
-
-def _is_one(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 1
-
-
-def _is_zero(expr: PrimExpr) -> bool:
-    return isinstance(expr, IntImm) and expr.value == 0
 
 
 def _is_const(expr: PrimExpr) -> bool:

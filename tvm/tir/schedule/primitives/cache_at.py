@@ -18,9 +18,8 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, IterVar, Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import substitute, variables_of
 
-from ..analyses.bindings import variables_of
 from ..analyses.domains import hull
 from ..analyses.regions import accessed_for_certain, box_ranges, covers, within
 from ..errors import PrimitiveError

@@ -14,7 +14,7 @@ from tvm.tir.buffer import decl_buffer
 from tvm.tir.expr import BufferLoad, IterVar, Range, Var, const
 from tvm.tir.op import add, subtract
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt, seq
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import substitute, variables_of
 from tvm.tir.transform.common import contains
 from tvm.tir.transform.common_subexpr_elim import (
     ComputationCounter,
@@ -23,7 +23,7 @@ from tvm.tir.transform.common_subexpr_elim import (
     size_of,
 )
 
-from ..analyses.bindings import uses_var, variables_of
+from ..analyses.bindings import uses_var
 from ..errors import PrimitiveError
 from ..rewriting import Reuse, StmtReplacer
 from ..state import ScheduleState

@@ -22,6 +22,7 @@ from tvm.support import deep
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
+from tvm.tir.constants import is_true
 from tvm.tir.expr import BufferLoad, IntImm, Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferStore, MatchBufferRegion, Stmt
 from tvm.tir.stmt_functor import free_vars, substitute
@@ -70,7 +71,7 @@ def reverse_compute_inline(state: ScheduleState, block_sref: StmtSRef) -> None:
     source = _single_store(producer.block)
     realize = state.realize_of(block_sref)
     producer_realize = state.realize_of(producer)
-    if not _is_true(producer_realize.predicate):
+    if not is_true(producer_realize.predicate):
         raise PrimitiveError(
             "ScheduleError: The producer block has a non-trivial predicate",
             f"The producer block {{0}} has the predicate {producer_realize.predicate}, so that "
@@ -195,10 +196,6 @@ def _single_producer(
     return producer, buffer
 
 
-def _is_true(predicate: PrimExpr) -> bool:
-    return isinstance(predicate, IntImm) and bool(predicate.value)
-
-
 def _inverted(
     store: BufferStore,
     buffer: Buffer,
@@ -280,7 +277,7 @@ def _require_all_written(
 def _predicate(realize: BlockRealize, values: dict[Var, PrimExpr], analyzer: Analyzer) -> PrimExpr:
     """What the consumer's predicate says of the producer's variables: its domain says as much."""
     del values, analyzer
-    if _is_true(realize.predicate) or _is_domain_check(realize):
+    if is_true(realize.predicate) or _is_domain_check(realize):
         return const(True)
     raise PrimitiveError(
         "ScheduleError: The consumer block has a non-trivial predicate",

@@ -16,9 +16,9 @@ from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import Call, IntImm, IterVar, Range, Select, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, Stmt, seq
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import substitute, variables_of
 
-from ..analyses.bindings import uses_var, variables_of
+from ..analyses.bindings import uses_var
 from ..analyses.block_kind import require_complete
 from ..errors import PrimitiveError
 from ..rewriting import Reuse

@@ -14,11 +14,12 @@ from tvm.arith.pattern import conjuncts
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
+from tvm.tir.constants import is_true
 from tvm.tir.expr import IntImm, IterVar, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt, seq
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import substitute, variables_of
 
-from ..analyses.bindings import loops_bound_to, uses_var, variables_of
+from ..analyses.bindings import loops_bound_to, uses_var
 from ..analyses.block_kind import require_reduction
 from ..errors import PrimitiveError
 from ..rewriting import Reuse, StmtReplacer
@@ -137,7 +138,7 @@ def init_predicate(
     reduced = {loop.loop_var: None for loop in dropped if not _is_unit(loop)}
     found: PrimExpr = const(True)
     for condition in conjuncts(predicate):
-        if not _is_true(condition) and not uses_var(condition, reduced):
+        if not is_true(condition) and not uses_var(condition, reduced):
             found = op.all(found, Analyzer().simplify(substitute(condition, units)))
     return found
 
@@ -149,10 +150,6 @@ def _is_unit(loop: For) -> bool:
 def uses_any(values: Sequence[PrimExpr], var: Var) -> bool:
     """Whether a variable is in one of the expressions."""
     return any([uses_var(value, {var: None}) for value in values])
-
-
-def _is_true(condition: PrimExpr) -> bool:
-    return isinstance(condition, IntImm) and bool(condition.value)
 
 
 def _copied_loop(loop: For, body: Stmt, variables: dict[Var, PrimExpr]) -> For:

@@ -17,9 +17,8 @@ from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Range, Var, const
 from tvm.tir.index_map import IndexMap
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import substitute, variables_of
 
-from ..analyses.bindings import variables_of
 from ..analyses.block_kind import require_complete_or_reduction
 from ..analyses.order import require_sequence
 from ..analyses.regions import loops_between

@@ -30,9 +30,9 @@ from tvm.tir.stmt import (
     Stmt,
     seq,
 )
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import substitute, variables_of
 
-from ..analyses.bindings import loops_bound_to, uses_var, variables_of
+from ..analyses.bindings import loops_bound_to, uses_var
 from ..analyses.block_kind import require_reduction, require_stage_pipeline
 from ..analyses.order import require_order
 from ..errors import PrimitiveError

@@ -30,8 +30,9 @@ from tvm.tir.stmt import (
     MatchBufferRegion,
     Stmt,
 )
+from tvm.tir.stmt_functor import variables_of
 
-from ..analyses.bindings import loops_bound_to, uses_var, variables_of
+from ..analyses.bindings import loops_bound_to, uses_var
 from ..analyses.block_kind import require_domain_predicate
 from ..analyses.regions import accessed, bound_region, box_ranges, is_shared_by
 from ..errors import PrimitiveError

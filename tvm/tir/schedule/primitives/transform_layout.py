@@ -27,9 +27,9 @@ from tvm.tir.stmt import (
     Stmt,
     seq,
 )
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import substitute, variables_of
 
-from ..analyses.bindings import has_only, variables_of
+from ..analyses.bindings import has_only
 from ..errors import PrimitiveError
 from ..rewriting import Reuse
 from ..state import ScheduleState
