@@ -45,6 +45,7 @@ from tvm.tir.stmt import (
     IfThenElse,
     LetStmt,
     Stmt,
+    point_region,
     seq,
 )
 from tvm.tir.stmt_functor import Substituter
@@ -227,7 +228,7 @@ class _Builder:
             values_of = [analyzer.simplify(loads.visit(op.body[index])) for index in outputs]
             body = _stores(buffers, values_of, indices)
         block = Block(
-            axes, self.regions_read([init, body], buffers), [_point(b, indices) for b in buffers],
+            axes, self.regions_read([init, body], buffers), [point_region(b, indices) for b in buffers],
             self.names.fresh(_plain(op.output(outputs[0]).name if len(outputs) == 1 else op.name)),
             body, init, None, None, self.annotations_of(op),
         )  # fmt: skip
@@ -360,8 +361,3 @@ def _update(
     if isinstance(condition, IntImm) and condition.value:
         return body
     return IfThenElse(condition, body, None)
-
-
-def _point(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
-    region = [Range.from_min_extent(index, const(1, index.dtype)) for index in indices]
-    return BufferRegion(buffer, tuple(region))

@@ -339,6 +339,12 @@ class BufferRegion(ExprOp, Scriptable, Node):
         return BufferLoad(self.buffer, tuple([index_of_range(r, self) for r in self.region]))
 
 
+def point_region(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
+    """One element of a buffer."""
+    ranges = [Range.from_min_extent(index, int_imm(index.dtype, 1)) for index in indices]
+    return BufferRegion(buffer, tuple(ranges))
+
+
 def index_of_range(item: Range, region: BufferRegion) -> PrimExpr:
     """The index, or the vector of indices, that covers a range."""
     extent = item.extent

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from tvm.arith import (
     Analyzer,
@@ -146,7 +147,7 @@ class DomainSolver:
         domain = {
             var: axis.dom
             for var, axis in self.axes.items()
-            if axis.dom is not None and uses_var(_sum(starts), {var: None})
+            if axis.dom is not None and uses_var(reduce(op.add, starts), {var: None})
         }
         if not domain or any(
             [not self.analyzer.can_prove_equal(region.region[i].extent, 1) for i in sides]
@@ -186,10 +187,3 @@ class DomainSolver:
                 return Domain(axis.dom.min, axis.dom.extent, None)
         extent = analyzer.simplify(op.add(op.subtract(high, low), 1))
         return Domain(low, extent, None if above and below else own)
-
-
-def _sum(exprs: Sequence[PrimExpr]) -> PrimExpr:
-    total = exprs[0]
-    for expr in exprs[1:]:
-        total = op.add(total, expr)
-    return total

@@ -43,7 +43,7 @@ def storage_align(
             f"{buffer.name} of {{0}}",
             block,
         )
-    if _allocating_block(block_sref, buffer) is None:
+    if allocating_block(block_sref, buffer) is None:
         raise PrimitiveError(
             "ScheduleError: The input buffer is not allocated by a block",
             f"The buffer {buffer.name} of {{0}} is not allocated by a block: how it lies in memory "
@@ -151,7 +151,8 @@ def set_axis_separator(
     exchange_buffer(state, block, buffer, divided(buffer), ViewReplacer.of(divided))
 
 
-def _allocating_block(sref: StmtSRef, buffer: Buffer) -> StmtSRef | None:
+def allocating_block(sref: StmtSRef, buffer: Buffer) -> StmtSRef | None:
+    """The block around a block that allocates a buffer; None for a parameter's buffer."""
     for above in sref.ancestors():
         if above.is_block and any([buffer is other for other in above.block.alloc_buffers]):
             return above
@@ -159,7 +160,7 @@ def _allocating_block(sref: StmtSRef, buffer: Buffer) -> StmtSRef | None:
 
 
 def _require_allocated(block: StmtSRef, buffer: Buffer) -> None:
-    if _allocating_block(block, buffer) is None:
+    if allocating_block(block, buffer) is None:
         raise PrimitiveError(
             "ScheduleError: The buffer is not allocated by a block",
             f"The buffer {buffer.name} of {{0}} is required to be allocated by a block, it is a "
@@ -176,7 +177,7 @@ def exchange_buffer(
     replacer: Callable[[dict[Buffer, Buffer], Reuse], BufferReplacer],
 ) -> None:
     """Put a buffer into the place of another one, where it is allocated or in the whole function."""
-    place = _allocating_block(block, old)
+    place = allocating_block(block, old)
     whole = root_of(block) if place is None else place
     reuse: Reuse = {}
     changed = replacer({old: new}, reuse).visit(whole.block)

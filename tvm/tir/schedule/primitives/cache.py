@@ -22,7 +22,6 @@ from ..analyses.regions import full_region
 from ..errors import PrimitiveError
 from ..rewriting import AccessRewriter, Reuse
 from ..state import ScheduleState
-from ..tree import scope_of
 from .cache_stage import (
     Place,
     copy_block,
@@ -39,7 +38,7 @@ from .cache_stage import (
     require_storage_scope,
     sized,
 )
-from .get import blocks_inside
+from .get import blocks_inside, enclosing_scope
 
 
 def cache_read(
@@ -52,7 +51,7 @@ def cache_read(
     """A copy of what a block reads, in a storage scope, that it and others read."""
     require_storage_scope(storage_scope)
     buffer = nth_buffer(block_sref.block, buffer_index, "read")
-    scope = _scope(block_sref)
+    scope = enclosing_scope(block_sref)
     chosen = with_inner(state, consumers) or None
     writer, earlier = _writer_before(state, scope, buffer, chosen)
     if writer is not None:
@@ -85,7 +84,7 @@ def cache_write(
     require_storage_scope(storage_scope)
     block = block_sref.block
     buffer = nth_buffer(block, buffer_index, "write")
-    scope = _scope(block_sref)
+    scope = enclosing_scope(block_sref)
     chosen = with_inner(state, consumers)
     only_writer(state, scope, buffer)
     cached = dict.fromkeys(chosen)
@@ -134,7 +133,7 @@ def cache_inplace(
             f"The block {{0}} is required to read and to write the buffer {buffer.name}",
             block,
         )
-    scope, parent = _scope(block_sref), block_sref.parent
+    scope, parent = enclosing_scope(block_sref), block_sref.parent
     assert parent is not None
     cache = in_scope(buffer, storage_scope)
     position = position_in(parent, block_sref)
@@ -148,16 +147,6 @@ def cache_inplace(
     assert parent.stmt is not None
     state.replace_body(parent, inserted(parent.stmt.body, position + 2, copy_back))
     return [state.sref_of(copied), state.sref_of(copied_back)]
-
-
-def _scope(block: StmtSRef) -> StmtSRef:
-    if block.parent is None:
-        raise PrimitiveError(
-            "ScheduleError: The primitive does not operate on the root block",
-            "the primitive does not operate on the root block {0}",
-            block.block,
-        )
-    return scope_of(block)
 
 
 def _writer_before(

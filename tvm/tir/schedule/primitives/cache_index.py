@@ -13,7 +13,17 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import decl_buffer
 from tvm.tir.expr import BufferLoad, IterVar, Range, Var, const
 from tvm.tir.op import add, subtract
-from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt, seq
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    For,
+    ForKind,
+    Stmt,
+    point_region,
+    seq,
+)
 from tvm.tir.stmt_functor import substitute, variables_of
 from tvm.tir.transform.common import contains
 from tvm.tir.transform.common_subexpr_elim import (
@@ -28,7 +38,7 @@ from ..errors import PrimitiveError
 from ..rewriting import Reuse, StmtReplacer
 from ..state import ScheduleState
 from ..tree import loops_of, realizes_below, scope_of
-from .cache_stage import inserted, point_region, position_in, require_storage_scope
+from .cache_stage import inserted, position_in, require_storage_scope
 
 LEAST_SIZE = 3  # an operation on two operands
 

@@ -24,6 +24,7 @@ from tvm.tir.stmt import (
     ForKind,
     SeqStmt,
     Stmt,
+    point_region,
     seq,
 )
 
@@ -210,12 +211,6 @@ def copy_block(
     for loop_var, side in reversed(list(zip(variables, region.region, strict=True))):
         result = For(loop_var, 0, side.extent, ForKind.SERIAL, result)
     return result, block
-
-
-def point_region(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
-    """One element of a buffer."""
-    ranges = [Range.from_min_extent(index, const(1, index.dtype)) for index in indices]
-    return BufferRegion(buffer, tuple(ranges))
 
 
 def require_storage_scope(scope: str) -> None:

@@ -50,12 +50,12 @@ def get_child_blocks(state: ScheduleState, sref: StmtSRef) -> list[StmtSRef]:
 
 def get_producers(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
     """The blocks of the scope whose results a block reads."""
-    return state.get_block_scope(_scope(block)).producers(block)
+    return state.get_block_scope(enclosing_scope(block)).producers(block)
 
 
 def get_consumers(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
     """The blocks of the scope that read a block's results."""
-    return state.get_block_scope(_scope(block)).consumers(block)
+    return state.get_block_scope(enclosing_scope(block)).consumers(block)
 
 
 def get_output_blocks(state: ScheduleState, scope: StmtSRef) -> list[StmtSRef]:
@@ -68,7 +68,8 @@ def get_output_blocks(state: ScheduleState, scope: StmtSRef) -> list[StmtSRef]:
     ]
 
 
-def _scope(block: StmtSRef) -> StmtSRef:
+def enclosing_scope(block: StmtSRef) -> StmtSRef:
+    """The block around a block; the root block, which has none, is rejected."""
     if block.parent is None:
         raise PrimitiveError(
             "ScheduleError: The primitive does not operate on the root block",

@@ -33,7 +33,7 @@ from tvm.tir.expr import (
     Var,
     const,
 )
-from tvm.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, Stmt
+from tvm.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, Stmt, point_region
 
 from ..analyses.access import buffers_by_pointer, with_regions
 from ..analyses.block_kind import require_complete_or_reduction
@@ -41,7 +41,7 @@ from ..errors import PrimitiveError
 from ..rewriting import BufferReplacer, Reuse, StmtReplacer
 from ..state import ScheduleState
 from ..tree import loops_of, only_child, scope_of
-from .cache_stage import inserted, point_region, position_in
+from .cache_stage import inserted, position_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import Call, IntImm, IterVar, Range, Select, Var, const
-from tvm.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, Stmt, seq
+from tvm.tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, Stmt, point_region, seq
 from tvm.tir.stmt_functor import substitute, variables_of
 
 from ..analyses.bindings import uses_var
@@ -24,7 +24,6 @@ from ..errors import PrimitiveError
 from ..rewriting import Reuse
 from ..state import ScheduleState
 from ..tree import domain_of, exchanged, loops_of, only_child, scope_of
-from .cache_stage import point_region
 
 
 def decompose_padding(state: ScheduleState, block_sref: StmtSRef, loop_sref: StmtSRef) -> StmtSRef:

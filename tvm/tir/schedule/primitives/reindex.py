@@ -16,7 +16,16 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import BufferLoad, IntImm, IterVar, Range, Var, const
 from tvm.tir.index_map import IndexMap
-from tvm.tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, Stmt
+from tvm.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    BufferStore,
+    For,
+    ForKind,
+    Stmt,
+    point_region,
+)
 from tvm.tir.stmt_functor import substitute, variables_of
 
 from ..analyses.block_kind import require_complete_or_reduction
@@ -33,7 +42,6 @@ from .cache_stage import (
     only_writer,
     place_after,
     place_before,
-    point_region,
     position_in,
     require_storage_scope,
 )

@@ -28,6 +28,7 @@ from tvm.tir.stmt import (
     ForKind,
     LetStmt,
     Stmt,
+    point_region,
     seq,
 )
 from tvm.tir.stmt_functor import substitute, variables_of
@@ -38,7 +39,6 @@ from ..analyses.order import require_order
 from ..errors import PrimitiveError
 from ..state import ScheduleState
 from ..tree import exchanged, loops_of, range_of, realizes_below
-from .cache_stage import point_region
 
 
 @dataclass(frozen=True, slots=True)

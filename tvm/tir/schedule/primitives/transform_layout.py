@@ -25,6 +25,7 @@ from tvm.tir.stmt import (
     ForKind,
     IfThenElse,
     Stmt,
+    point_region,
     seq,
 )
 from tvm.tir.stmt_functor import substitute, variables_of
@@ -34,8 +35,8 @@ from ..errors import PrimitiveError
 from ..rewriting import Reuse
 from ..state import ScheduleState
 from ..tree import only_child, range_of, root_of, scope_of
-from .buffer_properties import exchange_parameter
-from .cache_stage import nth_buffer, only_writer, point_region
+from .buffer_properties import allocating_block, exchange_parameter
+from .cache_stage import nth_buffer, only_writer
 
 
 def transform_layout(
@@ -57,7 +58,7 @@ def transform_layout(
             f"where {padding[1]}; pad_value says what they are",
             block_sref.block,
         )
-    place = _allocating(block_sref, buffer)
+    place = allocating_block(block_sref, buffer)
     whole = root_of(block_sref) if place is None else place
     extents = index_map.map_shape(buffer.shape)
     analyzer = Analyzer()
@@ -75,13 +76,6 @@ def transform_layout(
     state.replace(whole, changed, reuse)
     if padding is not None and pad_value is not None:
         _fill_padding(state, block_sref, new, padding, pad_value)
-
-
-def _allocating(sref: StmtSRef, buffer: Buffer) -> StmtSRef | None:
-    for above in sref.ancestors():
-        if above.is_block and any([buffer is other for other in above.block.alloc_buffers]):
-            return above
-    return None
 
 
 def _padding(
