@@ -15,10 +15,11 @@ from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.tir import expr as tir
 from tvm.tir import fold, math_op
+from tvm.tir.fold import truncated_quotient
 
 from .facts import reads_memory
 from .rules import BOOLEAN, FLOAT, INDEX, TABLES, WRAPPING
-from .rules.notation import evaluate_truncdiv, evaluate_truncmod
+from .rules.notation import evaluate_truncmod
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -34,7 +35,7 @@ _FOLD: dict[type, Callable[[int, int], int]] = {
     tir.Add: lambda a, b: a + b,
     tir.Sub: lambda a, b: a - b,
     tir.Mul: lambda a, b: a * b,
-    tir.Div: evaluate_truncdiv,
+    tir.Div: truncated_quotient,
     tir.Mod: evaluate_truncmod,
     tir.FloorDiv: lambda a, b: a // b,
     tir.FloorMod: lambda a, b: a % b,

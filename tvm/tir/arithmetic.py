@@ -231,14 +231,14 @@ def div(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 def truncdiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """The quotient of integers rounded towards zero."""
     a, b = unify(a, b)
-    _require_integers("truncdiv", a)
+    require_integers("truncdiv", a)
     return div(a, b, span)
 
 
 def truncmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """The remainder of :func:`truncdiv`: it has the sign of ``a``."""
     a, b = unify(a, b)
-    _require_integers("truncmod", a)
+    require_integers("truncmod", a)
     folded = fold.fold_mod(a, b)
     return make_mod(a, b, span) if folded is None else folded
 
@@ -251,7 +251,7 @@ def floordiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
             return folded
     if a.dtype.is_float:
         return floor(div(a, b, span), span)
-    _require_integers("floordiv", a)
+    require_integers("floordiv", a)
     return make_floor_div(a, b, span)
 
 
@@ -263,7 +263,7 @@ def floormod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
             return folded
     if a.dtype.is_float:
         return subtract(a, multiply(b, floordiv(a, b, span)), span)
-    _require_integers("floormod", a)
+    require_integers("floormod", a)
     return make_floor_mod(a, b, span)
 
 
@@ -283,7 +283,8 @@ def indexmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     return floormod(a, b, span)
 
 
-def _require_integers(what: str, value: PrimExpr) -> None:
+def require_integers(what: str, value: PrimExpr) -> None:
+    """Reject operands of other types."""
     if not (value.dtype.is_int or value.dtype.is_uint):
         raise TypeError(f"{what} requires integers, got {value.dtype}")
 

@@ -101,7 +101,8 @@ def _require_divisor(b: PrimExpr, what: str) -> None:
         raise DivideByZeroError(f"{what} requires a divisor other than zero, got the constant 0")
 
 
-def _truncated(a: int, b: int) -> int:
+def truncated_quotient(a: int, b: int) -> int:
+    """The quotient rounded towards zero, as C has it."""
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -112,7 +113,7 @@ def fold_div(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
             return float_imm(a.dtype, a.value / b.value)
         return a if b.value == 1 else None
     _require_divisor(b, "a division")
-    return _fold_quotient(a, b, _truncated)
+    return _fold_quotient(a, b, truncated_quotient)
 
 
 def fold_floordiv(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
@@ -130,7 +131,7 @@ def _fold_quotient(a: PrimExpr, b: PrimExpr, divide: Callable[[int, int], int]) 
 
 def fold_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     _require_divisor(b, "truncmod")
-    return _fold_remainder(a, b, lambda x, y: x - _truncated(x, y) * y)
+    return _fold_remainder(a, b, lambda x, y: x - truncated_quotient(x, y) * y)
 
 
 def fold_floormod(a: PrimExpr, b: PrimExpr) -> PrimExpr | None:

@@ -11,6 +11,7 @@ from tvm.error import RuntimeTypeError
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
+from tvm.tir.arithmetic import require_integers
 
 from . import arithmetic as _op
 from .expr import BOOL, FLOAT32, INT32, Call, FloatImm, IntImm, as_expr, const, int_imm  # fmt: skip
@@ -111,7 +112,7 @@ def _bitwise(name: str, combine: Callable[[int, int], int], text: str) -> Callab
 
     def build(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
         a, b = _op.unify(x, y)
-        _require_integers(name, a)
+        require_integers(name, a)
         if type(a) is IntImm and type(b) is IntImm:
             return int_imm(a.dtype, combine(a.value, b.value))
         return make_call(a.dtype, intrinsic, (a, b), span)
@@ -129,7 +130,7 @@ bitwise_xor = _bitwise("bitwise_xor", int.__xor__, "^")
 def bitwise_not(x: Any, span: Span | None = None) -> PrimExpr:
     """``~x``; the negation of a truth value."""
     value = as_expr(x)
-    _require_integers("bitwise_not", value)
+    require_integers("bitwise_not", value)
     if type(value) is IntImm:
         return int_imm(value.dtype, not value.value if value.dtype.is_bool else ~value.value)
     return _call("bitwise_not", value.dtype, value, span=span)
@@ -159,17 +160,12 @@ def shift_right(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
 
 def _shift_operands(name: str, x: Any, y: Any) -> tuple[PrimExpr, PrimExpr]:
     a, b = _op.unify(x, y)
-    _require_integers(name, a)
+    require_integers(name, a)
     if type(b) is IntImm and not 0 <= b.value < a.dtype.bits:
         raise ValueError(
             f"{name} requires a distance from 0 to {a.dtype.bits - 1} for {a.dtype}, got {b.value}"
         )
     return a, b
-
-
-def _require_integers(name: str, value: PrimExpr) -> None:
-    if not (value.dtype.is_int or value.dtype.is_uint):
-        raise TypeError(f"{name} requires integers, got {value.dtype}")
 
 
 # ---- signs

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from tvm.ir.rules import Operation, Pattern, Vocabulary, measured, operation
 from tvm.tir import expr as tir
+from tvm.tir.fold import truncated_quotient
 
 
 def min_(x: object, y: object) -> Pattern:
@@ -107,13 +108,8 @@ INT32_LEAST = -(1 << 31)
 Meaning: TypeAlias = Callable[..., int | float]
 
 
-def evaluate_truncdiv(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
 def evaluate_truncmod(a: int, b: int) -> int:
-    return a - b * evaluate_truncdiv(a, b)
+    return a - b * truncated_quotient(a, b)
 
 
 def _evaluate_select(condition: int, true_value: int, false_value: int) -> int:
@@ -135,7 +131,7 @@ OPERATIONS: dict[str, Operation] = {
     "sub": _binary(tir.Sub, operator.sub),
     "mul": _binary(tir.Mul, operator.mul, commutative=True),
     "div": _binary(tir.Div, operator.truediv),
-    "truncdiv": _binary(tir.Div, evaluate_truncdiv),
+    "truncdiv": _binary(tir.Div, truncated_quotient),
     "truncmod": _binary(tir.Mod, evaluate_truncmod),
     "floordiv": _binary(tir.FloorDiv, operator.floordiv),
     "floormod": _binary(tir.FloorMod, operator.mod),

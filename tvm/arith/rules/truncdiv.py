@@ -3,11 +3,11 @@
 from math import gcd
 
 from tvm.ir.rules import calling, fold, in_order, pattern_consts, pattern_vars, rule, rules
+from tvm.tir.fold import truncated_quotient
 
 from .notation import (
     INT32_LEAST,
     broadcast,
-    evaluate_truncdiv,
     evaluate_truncmod,
     lower,
     max_,
@@ -36,9 +36,9 @@ TRUNCDIV_WRAPPING = rules(
 TRUNCDIV_NO_OVERFLOW = rules(
     rule(
         truncdiv(x, c0),
-        fold(calling(evaluate_truncdiv, lower(x), c0)),
+        fold(calling(truncated_quotient, lower(x), c0)),
         when=(c0 > 0)
-        & (calling(evaluate_truncdiv, lower(x), c0) == calling(evaluate_truncdiv, upper(x), c0)),
+        & (calling(truncated_quotient, lower(x), c0) == calling(truncated_quotient, upper(x), c0)),
     ),
     rule(truncdiv(x, x), 1, when=nonzero(x)),
     rule(truncdiv(0, x), 0, when=(lower(x) >= 0) | (upper(x) <= 0)),
