@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 from tvm.ir.structural import structural_equal
+from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.support.scope import Scoped
 from tvm.tir import builtin, math_op
@@ -34,10 +35,15 @@ def number(x: Lanes, value: float) -> Lanes:
     return constant if x.dtype.lanes == 1 else Broadcast(constant, x.dtype.lanes)
 
 
-def integer(x: Lanes, value: int) -> Lanes:
-    """An int32 constant with as many lanes as ``x``."""
-    constant = IntImm(INT32, value)
+def integer(x: Lanes, value: int, dtype: DType = INT32) -> Lanes:
+    """An integer constant with as many lanes as ``x``."""
+    constant = IntImm(dtype, value)
     return constant if x.dtype.lanes == 1 else Broadcast(constant, x.dtype.lanes)
+
+
+def long_integer(x: Lanes, value: int) -> Lanes:
+    """An int64 constant with as many lanes as ``x``."""
+    return integer(x, value, INT64)
 
 
 _HAS_FMA: Scoped[bool] = Scoped("fused multiply-add")

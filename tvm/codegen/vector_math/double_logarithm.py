@@ -7,9 +7,9 @@ log(1 + f) = log((1 + s) / (1 - s)) = f - f**2/2 + s * (f**2/2 + s**2 R(s**2)).
 from __future__ import annotations
 
 from tvm.tir import math_op
-from tvm.tir.expr import Broadcast, Cast, IntImm
+from tvm.tir.expr import Cast
 
-from .bits import INT32, INT64, Lanes, fma, number, polynomial, select
+from .bits import INT32, INT64, Lanes, fma, long_integer, number, polynomial, select
 from .double import LN2, LOG10_2
 from .logarithms import Logarithms
 
@@ -22,18 +22,13 @@ LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)
 LOG10_E = (0.4342944819032518, 1.098319650216765e-17)
 
 
-def _long(x: Lanes, value: int) -> Lanes:
-    constant = IntImm(INT64, value)
-    return constant if x.dtype.lanes == 1 else Broadcast(constant, x.dtype.lanes)
-
-
 def split(x: Lanes) -> tuple[Lanes, Lanes]:
     """k and f of a positive finite number; denormals are scaled up first."""
     lanes = x.dtype.lanes
     tiny = x < number(x, SMALLEST_NORMAL)
     pattern = math_op.reinterpret(INT64.with_lanes(lanes), select(tiny, x * number(x, 2.0**54), x))
-    exponent = (pattern - _long(x, SQRT_HALF)) >> _long(x, 52)
-    f = math_op.reinterpret(x.dtype, pattern - (exponent << _long(x, 52))) - number(x, 1.0)
+    exponent = (pattern - long_integer(x, SQRT_HALF)) >> long_integer(x, 52)
+    f = math_op.reinterpret(x.dtype, pattern - (exponent << long_integer(x, 52))) - number(x, 1.0)
     # k fits int32, which converts faster
     k = Cast(x.dtype, Cast(INT32.with_lanes(lanes), exponent))
     return select(tiny, k - number(x, 54.0), k), f

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir import builtin, math_op, op
-from tvm.tir.expr import Broadcast, Cast, IntImm
+from tvm.tir.expr import Cast
 
 from .bits import (
     FLOAT64,
@@ -17,6 +17,7 @@ from .bits import (
     clamp,
     fabs,
     integer,
+    long_integer,
     narrow,
     number,
     polynomial,
@@ -71,17 +72,12 @@ def _trunc(x: Lanes) -> Lanes:
     return builtin.intrinsic_call(x.dtype, "trunc", (x,))
 
 
-def _long(like: Lanes, value: int) -> Lanes:
-    constant = IntImm(INT64, value)
-    return constant if like.dtype.lanes == 1 else Broadcast(constant, like.dtype.lanes)
-
-
 def _log2(x: Lanes) -> Lanes:
     """log2 of a float64 that is zero, infinite, or in the range of float32."""
     lanes = x.dtype.lanes
     pattern = math_op.reinterpret(INT64.with_lanes(lanes), x)
-    k = (pattern - _long(x, SQRT_HALF)) >> _long(x, 52)
-    m = math_op.reinterpret(x.dtype, pattern - (k << _long(x, 52)))
+    k = (pattern - long_integer(x, SQRT_HALF)) >> long_integer(x, 52)
+    m = math_op.reinterpret(x.dtype, pattern - (k << long_integer(x, 52)))
     one = number(x, 1.0)
     s = (m - one) / (m + one)
     # k fits int32, which converts faster
@@ -96,6 +92,6 @@ def _exp2(x: Lanes) -> Lanes:
     shifted = x + number(x, ROUNDER)
     r = x - (shifted - number(x, ROUNDER))
     long = INT64.with_lanes(x.dtype.lanes)
-    n = math_op.reinterpret(long, shifted) - _long(x, ROUNDER_BITS)
-    scale = math_op.reinterpret(x.dtype, (n + _long(x, 1023)) << _long(x, 52))
+    n = math_op.reinterpret(long, shifted) - long_integer(x, ROUNDER_BITS)
+    scale = math_op.reinterpret(x.dtype, (n + long_integer(x, 1023)) << long_integer(x, 52))
     return (number(x, 1.0) + r * polynomial(r, EXP2)) * scale
