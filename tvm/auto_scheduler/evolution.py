@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from .init_population import random_program
+from .init_population import random_program, replayed
 from .state_object import StateObject
 from .steps import StepError
 
@@ -114,5 +114,4 @@ def crossed(policy: Any, a: StateObject, b: StateObject) -> StateObject | None:
     for mine, other in zip(a.transform_steps, b.transform_steps, strict=True):
         takes_other = chosen.setdefault(mine.stage_id, policy.rng.random() < 0.5)
         steps.append(other if takes_other and policy.is_exchangeable(mine, other) else mine)
-    child: StateObject | None = policy.replayed(steps)
-    return child
+    return replayed(policy, steps)

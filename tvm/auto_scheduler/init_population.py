@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tvm.error import TVMError
+
 from .bounds import infer_bounds
 from .factors import random_lengths
 from .loop_state import State
@@ -45,6 +47,14 @@ def with_bounds(policy: Any, steps: Sequence[Step]) -> StateObject:
     """The state that steps lead to, with the extents of its loops."""
     graph = policy.search_task.compute_dag.graph
     return infer_bounds(graph.state_after(steps)).with_extents()
+
+
+def replayed(policy: Any, steps: Sequence[Step]) -> StateObject | None:
+    """The program of steps; None if one does not suit those before it."""
+    try:
+        return with_bounds(policy, steps)
+    except TVMError:
+        return None
 
 
 def change_compute_location(policy: Any, state: StateObject) -> StateObject:

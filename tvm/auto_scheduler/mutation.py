@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tvm.error import TVMError
-
 from .factors import moved_factor
-from .init_population import compute_locations, unroll_steps, with_bounds
+from .init_population import compute_locations, replayed, unroll_steps, with_bounds
 from .loops import Annotation, LoopKind
 from .sketch import stage_analysis as analysis
 from .state_object import StateObject
@@ -46,7 +44,7 @@ def mutate_tile_size(policy: Any, state: StateObject) -> StateObject | None:
     lengths = moved_factor(policy.rng, step.extent, step.lengths, largest)
     if lengths is None:
         return None
-    return _replayed(policy, _with_step(state.transform_steps, place, step.with_lengths(lengths)))
+    return replayed(policy, _with_step(state.transform_steps, place, step.with_lengths(lengths)))
 
 
 def mutate_auto_unroll(policy: Any, state: StateObject) -> StateObject | None:
@@ -62,7 +60,7 @@ def mutate_auto_unroll(policy: Any, state: StateObject) -> StateObject | None:
     step: Any = state.transform_steps[place]
     choices = [steps for steps in unroll_steps(policy) if steps != step.max_step]
     new = replace(step, pragma_type=f"auto_unroll_max_step${policy.rng.choice(choices)}")
-    return _replayed(policy, _with_step(state.transform_steps, place, new))
+    return replayed(policy, _with_step(state.transform_steps, place, new))
 
 
 def mutate_compute_location(policy: Any, state: StateObject) -> StateObject | None:
@@ -86,7 +84,7 @@ def mutate_compute_location(policy: Any, state: StateObject) -> StateObject | No
     choices.append(ComputeRootStep(old.stage_id))
     choices = [step for step in choices if step != old]
     new = policy.rng.choice(choices)
-    return _replayed(policy, _with_step(state.transform_steps, place, new))
+    return replayed(policy, _with_step(state.transform_steps, place, new))
 
 
 def _is_tiled_later(state: StateObject, place: int, step: ComputeAtStep) -> bool:
@@ -122,7 +120,7 @@ def mutate_parallel(policy: Any, state: StateObject) -> StateObject | None:
     later = [_renumbered(step, fuse, count, offset) for step in steps[place + 1 :]]
     if None in later:
         return None
-    return _replayed(policy, (*steps[:place], new, *[step for step in later if step is not None]))
+    return replayed(policy, (*steps[:place], new, *[step for step in later if step is not None]))
 
 
 def _is_fused_parallel(fuse: Step, step: Step) -> bool:
@@ -174,13 +172,6 @@ def _renumbered(step: Step, fuse: FuseStep, count: int, offset: int) -> Step | N
 
 def _with_step(steps: Sequence[Step], place: int, step: Step) -> tuple[Step, ...]:
     return (*steps[:place], step, *steps[place + 1 :])
-
-
-def _replayed(policy: Any, steps: Sequence[Step]) -> StateObject | None:
-    try:
-        return with_bounds(policy, steps)
-    except TVMError:  # a later step does not suit what was changed
-        return None
 
 
 CPU_MUTATIONS: tuple[tuple[Mutation, float], ...] = (

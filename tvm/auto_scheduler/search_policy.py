@@ -23,7 +23,6 @@ from .init_population import (
     add_unroll,
     add_vectors,
     change_compute_location,
-    with_bounds,
 )
 from .loop_state import State, as_object
 from .measure_record import load_records
@@ -329,13 +328,6 @@ class SketchPolicy(SearchPolicy):
         wrapped = [State(state, dag) for state in states]
         scores: Sequence[float] = self.program_cost_model.predict(self.search_task, wrapped)
         return scores
-
-    def replayed(self, steps: Sequence[Step]) -> StateObject | None:
-        """The program of steps; None if they do not suit each other."""
-        try:
-            return with_bounds(self, steps)
-        except TVMError:
-            return None
 
     def is_exchangeable(self, mine: Step, other: Step) -> bool:
         """Whether one of two steps can take the place of the other: sizes, and unrolling."""
