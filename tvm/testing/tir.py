@@ -67,17 +67,11 @@ def mma_schedule(
     shared_scope : str
         The scope of the memory that the threads share.
     """
-    plan = _Plan(workload, _MMA, in_dtype, k_inner, shared_scope)
-    fragments = plan.tile(i_factors, j_factors, k_factors)
-    heights = (_TILE, _TILE if b_transposed else k_inner)
-    widths = (k_inner, k_inner if b_transposed else _TILE)
-    loops = plan.fragment_loops(fragments, heights, widths)
-    plan.lay_out(fragments, (index_map_A, index_map_B, index_map_C))
-    plan.use(
-        fragments, loops, (ldmatrix_a_intrin, ldmatrix_b_intrin), mma_intrin, mma_fill_intrin,
-        mma_store_intrin,
+    return _scheduled(
+        _MMA, workload, k_inner, in_dtype, b_transposed, (i_factors, j_factors, k_factors),
+        (index_map_A, index_map_B, index_map_C), (ldmatrix_a_intrin, ldmatrix_b_intrin),
+        (mma_intrin, mma_fill_intrin, mma_store_intrin), shared_scope,
     )  # fmt: skip
-    return plan.sch
 
 
 def mfma_schedule(
@@ -99,16 +93,32 @@ def mfma_schedule(
     shared_scope: str = "shared",
 ) -> Schedule:
     """A schedule of a matrix product for the matrix units of AMD's devices; see `mma_schedule`."""
-    plan = _Plan(workload, _MFMA, in_dtype, k_inner, shared_scope)
-    fragments = plan.tile(i_factors, j_factors, k_factors)
+    return _scheduled(
+        _MFMA, workload, k_inner, in_dtype, b_transposed, (i_factors, j_factors, k_factors),
+        (index_map_A, index_map_B, index_map_C), (ldmatrix_a_intrin, ldmatrix_b_intrin),
+        (mfma_intrin, mfma_fill_intrin, mfma_store_intrin), shared_scope,
+    )  # fmt: skip
+
+
+def _scheduled(
+    unit: _MatrixUnit,
+    workload: PrimFunc,
+    k_inner: int,
+    in_dtype: str,
+    b_transposed: bool,
+    factors: Sequence[Sequence[int]],
+    index_maps: Sequence[Callable[..., Any]],
+    loads: Sequence[str],
+    products: tuple[str, str, str],
+    scope: str,
+) -> Schedule:
+    plan = _Plan(workload, unit, in_dtype, k_inner, scope)
+    fragments = plan.tile(*factors)
     heights = (_TILE, _TILE if b_transposed else k_inner)
     widths = (k_inner, k_inner if b_transposed else _TILE)
     loops = plan.fragment_loops(fragments, heights, widths)
-    plan.lay_out(fragments, (index_map_A, index_map_B, index_map_C))
-    plan.use(
-        fragments, loops, (ldmatrix_a_intrin, ldmatrix_b_intrin), mfma_intrin, mfma_fill_intrin,
-        mfma_store_intrin,
-    )  # fmt: skip
+    plan.lay_out(fragments, index_maps)
+    plan.use(fragments, loops, loads, *products)
     return plan.sch
 
 
