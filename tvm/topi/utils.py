@@ -386,3 +386,13 @@ def is_target(names: str | Sequence[str]) -> bool:
     wanted = [names] if isinstance(names, str) else names
     target = Target.current()
     return target is not None and any(key in wanted for key in target.keys)
+
+
+def arrangement(layout: str) -> Callable[[Any, Any, Any, Any], tuple[Any, ...]]:
+    """Indices (or extents) of batch, channel, row and column in a layout."""
+
+    def arranged(n: Any, c: Any, y: Any, x: Any) -> tuple[Any, ...]:
+        at = {"N": n, "C": c, "H": y, "W": x}
+        return tuple([at[axis] for axis in layout])
+
+    return arranged

@@ -16,7 +16,7 @@ from tvm.tir.ir_builder import IRBuilder
 
 from ..loops import load, nest, store
 from ..rewrites import sparse_dense_alter_layout as sparse_dense_alter_layout
-from ..utils import dims
+from ..utils import arrangement, dims
 
 Body = Callable[[Sequence[tir.Buffer], Sequence[tir.Buffer]], tir.Stmt]
 
@@ -169,9 +169,7 @@ def sparse_conv2d(
     square, before = kernel_size * kernel_size, (kernel_size - 1) // 2
     rows = _rows_of(sparse_indptr)
 
-    def arranged(n: Any, c: Any, y: Any, x: Any) -> tuple[Any, ...]:
-        at = {"N": n, "C": c, "H": y, "W": x}
-        return tuple([at[axis] for axis in layout])
+    arranged = arrangement(layout)
 
     def window(k: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         """The channel and the position in the window of a column."""

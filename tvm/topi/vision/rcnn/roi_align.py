@@ -12,7 +12,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import IRBuilder
 from tvm.tir.reduction import least
 
-from ...utils import dims
+from ...utils import arrangement, dims
 
 MODES = ("avg", "max", "max_corner")
 
@@ -150,16 +150,6 @@ def _channels_last(data: te.Tensor) -> te.Tensor:
 
     shape = (batch, height, width, channels)
     return te.extern([shape], [data], body, dtype=data.dtype, name="channels_last")
-
-
-def arrangement(layout: str) -> Callable[[Any, Any, Any, Any], tuple[Any, ...]]:
-    """Indices (or extents) of batch, channel, row and column in a layout."""
-
-    def arranged(n: Any, c: Any, y: Any, x: Any) -> tuple[Any, ...]:
-        at = {"N": n, "C": c, "H": y, "W": x}
-        return tuple([at[axis] for axis in layout])
-
-    return arranged
 
 
 def _bins(

@@ -10,8 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.tir.ir_builder import IRBuilder
 from tvm.tir.reduction import least
 
-from ...utils import dims
-from .roi_align import arrangement
+from ...utils import arrangement, dims
 
 
 def roi_pool_nchw(
