@@ -9,13 +9,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tvm import autotvm, knobs
+from tvm import autotvm
 from tvm.autotvm.measure import create_measure_batch
 from tvm.autotvm.task import Task
 from tvm.driver.tvmc import frontends
@@ -45,6 +44,8 @@ from tvm.driver.tvmc.tuning_report import write_report
 from tvm.error import install_hint
 from tvm.ir.module import IRModule
 from tvm.target import Target
+
+from .messages import tell
 
 __all__ = [
     "add_tune_parser", "autoscheduler_get_tuning_tasks", "autotvm_get_tuning_tasks", "drive_tune",
@@ -329,7 +330,7 @@ def tune_model(
                 prior_records, measuring.seconds,
             )  # fmt: skip
     except KeyboardInterrupt:
-        _tell(f"stopped; what was measured is in {records}, the same command goes on from there")
+        tell(f"stopped; what was measured is in {records}, the same command goes on from there")
         raise
     finally:
         if report and Path(records).exists():
@@ -341,7 +342,7 @@ def _installed_tuner() -> str:
     try:
         importlib.import_module("xgboost")
     except ImportError:
-        _tell(f"tuning by ga: xgb requires the package xgboost, {install_hint('xgboost')}")
+        tell(f"tuning by ga: xgb requires the package xgboost, {install_hint('xgboost')}")
         return "ga"
     return "xgb"
 
@@ -353,12 +354,7 @@ def _put_aside(records: Path) -> None:
     names = [records.with_name(f"{records.name}.{number}") for number in range(1, 10000)]
     free = next(name for name in names if not name.exists())
     records.rename(free)
-    _tell(f"starting over; the records of before are in {free}")
-
-
-def _tell(text: str) -> None:
-    if not knobs.QUIET.value:
-        sys.stderr.write(f"{text}\n")
+    tell(f"starting over; the records of before are in {free}")
 
 
 def autotvm_get_tuning_tasks(
@@ -496,7 +492,7 @@ def tune_tasks(
             _measure_start(task, measure_option, write)
         title = f"[Task {i + 1:2d}/{len(tasks):2d}]"
         if known:
-            _tell(f"{title} {known} candidates are known from {log_file}")
+            tell(f"{title} {known} candidates are known from {log_file}")
         left = min(trials, len(task.config_space)) - known
         share = None if seconds is None else (deadline - time.monotonic()) / (len(tasks) - i)
         if left > 0 and (share is None or share > 0):

@@ -10,6 +10,7 @@ is a sum over the iterations that read it; ``IterationSolver`` finds them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any, cast
 
 from tvm.arith import Analyzer
@@ -134,7 +135,11 @@ class _Gradient:
             known = [self._materialized(tensor, term) for term in terms]
             shape = (*self.prefix, *tensor.shape)
             self.terms[tensor] = [
-                _compute(shape, lambda *i: _sum([term(*i) for term in known]), _name(tensor))
+                _compute(
+                    shape,
+                    lambda *i: reduce(tir_op.add, [term(*i) for term in known]),
+                    _name(tensor),
+                )
             ]
         return self.terms[tensor][0]
 
@@ -171,13 +176,6 @@ class _Gradient:
 
 def _name(tensor: Tensor) -> str:
     return f"{tensor.op.name}.grad"
-
-
-def _sum(values: Sequence[PrimExpr]) -> PrimExpr:
-    total = values[0]
-    for value in values[1:]:
-        total = tir_op.add(total, value)
-    return total
 
 
 def _compute(shape: Sequence[PrimExpr], body: Any, name: str) -> Tensor:
