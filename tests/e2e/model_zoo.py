@@ -36,6 +36,7 @@ from tests.e2e.transformer_sizes import IMAGE, KEYS, TEXT
 from tests.e2e.transformers_zoo import TRANSFORMERS
 from tests.e2e.vision_zoo import DETECTORS, VISION
 from tests.e2e.zoo_table import Outcome, read_log, write_table
+from tests.executors import outputs_of
 from tvm import relay
 from tvm.contrib import graph_executor
 
@@ -147,7 +148,7 @@ def _on_graph_executor(mod: Any, params: Any, arrays: Sequence[np.ndarray]) -> l
         if input_name in used:
             module.set_input(input_name, array)
     module.run()
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+    return outputs_of(module)
 
 
 def _on_virtual_machine(mod: Any, params: Any, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 import tvm
+from tests.executors import outputs_of
 from tvm import relay
 from tvm.contrib.graph_executor import GraphModule
 from tvm.relay.analysis import infer_type_of
@@ -203,7 +204,7 @@ def results(mod: tvm.IRModule, x: np.ndarray, level: int, target: str) -> list[n
     with tvm.transform.PassContext(opt_level=level):
         module = GraphModule(relay.build(mod, target)["default"](tvm.cpu()))
     module.run(x=x)
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+    return outputs_of(module)
 
 
 def check(seed: int, is_quantised: bool, target: str = "llvm") -> str | None:

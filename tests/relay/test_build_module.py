@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.executors import run_library
 from tvm import relay
 from tvm.contrib import graph_executor
 from tvm.error import TVMError
@@ -29,12 +30,6 @@ def dense_relu() -> relay.Function:
     return relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w) + relay.const(0.5)))
 
 
-def run(lib: object, **inputs: np.ndarray) -> list[np.ndarray]:
-    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))  # type: ignore[index]
-    module.run(**inputs)
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
-
-
 def build(func: relay.Function, level: int = 3, **params: np.ndarray) -> object:
     with tvm.transform.PassContext(opt_level=level):
         return relay.build(tvm.IRModule.from_expr(func), target="llvm", params=params)
@@ -44,9 +39,9 @@ def build(func: relay.Function, level: int = 3, **params: np.ndarray) -> object:
 def test_dense_relu_at_every_level(level: int) -> None:
     x, w = random(2, 8), random(5, 8)
     expected = np.maximum(x @ w.T + 0.5, 0)
-    (bound,) = run(build(dense_relu(), level, w=w), x=x)
+    (bound,) = run_library(build(dense_relu(), level, w=w), x=x)
     np.testing.assert_allclose(bound, expected, rtol=1e-5, atol=1e-6)
-    (free,) = run(build(dense_relu(), level), x=x, w=w)
+    (free,) = run_library(build(dense_relu(), level), x=x, w=w)
     np.testing.assert_allclose(free, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -80,7 +75,7 @@ def test_tuple_result_and_shared_values() -> None:
     y = relay.exp(x)
     func = relay.Function([x], relay.Tuple([y, relay.sum(y, axis=1), relay.reshape(y, (6, 4))]))
     value = random(4, 6)
-    a, b, c = run(build(func), x=value)
+    a, b, c = run_library(build(func), x=value)
     np.testing.assert_allclose(a, np.exp(value), rtol=1e-5)
     np.testing.assert_allclose(b, np.exp(value).sum(1), rtol=1e-5)
     np.testing.assert_allclose(c, np.exp(value).reshape(6, 4), rtol=1e-5)
@@ -91,7 +86,7 @@ def test_results_that_are_inputs_or_constants() -> None:
     constant = random(3)
     value = random(3)
     func = relay.Function([x], relay.Tuple([x, relay.const(constant), x]))
-    a, b, c = run(build(func), x=value)
+    a, b, c = run_library(build(func), x=value)
     np.testing.assert_array_equal(a, value)
     np.testing.assert_array_equal(b, constant)
     np.testing.assert_array_equal(c, value)
@@ -257,7 +252,7 @@ def test_parameters_of_one_name_are_different_inputs() -> None:
     assert list(module.get_input_info()[0]) == ["a", "a_1"]
     run = relay.create_executor("graph", mod).evaluate()
     five, two = np.full(2, 5, "float32"), np.full(2, 2, "float32")
-    np.testing.assert_array_equal(run(five, two).numpy(), five - two)
+    np.testing.assert_array_equal(run_library(five, two).numpy(), five - two)
 
 
 def test_executors_have_their_classic_names_in_build_module() -> None:
@@ -265,7 +260,7 @@ def test_executors_have_their_classic_names_in_build_module() -> None:
     x = relay.var("x", shape=(2,))
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
     run = relay.build_module.GraphExecutor(mod, tvm.cpu(), tvm.target.Target("llvm")).evaluate()
-    np.testing.assert_allclose(run(np.zeros(2, "float32")).numpy(), [1, 1])
+    np.testing.assert_allclose(run_library(np.zeros(2, "float32")).numpy(), [1, 1])
 
 
 @pytest.mark.parametrize("op", ["argmin", "argmax"])
@@ -275,7 +270,7 @@ def test_positions_of_extremes_of_fused_sums(op: str) -> None:
     for offset in (-2, 2):
         func = relay.Function([x], getattr(relay, op)(x + relay.const(offset), axis=[-1]))
         run = relay.create_executor("graph", mod=tvm.IRModule.from_expr(func)).evaluate()
-        np.testing.assert_array_equal(run(values).numpy(), getattr(values, op)(-1))
+        np.testing.assert_array_equal(run_library(values).numpy(), getattr(values, op)(-1))
 
 
 def test_every_pass_of_the_pipelines_can_be_disabled_before_it_ran() -> None:

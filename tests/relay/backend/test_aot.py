@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.executors import outputs_of
 from tests.relay.backend.random_graphs import RandomGraph
 from tvm import relay
 from tvm.contrib import graph_executor
@@ -49,14 +50,10 @@ def build(func: relay.Function, target: str = "llvm", level: int = 3, **options:
         return relay.build(tvm.IRModule.from_expr(func), target, executor=AOT, **options)
 
 
-def outputs(module: AotModule) -> list[np.ndarray]:
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
-
-
 def check(lib: object, x: np.ndarray, w: np.ndarray) -> None:
     module = AotModule(lib["default"](tvm.cpu()))  # type: ignore[index]
     module.run(x=x, w=w)  # a parameter that is bound is no input
-    for found, wanted in zip(outputs(module), expected(x, w), strict=True):
+    for found, wanted in zip(outputs_of(module), expected(x, w), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
@@ -167,7 +164,7 @@ def test_measured_end_to_end() -> None:
     x, w = random(2, 8), random(5, 8)
     result = module.benchmark(tvm.cpu(), repeat=2, number=3, end_to_end=True, x=x, w=w)
     assert len(result.results) == 2
-    np.testing.assert_allclose(outputs(module)[0], expected(x, w)[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(outputs_of(module)[0], expected(x, w)[0], rtol=1e-5, atol=1e-6)
 
 
 def test_library_of_another_kind_is_rejected() -> None:
@@ -217,7 +214,7 @@ def test_large_constants_are_no_part_of_the_text(tmp_path: Path) -> None:
     for built in (lib, tvm.runtime.load_module(str(tmp_path / "model.so"))):
         module = AotModule(built["default"](tvm.cpu()))
         module.run(x=value)
-        np.testing.assert_allclose(outputs(module)[0], value @ weight.T @ weight.T, rtol=1e-3)
+        np.testing.assert_allclose(outputs_of(module)[0], value @ weight.T @ weight.T, rtol=1e-3)
 
 
 def test_functions_of_other_compilers_are_called() -> None:
@@ -240,7 +237,7 @@ def test_functions_of_other_compilers_are_called() -> None:
     module = AotModule(lib["default"](tvm.cpu()))
     value = random(3)
     module.run(x=value)
-    np.testing.assert_allclose(outputs(module)[0], np.tanh(2 * np.exp(value)), rtol=1e-5)
+    np.testing.assert_allclose(outputs_of(module)[0], np.tanh(2 * np.exp(value)), rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -254,7 +251,7 @@ def test_random_graphs_agree_with_the_graph_executor(seed: int) -> None:
     reference.run(**inputs)
     module = AotModule(aot["default"](tvm.cpu()))
     module.run(**inputs)
-    for number, found in enumerate(outputs(module)):
+    for number, found in enumerate(outputs_of(module)):
         np.testing.assert_array_equal(found, reference.get_output(number).numpy())
 
 
@@ -268,7 +265,7 @@ def test_a_network_agrees_with_the_graph_executor() -> None:
     reference.run(data=image)
     module = AotModule(aot["default"](tvm.cpu()))
     module.run(data=image)
-    np.testing.assert_allclose(outputs(module)[0], reference.get_output(0).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(outputs_of(module)[0], reference.get_output(0).numpy(), rtol=1e-5)
 
 
 def test_build_module_gives_the_steps_one_at_a_time() -> None:
@@ -335,7 +332,7 @@ def test_parameters_may_stay_outside_of_the_code(target: str, tmp_path: Path) ->
     bare = AotModule(loaded["remove_params"]()["default"](tvm.cpu()))
     assert bare.get_num_inputs() == 1 + len(params)
     bare.run(x=x, **params)
-    np.testing.assert_allclose(outputs(bare)[0], expected(x, w)[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(outputs_of(bare)[0], expected(x, w)[0], rtol=1e-5, atol=1e-6)
 
 
 def test_library_of_a_program_registers_the_model() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.executors import outputs_of
 from tests.micro.c_programs import compile_program, definition, main_text, run_program, unpacked
 from tests.relay.backend.random_graphs import RandomGraph
 from tvm import relay
@@ -70,7 +71,7 @@ def sizes(lib: object) -> dict[str, int]:
 def run(lib: object, **inputs: np.ndarray) -> list[np.ndarray]:
     module = AotModule(lib["default"](tvm.cpu()))  # type: ignore[index]
     module.run(**inputs)
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+    return outputs_of(module)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

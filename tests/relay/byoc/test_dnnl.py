@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.executors import run_library
 from tests.relay.backend.random_graphs import RandomGraph
 from tests.relay.byoc.ways_to_run import RUNS, exported, set_external
 from tests.runtime.native_library import INCLUDES, RUNTIME_OPTIONS
@@ -547,10 +548,9 @@ def test_results_may_repeat_and_be_inputs() -> None:
 def test_random_graphs_agree(seed: int) -> None:
     graph = RandomGraph(seed)
     mod, inputs = graph.module(), graph.inputs()
-    results = []
-    for model in (mod, partition_for_dnnl(mod, prune_subgraphs=False)):
-        module = graph_executor.GraphModule(relay.build(model, "llvm")["default"](tvm.cpu()))
-        module.run(**inputs)
-        results.append([module.get_output(i).numpy() for i in range(module.get_num_outputs())])
+    results = [
+        run_library(relay.build(model, "llvm"), **inputs)
+        for model in (mod, partition_for_dnnl(mod, prune_subgraphs=False))
+    ]
     for found, expected in zip(*results, strict=True):
         np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)

@@ -20,8 +20,8 @@ import onnx
 import onnxruntime
 
 import tvm
+from tests.executors import run_library
 from tvm import relay
-from tvm.contrib import graph_executor
 from tvm.relay.traverse import post_order
 from tvm.relay.ty import is_dynamic
 
@@ -66,10 +66,8 @@ def ours(model: onnx.ModelProto, inputs: dict[str, np.ndarray], level: int) -> l
         return _by_machine(mod, params, inputs, level)
     with tvm.transform.PassContext(opt_level=level):
         lib = relay.build(mod, "llvm -mcpu=native", params=params)
-    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
     names = {p.name_hint for p in mod["main"].params}
-    module.run(**{name: array for name, array in inputs.items() if name in names})
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+    return run_library(lib, **{name: array for name, array in inputs.items() if name in names})
 
 
 def _imported(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import tvm
+from tests.executors import outputs_of
 from tvm import relay
 from tvm.contrib import graph_executor
 
@@ -22,7 +23,7 @@ def run(
     for name, array in inputs.items():
         module.set_input(name, np.asarray(array))
     module.run()
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+    return outputs_of(module)
 
 
 def assert_close(actual: Any, expected: Any, relative: float = 1e-4) -> None:

@@ -12,6 +12,7 @@ import pytest
 from onnx import helper
 
 import tvm
+from tests.executors import run_library
 from tests.verify.models import model_of
 from tvm import relay
 from tvm.contrib import graph_executor
@@ -23,10 +24,7 @@ X = np.random.default_rng(0).normal(size=(2, 5)).astype("float32")
 
 
 def run(mod: tvm.IRModule, **inputs: np.ndarray) -> list[np.ndarray]:
-    lib = relay.build(mod, target="llvm")
-    module = graph_executor.GraphModule(lib["default"](tvm.cpu()))
-    module.run(**inputs)
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+    return run_library(relay.build(mod, target="llvm"), **inputs)
 
 
 def with_unknown(monkeypatch: pytest.MonkeyPatch, *operators: str) -> None:

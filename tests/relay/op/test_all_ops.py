@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.executors import outputs_of
 from tvm import relay
 from tvm.contrib import graph_executor
 from tvm.ir import pickles
@@ -91,7 +92,7 @@ def _compiled(case: Case, target: str = "llvm", opt_level: int = 3) -> list[np.n
     for i, array in enumerate(case.inputs):
         module.set_input(f"p{i}", array)
     module.run()
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+    return outputs_of(module)
 
 
 def _assert_close(found: list[np.ndarray], wanted: list[np.ndarray], tolerance: float) -> None:

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import tvm
+from tests.executors import run_library
 from tvm import relay
-from tvm.contrib import graph_executor
 
 from .drawing import Array, Draw, Drawn
 from .drawn_nn import NN
@@ -51,9 +51,7 @@ def _params(arrays: Sequence[Array], is_open: bool, named: int | None = None) ->
 def _run(build: Callable[..., Any], arrays: Sequence[Array]) -> list[Array]:
     params = _params(arrays, False)
     mod = tvm.IRModule.from_expr(relay.Function(params, build(*params)))
-    module = graph_executor.GraphModule(relay.build(mod, "llvm")["default"](tvm.cpu()))
-    module.run(**{f"x{i}": a for i, a in enumerate(arrays)})
-    return [module.get_output(i).numpy() for i in range(module.get_num_outputs())]
+    return run_library(relay.build(mod, "llvm"), **{f"x{i}": a for i, a in enumerate(arrays)})
 
 
 def _run_open(build: Callable[..., Any], arrays: Sequence[Array], named: int | None) -> list[Array]:

@@ -10,6 +10,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import tvm
+from tests.executors import flat_arrays
 from tvm import relay
 
 from .drawing import Array, Draw
@@ -32,14 +33,6 @@ NAMED = [
     for name in FAMILIES
     if not name.startswith(("qnn", "special")) and name not in WITHOUT | {"shaping.repeats"}
 ]
-
-
-def _flat(value: Any) -> list[Array]:
-    return (
-        [a for v in value for a in _flat(v)]
-        if not isinstance(value, tvm.nd.NDArray)
-        else [value.numpy()]
-    )
 
 
 def _weighted_sum(build: Any, arrays: list[Array], rng: np.random.Generator) -> Any:
@@ -77,7 +70,7 @@ def test_gradients_of_drawn_calls_agree_with_finite_differences(
     except tvm.error.OpNotImplemented:
         assert name in PARTLY
         reject()
-    _, *slopes = _flat(relay.create_executor("debug").evaluate(gradient)(*arrays))
+    _, *slopes = flat_arrays(relay.create_executor("debug").evaluate(gradient)(*arrays))
     ways = [rng.uniform(-1, 1, a.shape) if a.dtype == "float64" else None for a in arrays]
     assert [s.shape for s in slopes] == [a.shape for a in arrays]
     pairs = zip(slopes, ways, strict=True)

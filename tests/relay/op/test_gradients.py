@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.executors import flat_arrays
 from tvm import relay
 from tvm.ir.op import Op
 from tvm.relay.op.registry import all_ops
@@ -109,15 +110,7 @@ def _gradients(call: relay.Call, grad: relay.Expr) -> relay.Tuple:
 
 def _evaluate(params: list[relay.Var], body: relay.Expr, inputs: list[Array]) -> list[Array]:
     found = relay.create_executor("debug").evaluate(relay.Function(params, body))(*inputs)
-    return _flat(found)
-
-
-def _flat(value: Any) -> list[Array]:
-    return (
-        [a for v in value for a in _flat(v)]
-        if not isinstance(value, tvm.nd.NDArray)
-        else [value.numpy()]
-    )
+    return flat_arrays(found)
 
 
 def _as_expression(grads: list[relay.Var], call: relay.Call) -> relay.Expr:
@@ -180,7 +173,7 @@ def _gradient_function(func: relay.Function) -> relay.Function:
 
 
 def _values(func: relay.Function, arrays: list[Array]) -> list[Array]:
-    return _flat(relay.create_executor("debug").evaluate(func)(*arrays))
+    return flat_arrays(relay.create_executor("debug").evaluate(func)(*arrays))
 
 
 def _doubles(*shape: int) -> Array:
@@ -226,7 +219,7 @@ def test_gradients_of_gradients_agree_with_finite_differences(name: str) -> None
 
     inlined = relay.transform.Inline()(tvm.IRModule.from_expr(_total(slope, arrays)))["main"]
     second = relay.transform.gradient(inlined, mode="higher_order")
-    found = _flat(relay.create_executor("debug").evaluate(second)(*arrays))
+    found = flat_arrays(relay.create_executor("debug").evaluate(second)(*arrays))
     predicted = sum(float(np.sum(found[1 + i] * ways[i])) for i in where)
 
     def value(sign: int) -> float:

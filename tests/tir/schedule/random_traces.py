@@ -21,6 +21,12 @@ STEPS = 8
 TOLERANCE = 1e-4
 
 
+def require_same_results(sch: Schedule, original: PrimFunc) -> None:
+    """The schedule's function computes what the original one does."""
+    for found, wanted in zip(run(sch.mod["main"]), run(original), strict=True):
+        np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)
+
+
 def run(func: PrimFunc) -> list[Any]:
     """The function's arrays after a run on numbers that are the same each time."""
     numbers = np.random.default_rng(0)
