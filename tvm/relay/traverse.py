@@ -7,7 +7,7 @@ stack. Which fields of a node hold expressions is said where its class is declar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
@@ -39,6 +39,11 @@ def rebuilt(expr: RelayExpr, new: Sequence[RelayExpr]) -> RelayExpr:
     assert rebuild is not None, "a node that has operands can be rebuilt over others"
     found: RelayExpr = rebuild(expr, new)
     return found
+
+
+def is_call_of(expr: RelayExpr, name: str) -> TypeGuard[Call]:
+    """Whether an expression is a call of the operator of that name."""
+    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
 
 
 def tensors_of(call: Call) -> list[RelayExpr]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeGuard
 
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem
 from tvm.relay.function import relay_functions
-from tvm.relay.traverse import operands, post_order
+from tvm.relay.traverse import is_call_of, operands, post_order
 
 BEGIN, END = "qnn.dequantize", "qnn.quantize"
 
@@ -40,11 +39,6 @@ def quantized_region(
         stack.append((node, True))
         stack.extend([(o, False) for o in reversed(_values_below(node))])
     return found if has_begin else None
-
-
-def is_call_of(node: RelayExpr, name: str) -> TypeGuard[Call]:
-    """Whether an expression is a call of the operator of that name."""
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == name
 
 
 def _belongs(node: RelayExpr, accepts: Callable[[Op], bool]) -> bool:

@@ -18,7 +18,7 @@ from tvm.ir.type import TensorType
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
-from tvm.relay.traverse import operands
+from tvm.relay.traverse import is_call_of, operands
 
 from .pattern import (
     AltPattern,
@@ -123,14 +123,14 @@ class Matcher:
             if expr.op.name == "multiply":
                 return self._over(pattern, expr)
         elif name == "multiply" and "divide" in [_op_name(arg) for arg in pattern.args]:
-            if expr.op.name == "divide" and _calls(expr.args[0], "multiply"):
+            if expr.op.name == "divide" and is_call_of(expr.args[0], "multiply"):
                 return self._under(pattern, expr)
         return False
 
     def _over(self, pattern: CallPattern, expr: Call) -> bool:
         assert pattern.args is not None
         for quotient, other in (expr.args, expr.args[::-1]):
-            if _calls(quotient, "divide"):
+            if is_call_of(quotient, "divide"):
                 assert isinstance(quotient, Call)
                 product = Call(expr.op, (quotient.args[0], other))
                 if self._all((pattern.op, *pattern.args), (quotient.op, product, quotient.args[1])):
@@ -235,10 +235,6 @@ def _op_name(pattern: DFPattern) -> str | None:
     if isinstance(pattern, CallPattern) and isinstance(pattern.op, ExprPattern):
         return getattr(pattern.op.expr, "name", None)
     return None
-
-
-def _calls(expr: RelayExpr, name: str) -> bool:
-    return isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name
 
 
 def _inputs(expr: RelayExpr) -> Sequence[RelayExpr]:

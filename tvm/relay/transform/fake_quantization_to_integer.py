@@ -161,7 +161,7 @@ class TrainedConverter(IntegerConverter):
         if new.op in (ops.qnn.quantize, ops.qnn.dequantize) or self.rule_of(new.operator) is None:
             return new
         below = [f for a in new.args for f in (a.fields if isinstance(a, Tuple) else (a,))]
-        found = [_is_call(arg, ops.qnn.dequantize) for arg in below]
+        found = [calls(arg, ops.qnn.dequantize) for arg in below]
         if not any(found) or not all(
             ok or isinstance(arg, Constant) for ok, arg in zip(found, below, strict=True)
         ):
@@ -174,10 +174,6 @@ class TrainedConverter(IntegerConverter):
         if not isinstance(kind, TensorAffineType):
             return new
         return ops.qnn.dequantize(out, kind.scale, kind.zero_point, axis=kind.axis)
-
-
-def _is_call(node: RelayExpr, op: Op) -> bool:
-    return isinstance(node, Call) and node.op is op
 
 
 def _type_tuple(value: Tuple, types: dict[RelayExpr, AffineType]) -> None:
