@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import torch
 import torch.nn.functional as F
 
+from tests.relay.op.torch_reference import by_torch
 from tvm import relay
 
 from .cases import Array, Case, floats
-
-
-def _torch(function: Any, **options: Any) -> Any:
-    return lambda *arrays: function(*[torch.from_numpy(a) for a in arrays], **options).numpy()
 
 
 def resize_cases() -> list[Case]:
@@ -39,7 +33,7 @@ def resize_cases() -> list[Case]:
                             x, s, method=m, coordinate_transformation_mode=c, cubic_alpha=-0.75
                         ),
                         (floats(*shape),),
-                        _torch(F.interpolate, size=size, mode=mode, align_corners=corners),
+                        by_torch(F.interpolate, size=size, mode=mode, align_corners=corners),
                         1e-4,
                     )
                 )
@@ -51,7 +45,7 @@ def resize_cases() -> list[Case]:
                     coordinate_transformation_mode="asymmetric",
                 ),
                 (floats(*shape),),
-                _torch(F.interpolate, size=size, mode="nearest"),
+                by_torch(F.interpolate, size=size, mode="nearest"),
             )
         )  # fmt: skip
     return [*cases, *_tensorflow_cases()]
@@ -114,7 +108,7 @@ def grid_cases() -> list[Case]:
                 if method != "bicubic":
                     cases.append(_grid_case(method, padding, corners, 3))
     theta = floats(2, 2, 3)
-    reference = _torch(F.affine_grid, size=(2, 1, 4, 5), align_corners=True)
+    reference = by_torch(F.affine_grid, size=(2, 1, 4, 5), align_corners=True)
     cases.append(
         Case(
             "image.affine_grid",
@@ -129,7 +123,7 @@ def grid_cases() -> list[Case]:
 def _grid_case(method: str, padding: str, corners: bool, rank: int) -> Case:
     shape = (2, 3, 5, 6, 4)[: rank + 2]
     grid = floats(2, rank, *(3, 4, 2)[:rank], low=-1.6, high=1.6)
-    sample = _torch(F.grid_sample, mode=method, padding_mode=padding, align_corners=corners)
+    sample = by_torch(F.grid_sample, mode=method, padding_mode=padding, align_corners=corners)
     return Case(
         "image.grid_sample",
         lambda x, g: relay.image.grid_sample(

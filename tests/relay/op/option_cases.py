@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 import tvm
+from tests.relay.op.torch_reference import by_torch
 from tvm import relay
 from tvm.relay.op.registry import ops
 from tvm.topi import testing as ref
@@ -20,10 +21,6 @@ from .random_cases import key, normal
 from .special_cases import _deformed, _few_bits, _meaning
 from .vision_cases import _prior, _proposal, _regular, _scores, boxes
 from .window_cases import moved
-
-
-def _torch(function: Any, **options: Any) -> Any:
-    return lambda *arrays: function(*[torch.from_numpy(a) for a in arrays], **options).numpy()
 
 
 def reduce_cases() -> list[Case]:
@@ -75,7 +72,7 @@ def shaping_cases() -> list[Case]:
         ("cumprod", lambda a: relay.cumprod(a, 1, "float64", True), (x,), lambda a: (a.astype("float64").cumprod(1) / a)),
         ("nn.space_to_batch_nd", lambda a: relay.nn.space_to_batch_nd(a, (2,), [(1, 1)]), (floats(2, 4, 3),), lambda a: np.pad(a, ((0, 0), (1, 1), (0, 0))).reshape(2, 3, 2, 3).transpose(2, 0, 1, 3).reshape(4, 3, 3)),
         ("nn.batch_to_space_nd", lambda a: relay.nn.batch_to_space_nd(a, (2,), [(1, 0)]), (floats(4, 3, 5),), lambda a: a.reshape(2, 2, 3, 5).transpose(1, 2, 0, 3).reshape(2, 6, 5)[:, 1:]),
-        ("nn.space_to_depth", lambda a: ops.nn.space_to_depth(a, block_size=3, mode="CRD"), (floats(1, 2, 3, 6),), _torch(F.pixel_unshuffle, downscale_factor=3)),
+        ("nn.space_to_depth", lambda a: ops.nn.space_to_depth(a, block_size=3, mode="CRD"), (floats(1, 2, 3, 6),), by_torch(F.pixel_unshuffle, downscale_factor=3)),
         ("cast", lambda a: relay.cast(a, "uint8"), (ints(4, low=0, high=9),), lambda a: a.astype("uint8")),
     ]  # fmt: skip
     return [Case(*row) for row in rows]
@@ -96,7 +93,7 @@ def number_cases() -> list[Case]:
     lower = np.tril(matrix, -1)
     symmetric = matrix + matrix.swapaxes(1, 2)
     raw, taus = np.linalg.qr(floats(5, 3), "raw")
-    q = _torch(torch.linalg.householder_product)
+    q = by_torch(torch.linalg.householder_product)
     rows: list[tuple[str, Callable[..., Any], tuple[Array, ...], Callable[..., Any]]] = [
         ("fixed_point_multiply", lambda x: relay.fixed_point_multiply(x, 1 << 30, -3), (numbers,), lambda x: _multiplied(x, np.array(1 << 30), np.array(-3))),
         ("fixed_point_multiply_per_axis", lambda x, m, s: relay.op.tensor.fixed_point_multiply_per_axis(x, m, s, relay.const([0] * 4), True, False, [0]), (numbers, factors, shifts), lambda x, m, s: _multiplied(x, m[:, None], s[:, None])),
@@ -117,12 +114,12 @@ def image_cases() -> list[Case]:
         ("image.resize2d", lambda x: image.resize2d(x, (3, 4), (-0.5, 0.25, 1.0, 1.5), coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0), (floats(1, 2, 4, 5),), lambda x: _regions(x, (-0.5, 0.25), (1.0, 1.5), (3, 4), 7.0)),
         ("image.resize3d", lambda x: image.resize3d(x, (2, 3, 4), (0.0, -0.5, 0.25, 1.0, 1.0, 1.5), coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=-2.0), (floats(1, 2, 3, 4, 5),), lambda x: _regions(x, (0.0, -0.5, 0.25), (1.0, 1.0, 1.5), (2, 3, 4), -2.0)),
         ("image.resize1d", lambda x: image.resize1d(x, 7, layout="NWC", method="cubic", cubic_exclude=1, cubic_alpha=-0.75, out_dtype="float64"), (floats(2, 5, 3),), lambda x: _cubic(x.transpose(0, 2, 1), (7,)).transpose(0, 2, 1).astype("float64")),
-        ("image.resize3d", lambda x: image.resize3d(x, (3, 4, 2), layout="NDHWC", method="linear", coordinate_transformation_mode="align_corners", out_dtype="float64"), (floats(1, 2, 3, 3, 2),), lambda x: _torch(F.interpolate, size=(3, 4, 2), mode="trilinear", align_corners=True)(moved(x, "NDHWC", "NCDHW")).transpose(0, 2, 3, 4, 1).astype("float64")),
+        ("image.resize3d", lambda x: image.resize3d(x, (3, 4, 2), layout="NDHWC", method="linear", coordinate_transformation_mode="align_corners", out_dtype="float64"), (floats(1, 2, 3, 3, 2),), lambda x: by_torch(F.interpolate, size=(3, 4, 2), mode="trilinear", align_corners=True)(moved(x, "NDHWC", "NCDHW")).transpose(0, 2, 3, 4, 1).astype("float64")),
         ("image.resize3d", lambda x: image.resize3d(x, (3, 5, 4), method="cubic", cubic_exclude=1, cubic_alpha=-0.75), (floats(1, 1, 4, 3, 5),), lambda x: _cubic(x, (3, 5, 4))),
         ("image.crop_and_resize", lambda x, b, i: image.crop_and_resize(x, b, i, (2, 3), "NHWC", "nearest_neighbor", 3.0, "float64"), (floats(2, 5, 6, 2), np.array([[0, 0, 1, 1], [0.2, -0.4, 1.1, 0.8]], "float32"), np.array([1, 0], "int32")), lambda x, b, i: _nearest_crops(x, b, i, (2, 3), 3.0)),
         ("image.dilation2d", lambda x, w: image.dilation2d(x, w, dilations=(1, 2), out_dtype="float64"), (floats(1, 2, 5, 6), floats(2, 2, 3)), _dilated),
         ("nn.upsampling3d", lambda x: relay.nn.upsampling3d(x, 2, 1, 3, "NDHWC", coordinate_transformation_mode="asymmetric"), (floats(1, 2, 3, 2, 4),), lambda x: x.repeat(2, 1).repeat(3, 3)),
-        ("nn.upsampling3d", lambda x: relay.nn.upsampling3d(x, 2, 2, 2, method="trilinear", coordinate_transformation_mode="align_corners"), (floats(1, 2, 3, 2, 4),), _torch(F.interpolate, scale_factor=2, mode="trilinear", align_corners=True)),
+        ("nn.upsampling3d", lambda x: relay.nn.upsampling3d(x, 2, 2, 2, method="trilinear", coordinate_transformation_mode="align_corners"), (floats(1, 2, 3, 2, 4),), by_torch(F.interpolate, scale_factor=2, mode="trilinear", align_corners=True)),
     ]  # fmt: skip
     return [Case(*row, 1e-4) for row in rows]
 
@@ -194,15 +191,15 @@ def network_cases() -> list[Case]:
         ("nn.l2_normalize", lambda a: nn.l2_normalize(a, 30.0, [0, 3]), (x,), lambda a: a / np.sqrt(np.maximum((a * a).sum((0, 3), keepdims=True), 30))),
         ("nn.l2_normalize", lambda a: nn.l2_normalize(a, 1e-9), (x,), lambda a: a / np.linalg.norm(a)),
         ("nn.dropout", lambda a: nn.dropout(a, 0.2), (floats(3, 4),), lambda a: a),
-        ("nn.lrn", lambda a: nn.lrn(a, 3, 3, 1.5, 0.1, 0.6), (x,), lambda a: _torch(F.local_response_norm, size=3, alpha=0.1, beta=0.6, k=1.5)(moved(a, "NHWC", "NCHW")).transpose(0, 2, 3, 1)),
-        ("nn.lrn", lambda a: nn.lrn(a, 4, 1, 2, 0.1), (x,), lambda a: _torch(F.local_response_norm, size=4, alpha=0.1, beta=0.75, k=2.0)(a[:, ::-1].copy())[:, ::-1]),
+        ("nn.lrn", lambda a: nn.lrn(a, 3, 3, 1.5, 0.1, 0.6), (x,), lambda a: by_torch(F.local_response_norm, size=3, alpha=0.1, beta=0.6, k=1.5)(moved(a, "NHWC", "NCHW")).transpose(0, 2, 3, 1)),
+        ("nn.lrn", lambda a: nn.lrn(a, 4, 1, 2, 0.1), (x,), lambda a: by_torch(F.local_response_norm, size=4, alpha=0.1, beta=0.75, k=2.0)(a[:, ::-1].copy())[:, ::-1]),
         ("nn.dilate", lambda a: nn.dilate(a, (2, 1, 3)), (floats(2, 3, 2),), lambda a: _spread(a, (2, 1, 3))),
-        ("nn.instance_norm", lambda a, g, b: nn.instance_norm(a, g, b, 1, 1e-3, False, False), (x, floats(3), floats(3)), lambda a, g, b: _torch(F.instance_norm, eps=1e-3)(a)),
-        ("nn.instance_norm", lambda a, g, b: nn.instance_norm(a, g, b, 3, 1e-3, True, False), (x, floats(4), floats(4)), lambda a, g, b: moved(_torch(F.instance_norm, eps=1e-3)(moved(a, "NHWC", "NCHW")), "NCHW", "NHWC") + b),
+        ("nn.instance_norm", lambda a, g, b: nn.instance_norm(a, g, b, 1, 1e-3, False, False), (x, floats(3), floats(3)), lambda a, g, b: by_torch(F.instance_norm, eps=1e-3)(a)),
+        ("nn.instance_norm", lambda a, g, b: nn.instance_norm(a, g, b, 3, 1e-3, True, False), (x, floats(4), floats(4)), lambda a, g, b: moved(by_torch(F.instance_norm, eps=1e-3)(moved(a, "NHWC", "NCHW")), "NCHW", "NHWC") + b),
         ("nn.matmul", lambda a, b: nn.matmul(a, b, 5, "int32"), (ints(3, 4, dtype="int8"), ints(4, 5, dtype="int8")), lambda a, b: a.astype("int32") @ b),
         ("nn.batch_matmul", lambda a, b: nn.batch_matmul(a, b, "int32", True, False), (ints(2, 4, 3, dtype="int8"), ints(2, 4, 5, dtype="int8")), lambda a, b: a.transpose(0, 2, 1).astype("int32") @ b),
         ("nn.batch_matmul", lambda a, b: nn.batch_matmul(a, b, "float64"), (floats(2, 3, 4), floats(1, 5, 4)), lambda a, b: a.astype("float64") @ b.transpose(0, 2, 1)),
-        ("nn.depth_to_space", lambda a: nn.depth_to_space(a, 2, "NHWC", "CRD"), (floats(1, 2, 3, 8),), lambda a: moved(_torch(F.pixel_shuffle, upscale_factor=2)(moved(a, "NHWC", "NCHW")), "NCHW", "NHWC")),
+        ("nn.depth_to_space", lambda a: nn.depth_to_space(a, 2, "NHWC", "CRD"), (floats(1, 2, 3, 8),), lambda a: moved(by_torch(F.pixel_shuffle, upscale_factor=2)(moved(a, "NHWC", "NCHW")), "NCHW", "NHWC")),
         ("nn.bitpack", lambda a: nn.bitpack(a, 2, 0, 1, "uint16", "words"), (_few_bits(32, 3, bits=2),), lambda a: _words(a, 2)),
     ]  # fmt: skip
     return [*[Case(*row, 1e-4) for row in rows], *_kernel_cases(), *_bitserial_cases()]
@@ -246,7 +243,7 @@ def _kernel_cases() -> list[Case]:
 
     def by_tiles(x: Array, w: Array) -> Array:
         image, kernel = moved(x, "NHWC", "NCHW"), moved(w, "HWIO", "OIHW")
-        found = _torch(F.conv2d)(image.astype("float64"), kernel.astype("float64"))
+        found = by_torch(F.conv2d)(image.astype("float64"), kernel.astype("float64"))
         return moved(found, "NCHW", "NHWC").astype("int32")
 
     def by_winograd(x: Any, w: Any) -> Any:
@@ -260,7 +257,7 @@ def _kernel_cases() -> list[Case]:
         Case("nn.conv2d_backward_weight", lambda g, a: nn.conv2d_backward_weight(g, a, kernel_size=2, channels=4, grad_layout="NHWC", data_layout="NHWC", kernel_layout="HWIO", out_dtype="float64"), (grad, data), to_kernel, 1e-4),
         Case("nn.contrib_conv2d_gemm_without_weight_transform", tiled, (ints(1, 4, 4, 3, dtype="int8"), ints(2, 2, 3, 5, dtype="int8")), by_tiles, 0),
         Case("nn.contrib_conv2d_gemm_weight_transform", lambda w: nn.contrib_conv2d_gemm_weight_transform(w, 3, 2), (floats(1, 2, 2, 3),), lambda w: w.reshape(4, 3).reshape(2, 2, 1, 3).transpose(2, 0, 3, 1)),
-        Case("nn.contrib_conv3d_winograd_without_weight_transform", by_winograd, (floats(1, 2, 4, 5, 6), floats(2, 2, 3, 3, 3)), lambda x, w: _torch(F.conv3d)(x, w).astype("float64"), 1e-4),
+        Case("nn.contrib_conv3d_winograd_without_weight_transform", by_winograd, (floats(1, 2, 4, 5, 6), floats(2, 2, 3, 3, 3)), lambda x, w: by_torch(F.conv3d)(x, w).astype("float64"), 1e-4),
         Case("nn.deformable_conv2d", lambda x, o, w: nn.deformable_conv2d(x, o, w, padding=1, channels=2, kernel_size=(3, 3), out_layout="NHWC", out_dtype="float64"), places, lambda x, o, w: moved(_deformed(x, o, w, 1, 1, 1, 1), "NCHW", "NHWC").astype("float64"), 1e-4),
     ]  # fmt: skip
 
@@ -268,7 +265,7 @@ def _kernel_cases() -> list[Case]:
 def _bitserial_cases() -> list[Case]:
     def conv(x: Array, w: Array) -> Array:
         image, kernel = x.astype("float64"), _meaning(w, 2, False).astype("float64")
-        return _torch(F.conv2d, padding=1)(image, kernel).astype("int16")
+        return by_torch(F.conv2d, padding=1)(image, kernel).astype("int16")
 
     window = {"padding": 1, "channels": 2, "kernel_size": (1, 3), "activation_bits": 2, "weight_bits": 2, "pack_dtype": "uint8", "unipolar": False}  # fmt: skip
     return [

@@ -8,13 +8,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from tests.relay.op.torch_reference import by_torch
 from tvm import relay
 
 from .cases import Array, Case, floats, ints
-
-
-def _torch(function: Any, **options: Any) -> Any:
-    return lambda *arrays: function(*[torch.from_numpy(a) for a in arrays], **options).numpy()
 
 
 def _last(function: Any) -> Any:
@@ -30,8 +27,8 @@ def _depth_first(x: Array) -> Array:
 
 def block_cases() -> list[Case]:
     shuffle, unshuffle = (
-        _torch(F.pixel_shuffle, upscale_factor=2),
-        _torch(F.pixel_unshuffle, downscale_factor=2),
+        by_torch(F.pixel_shuffle, upscale_factor=2),
+        by_torch(F.pixel_unshuffle, downscale_factor=2),
     )
     deep, wide = floats(2, 8, 3, 4), floats(2, 3, 4, 6)
 
@@ -61,8 +58,8 @@ def upsampling_cases() -> list[Case]:
     image, volume = floats(1, 2, 4, 5), floats(1, 2, 3, 4, 5)
     return [
         Case("nn.upsampling", lambda x: relay.nn.upsampling(x, 2, 3), (image,), lambda x: x.repeat(2, 2).repeat(3, 3)),
-        Case("nn.upsampling", lambda x: relay.nn.upsampling(x, 2, 2, method="bilinear", align_corners=True), (image,), _torch(F.interpolate, scale_factor=2, mode="bilinear", align_corners=True), 1e-4),
-        Case("nn.upsampling3d", lambda x: relay.nn.upsampling3d(x, 2, 2, 2, method="trilinear"), (volume,), _torch(F.interpolate, scale_factor=2, mode="trilinear"), 1e-4),
+        Case("nn.upsampling", lambda x: relay.nn.upsampling(x, 2, 2, method="bilinear", align_corners=True), (image,), by_torch(F.interpolate, scale_factor=2, mode="bilinear", align_corners=True), 1e-4),
+        Case("nn.upsampling3d", lambda x: relay.nn.upsampling3d(x, 2, 2, 2, method="trilinear"), (volume,), by_torch(F.interpolate, scale_factor=2, mode="trilinear"), 1e-4),
     ]  # fmt: skip
 
 
@@ -101,6 +98,6 @@ def space_cases() -> list[Case]:
         *block_cases(),
         *upsampling_cases(),
         *loss_cases(),
-        Case("nn.lrn", lambda x: relay.nn.lrn(x, 3, 1, 1.5, 0.2, 0.6), (floats(2, 7, 3, 4),), _torch(F.local_response_norm, size=3, alpha=0.2, beta=0.6, k=1.5), 1e-4),
+        Case("nn.lrn", lambda x: relay.nn.lrn(x, 3, 1, 1.5, 0.2, 0.6), (floats(2, 7, 3, 4),), by_torch(F.local_response_norm, size=3, alpha=0.2, beta=0.6, k=1.5), 1e-4),
         Case("nn.dilate", lambda x: relay.nn.dilate(x, (1, 3), 0.5), (floats(3, 3),), _dilated),
     ]  # fmt: skip

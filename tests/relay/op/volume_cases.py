@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 
+from tests.relay.op.torch_reference import by_torch
 from tvm import relay
 from tvm.topi.nn.conv2d.winograd import kernel_matrix
 
 from .cases import Array, Case, floats
-
-
-def _torch(function: Any, **options: Any) -> Any:
-    return lambda *arrays: function(*[torch.from_numpy(a) for a in arrays], **options).numpy()
 
 
 def conv3d_cases() -> list[Case]:
@@ -32,7 +28,7 @@ def conv3d_cases() -> list[Case]:
                 "nn.conv3d",
                 lambda x, w, a=attrs: relay.nn.conv3d(x, w, **a),
                 (floats(*data), floats(*weight)),
-                _torch(F.conv3d, **options),
+                by_torch(F.conv3d, **options),
                 1e-4,
             )
         )
@@ -42,7 +38,7 @@ def conv3d_cases() -> list[Case]:
             lambda x, w: relay.nn.conv3d(x, w, data_layout="NDHWC", kernel_layout="DHWIO"),
             (floats(1, 4, 5, 6, 3), floats(2, 2, 2, 3, 8)),
             lambda x, w: (
-                _torch(F.conv3d)(x.transpose(0, 4, 1, 2, 3), w.transpose(4, 3, 0, 1, 2))
+                by_torch(F.conv3d)(x.transpose(0, 4, 1, 2, 3), w.transpose(4, 3, 0, 1, 2))
             ).transpose(0, 2, 3, 4, 1),
             1e-4,
         )
@@ -68,7 +64,7 @@ def transposed_cases() -> list[Case]:
                     f"nn.conv{rank}d_transpose",
                     lambda x, w, op=op, a=attrs: op(x, w, **a),
                     (floats(*shape), floats(*window)),
-                    _torch(function, **option),
+                    by_torch(function, **option),
                     1e-4,
                 )
             )
@@ -76,11 +72,11 @@ def transposed_cases() -> list[Case]:
 
 
 def _max_pool3d(x: Array) -> Array:
-    return _torch(F.max_pool3d, kernel_size=3, stride=2, padding=1)(x)
+    return by_torch(F.max_pool3d, kernel_size=3, stride=2, padding=1)(x)
 
 
 def _avg_pool3d(x: Array) -> Array:
-    return _torch(F.avg_pool3d, kernel_size=3, stride=2, padding=1, count_include_pad=False)(x)
+    return by_torch(F.avg_pool3d, kernel_size=3, stride=2, padding=1, count_include_pad=False)(x)
 
 
 def volume_pool_cases() -> list[Case]:
@@ -100,7 +96,7 @@ def volume_pool_cases() -> list[Case]:
                             relay.nn, f"adaptive_{k}_pool{r}d"
                         )(x, s),
                         (floats(*shape),),
-                        _torch(getattr(F, f"adaptive_{kind}_pool{rank}d"), output_size=size),
+                        by_torch(getattr(F, f"adaptive_{kind}_pool{rank}d"), output_size=size),
                         1e-4,
                     )
                 )
@@ -121,7 +117,7 @@ def winograd_cases() -> list[Case]:
 
         arrays = (floats(1, 3, 5, 7, 6), floats(4, 3, depth, 3, 3))
         name = "nn.contrib_conv3d_winograd_without_weight_transform"
-        cases.append(Case(name, build, arrays, _torch(F.conv3d, padding=1), 1e-4))
+        cases.append(Case(name, build, arrays, by_torch(F.conv3d, padding=1), 1e-4))
     transform = Case(
         "nn.contrib_conv3d_winograd_weight_transform",
         lambda w: nn.contrib_conv3d_winograd_weight_transform(w, 2),
@@ -142,7 +138,7 @@ def gemm_cases() -> list[Case]:
         )
 
     def expected(data: Array, weight: Array) -> Array:
-        convolve = _torch(F.conv2d, stride=(2, 1), padding=(1, 0), dilation=(1, 2))
+        convolve = by_torch(F.conv2d, stride=(2, 1), padding=(1, 0), dilation=(1, 2))
         found = convolve(data.transpose(0, 3, 1, 2), weight.transpose(3, 2, 0, 1))
         return found.transpose(0, 2, 3, 1)
 

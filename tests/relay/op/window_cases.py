@@ -9,15 +9,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from tests.relay.op.torch_reference import by_torch
 from tvm import relay
 
 from .cases import Array, Case, floats
 
 _SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
-
-
-def _torch(function: Any, **options: Any) -> Any:
-    return lambda *arrays: function(*[torch.from_numpy(a) for a in arrays], **options).numpy()
 
 
 def _plain(rank: int) -> str:
@@ -39,7 +36,10 @@ def conv_cases() -> list[Case]:
     for rank in (1, 2, 3):
         data, weight = (2, 4, *(7, 6, 5)[:rank]), (6, 4, *(3, 2, 2)[:rank])
         named = {"channels": 6, "kernel_size": weight[2:]}
-        op, plain = getattr(relay.nn, f"conv{rank}d"), _torch(getattr(F, f"conv{rank}d"), padding=1)
+        op, plain = (
+            getattr(relay.nn, f"conv{rank}d"),
+            by_torch(getattr(F, f"conv{rank}d"), padding=1),
+        )
         moved_result = {"out_layout": _last(rank), "out_dtype": "float64"}
         cases.append(Case(
             f"nn.conv{rank}d",
@@ -59,7 +59,7 @@ def _transposed_case(rank: int) -> Case:
         "kernel_layout": f"{_SPATIAL[rank]}IO", "channels": 3, "kernel_size": window[2:],
         "out_dtype": "float64", "output_padding": 1,
     }  # fmt: skip
-    plain = _torch(getattr(F, f"conv_transpose{rank}d"), stride=2, padding=1, output_padding=1)
+    plain = by_torch(getattr(F, f"conv_transpose{rank}d"), stride=2, padding=1, output_padding=1)
     weight = floats(*window)
     return Case(
         f"nn.conv{rank}d_transpose",
@@ -76,7 +76,7 @@ def _blocked_result() -> Case:
         "nn.conv2d",
         lambda x, w: relay.nn.conv2d(x, w, padding=(1, 1), out_layout="NCHW4c"),
         (floats(1, 3, 5, 6), floats(8, 3, 3, 3)),
-        lambda x, w: _torch(F.conv2d, padding=1)(x, w).reshape(1, 2, 4, 5, 6).transpose(0, 1, 3, 4, 2),
+        lambda x, w: by_torch(F.conv2d, padding=1)(x, w).reshape(1, 2, 4, 5, 6).transpose(0, 1, 3, 4, 2),
         1e-4,
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def _conv_of_blocks() -> Case:
     def expected(x: Array, w: Array) -> Array:
         image = x.transpose(0, 1, 4, 2, 3).reshape(1, 8, 5, 6)
         kernel = w.transpose(0, 5, 1, 4, 2, 3).reshape(8, 8, 3, 3)
-        return _torch(F.conv2d, padding=1)(image, np.ascontiguousarray(kernel))
+        return by_torch(F.conv2d, padding=1)(image, np.ascontiguousarray(kernel))
 
     arrays = (floats(1, 2, 5, 6, 4), floats(2, 2, 3, 3, 4, 4))
     return Case("nn.conv2d", build, arrays, expected, 1e-4)
@@ -136,7 +136,7 @@ def _window_case(rank: int, kind: str) -> Case:
     size = (3, 3, 3)[:rank]
     window: dict[str, Any] = {"pool_size": size, "strides": 2, "padding": 1, "dilation": (2, 1, 1)[:rank]}  # fmt: skip
     if kind == "max":
-        expected = _torch(getattr(F, f"max_pool{rank}d"), kernel_size=size, stride=2, padding=1, dilation=window["dilation"], ceil_mode=True)  # fmt: skip
+        expected = by_torch(getattr(F, f"max_pool{rank}d"), kernel_size=size, stride=2, padding=1, dilation=window["dilation"], ceil_mode=True)  # fmt: skip
         window["ceil_mode"] = True
     else:
         window["count_include_pad"] = True
@@ -152,14 +152,14 @@ def _beyond_case(rank: int) -> Case:
         f"nn.avg_pool{rank}d",
         lambda x: getattr(relay.nn, f"avg_pool{rank}d")(x, 3, 2, padding=1, **options),
         (floats(2, 3, *(8, 4, 6)[:rank]),),
-        _torch(getattr(F, f"avg_pool{rank}d"), kernel_size=3, stride=2, padding=1, **options), 1e-4,
+        by_torch(getattr(F, f"avg_pool{rank}d"), kernel_size=3, stride=2, padding=1, **options), 1e-4,
     )  # fmt: skip
 
 
 def _other_layout_case(rank: int, kind: str) -> Case:
     size, layouts = (2, 3, 2)[:rank], (_last(rank), _plain(rank))
     op = getattr(relay.nn, f"{kind}_pool{rank}d")
-    expected = _torch(getattr(F, f"{kind}_pool{rank}d"), kernel_size=size, stride=1)
+    expected = by_torch(getattr(F, f"{kind}_pool{rank}d"), kernel_size=size, stride=1)
     return Case(
         f"nn.{kind}_pool{rank}d",
         lambda x: op(x, size, layout=layouts[0], out_layout=layouts[1]),
@@ -172,7 +172,7 @@ def _other_layout_case(rank: int, kind: str) -> Case:
 def _adaptive_case(rank: int, kind: str) -> Case:
     size, layouts = (2, 3, 2)[:rank], (_last(rank), _plain(rank))
     op = getattr(relay.nn, f"adaptive_{kind}_pool{rank}d")
-    expected = _torch(getattr(F, f"adaptive_{kind}_pool{rank}d"), output_size=size)
+    expected = by_torch(getattr(F, f"adaptive_{kind}_pool{rank}d"), output_size=size)
     return Case(
         f"nn.adaptive_{kind}_pool{rank}d",
         lambda x: op(x, size, *layouts),
