@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -161,6 +162,13 @@ class ExprWithOp(Scriptable, _Fields):
             If the tuple is known to have no such field.
         """
         return extension.relax_item.required(self, index)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The fields of a tuple that is known to be one."""
+        fields = getattr(self.struct_info_, "fields", None)
+        if fields is None:
+            raise TypeError(f"only a tuple can be unpacked, got {self.struct_info_}")
+        return iter([self[i] for i in range(len(fields))])
 
     @property
     def dtype(self) -> Any:

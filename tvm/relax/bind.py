@@ -145,7 +145,7 @@ def _as_value(value: Any) -> RelayExpr:
     return found
 
 
-def _match(param: Any, given: Any, numbers: dict[Any, PrimExpr]) -> None:
+def match_symbols(param: Any, given: Any, numbers: dict[Any, PrimExpr]) -> None:
     """What symbolic variables of a parameter are by the struct info of its value."""
     pairs: list[tuple[Any, Any]] = []
     if isinstance(param, TensorStructInfo) and isinstance(given, TensorStructInfo):
@@ -157,7 +157,7 @@ def _match(param: Any, given: Any, numbers: dict[Any, PrimExpr]) -> None:
         pairs = [(param.value, given.value)]
     elif isinstance(param, TupleStructInfo) and isinstance(given, TupleStructInfo):
         for a, b in zip(param.fields, given.fields, strict=False):
-            _match(a, b, numbers)
+            match_symbols(a, b, numbers)
     for a, b in pairs:
         if isinstance(a, TirVar) and b is not None and a not in numbers:
             numbers[a] = b
@@ -178,7 +178,7 @@ def bind_params(func: Function, binding_map: Mapping[Any, Any]) -> Function:
     numbers: dict[Any, PrimExpr] = {}
     for param, value in values.items():
         if value.struct_info_ is not None:
-            _match(param.struct_info, value.struct_info, numbers)
+            match_symbols(param.struct_info, value.struct_info, numbers)
     numbers = {a: b for a, b in numbers.items() if a is not b}
     rest = [p for p in func.params if p not in values]
     mutator = Substituter(values, numbers)
@@ -245,7 +245,7 @@ class _Inliner(ExprMutator):
         numbers: dict[Any, PrimExpr] = {}
         values = dict(zip(copied.params, call.args, strict=True))
         for param, value in values.items():
-            _match(param.struct_info, value.struct_info, numbers)
+            match_symbols(param.struct_info, value.struct_info, numbers)
         body = Substituter(values, numbers).visit_expr(copied.body)
         self.active.append(call.op)
         result = self.visit_expr(body)

@@ -532,8 +532,6 @@ def _item(value: RelayExpr, index: Any) -> RelayExpr:
                 f"Index out of bounds: {index} of a tuple with {len(info.fields)} fields"
             )
         index %= len(info.fields)
-    elif info is not None and not isinstance(info, ObjectStructInfo):
-        raise TypeError(f"only a tuple has fields, got {value} which is {info}")
     return TupleGetItem(value, int(index))
 
 

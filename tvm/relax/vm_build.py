@@ -54,7 +54,7 @@ def build(
     """
     if isinstance(mod, (Function, PrimFunc)):
         mod = IRModule.from_expr(mod)
-    kind = Target.current(allow_none=False) if target is None else Target(target)
+    kind = (Target.current() or Target("llvm")) if target is None else Target(target)
     mod = _bound(mod, params)
     passes = get_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     if passes is not None:

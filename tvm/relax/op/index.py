@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import tir, topi
+from tvm import te, tir, topi
 from tvm.relax.expr import Call, PrimValue, Tuple
 from tvm.relax.op.base import tensor_to_shape
 from tvm.relax.struct_info import (
@@ -41,7 +41,7 @@ def _infer_take(call: Any, bb: Any) -> Any:
     if not where.dtype.is_void and not (where.dtype.is_int or where.dtype.is_uint):
         raise fail(call, f"requires indices of an integer dtype, got {where.dtype}")
     axis = call.attrs.axis
-    if axis is None and info.ndim not in (-1, 1):
+    if axis is None and info.ndim != 1:
         raise fail(call, f"requires an axis for a tensor of {info.ndim} dimensions")
     if info.ndim < 0 or where.ndim < 0:
         return made(None, info.dtype, info.vdevice)
@@ -68,7 +68,7 @@ def _legalize_take(bb: Any, call: Call) -> Any:
 
         def at(x: Any, index: Any, axis: int) -> Any:
             rest = [d for i, d in enumerate(x.shape) if i != axis]
-            return topi.te.compute(
+            return te.compute(
                 rest, lambda *i: x(*i[:axis], index, *i[axis:]), name="T_take", tag="injective"
             )
 
@@ -224,7 +224,7 @@ def slice_compute(
         where = [i * steps[a] + starts[a] if a in steps else i for a, i in enumerate(indices)]
         return x(*where)
 
-    return topi.te.compute(shape, element, name="T_strided_slice_with_axes", tag="injective")
+    return te.compute(shape, element, name="T_strided_slice_with_axes", tag="injective")
 
 
 def _as_numbers(values: Any) -> Any:
@@ -268,15 +268,17 @@ def strided_slice(
 
 def _infer_dynamic_slice(call: Any, bb: Any) -> Any:
     info, *rest = tensors(call, 4)
-    if info.ndim < 0:
-        raise fail(call, f"requires a tensor of known rank, got {info}")
     for other in rest:
         if not other.dtype.is_void and other.dtype != "int64":
             raise fail(call, f"requires begin, end and strides of int64, got {other.dtype}")
         if other.ndim != 1:
             raise fail(call, f"requires begin, end and strides of one dimension, got {other}")
         dims = dims_of(other)
-        if dims is not None and getattr(dims[0], "value", info.ndim) != info.ndim:
+        if (
+            info.ndim >= 0
+            and dims is not None
+            and getattr(dims[0], "value", info.ndim) != info.ndim
+        ):
             raise fail(call, f"requires {info.ndim} begins, ends and strides, got {other}")
     return made(None, info.dtype, common_vdevice(call, [info]), info.ndim)
 
@@ -291,7 +293,7 @@ def _legalize_dynamic_slice(bb: Any, call: Call) -> Any:
     bb.match_cast(bb.emit(tensor_to_shape(shape)), ShapeStructInfo(names))
 
     def compute(x: Any, b: Any, e: Any, s: Any, sizes: Any) -> Any:
-        return topi.te.compute(
+        return te.compute(
             sizes,
             lambda *i: x(*[_dynamic_at(x, b, s, a, index) for a, index in enumerate(i)]),
             name="T_dynamic_strided_slice",
@@ -317,7 +319,7 @@ def _slice_shape(x: Any, begin: Any, end: Any, strides: Any) -> Any:
             result = tir.if_then_else(i == axis, length, result)
         return result
 
-    return topi.te.compute((len(x.shape),), size, name="T_shape_func_strided_slice_dynamic")
+    return te.compute((len(x.shape),), size, name="T_shape_func_strided_slice_dynamic")
 
 
 @operator(

@@ -20,7 +20,8 @@ from tvm.relax.struct_info import (
 )
 from tvm.relax.struct_info_relations import prove_equal
 from tvm.support.dtype import DType, dtype
-from tvm.tir.expr import IntImm
+from tvm.tir.expr import NE, IntImm
+from tvm.tir.expr import Var as Variable
 
 VOID = dtype("void")
 
@@ -149,6 +150,15 @@ def common_vdevice(call: Call, infos: Sequence[Any]) -> Any:
             raise fail(call, f"requires arguments on one vdevice, got {found} and {device}")
         found = device
     return found
+
+
+def prove_unequal(a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether two dimensions are known to differ."""
+    if type(a) is IntImm and type(b) is IntImm:
+        return bool(a.value != b.value)
+    if a is b or (type(a) is Variable and type(b) is Variable):
+        return False
+    return Analyzer().can_prove(NE(a, b))
 
 
 def broadcast_dims(

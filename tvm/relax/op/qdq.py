@@ -7,7 +7,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.relax.expr import Call, Constant
 
-from .infer import axis_of, dims_of, fail, prove_equal, tensors, with_dtype
+from .infer import axis_of, dims_of, fail, prove_unequal, tensors, with_dtype
 from .operator import DataType, Expr, operator
 
 _NARROW = ("int8", "uint8", "int16", "uint16", "int32", "e4m3_float8", "e5m2_float8", "float16", "float32")  # fmt: skip
@@ -30,7 +30,7 @@ def _infer(call: Any, bb: Any, is_quantize: bool) -> Any:
             if dims is None or not own:
                 continue
             a, b = dims[axis], own[0]
-            if hasattr(a, "value") and hasattr(b, "value") and not prove_equal(a, b):
+            if prove_unequal(a, b):
                 raise fail(call, f"requires {a} scales and zero points, got {info}")
     return with_dtype(data, kind)
 

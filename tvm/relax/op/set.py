@@ -107,9 +107,8 @@ def numpy_unique(
 
 def _infer_nonzero(call: Any, bb: Any) -> Any:
     info = tensors(call, 1)[0]
-    if info.ndim < 0:
-        return TensorStructInfo(None, "int64", info.vdevice, 2)
-    return TensorStructInfo(None, "int64", info.vdevice, 2)
+    ndim = -1 if info.ndim < 0 else max(info.ndim, 1) + 1
+    return TensorStructInfo(None, "int64", info.vdevice, ndim)
 
 
 @operator("relax.nonzero", infer=_infer_nonzero, FCallPacked="relax.run.nonzero")

@@ -7,23 +7,30 @@ from .call_tir_rewrite import CallTIRRewrite
 from .canonicalize_bindings import CanonicalizeBindings
 from .common_subexpr import EliminateCommonSubexpr
 from .compute_prim_value import ComputePrimValue
+from .convert_to_dataflow import ConvertToDataflow
 from .dead_code import DeadCodeElimination
 from .fold_constant import FoldConstant
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
 from .kill_after_last_use import KillAfterLastUse
+from .lambda_lift import LambdaLift
 from .legalize_ops import LegalizeOps
 from .lower_alloc_tensor import LowerAllocTensor
 from .lower_runtime_builtin import LowerRuntimeBuiltin, VMBuiltinLower
 from .normalize import Normalize, NormalizeGlobalVar
 from .pass_kinds import DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass
+from .private_functions import (
+    ExpandTupleArguments,
+    InlinePrivateFunctions,
+    RemoveUnusedParameters,
+)
 from .remove_purity_checking import RemovePurityChecking
 from .to_non_dataflow import ToNonDataflow
 from .vm_shape_lower import VMShapeLower
 
 __all__ = [
     "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars",
-    "CallTIRRewrite", "CanonicalizeBindings", "ComputePrimValue", "DataflowBlockPass",
+    "CallTIRRewrite", "CanonicalizeBindings", "ComputePrimValue", "ConvertToDataflow", "ExpandTupleArguments", "InlinePrivateFunctions", "LambdaLift", "RemoveUnusedParameters", "DataflowBlockPass",
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
     "FuseTIR", "KillAfterLastUse", "LegalizeOps", "LowerAllocTensor", "LowerRuntimeBuiltin",
     "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "ToNonDataflow", "VMBuiltinLower",

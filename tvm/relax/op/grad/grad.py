@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir, topi
+from tvm.error import TypeCheckError
 from tvm.relax.expr import Call, Var
 from tvm.relax.op.infer import same_as_first, tensor
 from tvm.relax.op.nn.pooling import pool_attributes
@@ -35,7 +36,7 @@ def start_checkpoint(input: Expr) -> Expr:
         A variable.
     """
     if not isinstance(input, Var):
-        raise TypeError(f"start_checkpoint requires a variable, got {type(input).__name__}")
+        raise TypeCheckError(f"start_checkpoint requires a variable, got {type(input).__name__}")
 
 
 @operator("relax.grad.end_checkpoint", infer=same_as_first, FLegalize=_keep)
@@ -48,7 +49,7 @@ def end_checkpoint(input: Expr) -> Expr:
         A variable.
     """
     if not isinstance(input, Var):
-        raise TypeError(f"end_checkpoint requires a variable, got {type(input).__name__}")
+        raise TypeCheckError(f"end_checkpoint requires a variable, got {type(input).__name__}")
 
 
 def _like(index: int) -> Any:

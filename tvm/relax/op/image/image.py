@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import topi
+from tvm.ir.expr import PrimExpr
 from tvm.relax.expr import Call
 from tvm.relax.op.infer import check_count, dims_of, fail, made, tensor
 from tvm.relax.op.nn.conv import checked_layouts
@@ -78,7 +79,7 @@ def resize2d(
         roi = (0.0, 0.0, 0.0, 0.0)
     elif isinstance(roi, float):
         roi = (roi,) * 4
-    if isinstance(size, int) or (hasattr(size, "dtype") and not hasattr(size, "struct_info_")):
+    if isinstance(size, (int, PrimExpr)):
         size = (size, size)
     if isinstance(size, (list, tuple)) and len(size) == 1:
         size = (size[0], size[0])

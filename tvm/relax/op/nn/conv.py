@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import tir, topi
+from tvm.error import TypeCheckError
 from tvm.relax.expr import Call
-from tvm.relax.op.infer import VOID, common_vdevice, dims_of, fail, made, simplified, tensors
+from tvm.relax.op.infer import (
+    VOID,
+    common_vdevice,
+    dims_of,
+    fail,
+    made,
+    prove_unequal,
+    simplified,
+    tensors,
+)
 from tvm.relax.op.operator import DataType, Dims, Expr, Int, operator
 from tvm.tir import IntImm
 from tvm.tir.data_layout import bijective_layout, layout
@@ -18,7 +28,7 @@ def spread(value: Any, rank: int, who: str) -> tuple[Any, ...]:
     if len(items) == 1:
         items = items * rank
     if len(items) != rank:
-        raise ValueError(f"{who} requires 1 or {rank} numbers, got {len(items)}")
+        raise TypeCheckError(f"{who} requires 1 or {rank} numbers, got {len(items)}")
     return items
 
 
@@ -30,7 +40,7 @@ def padding_pairs(value: Any, rank: int, who: str) -> tuple[Any, ...]:
     if len(items) == rank:
         return items + items
     if len(items) != 2 * rank:
-        raise ValueError(
+        raise TypeCheckError(
             f"{who} requires 1, {rank} or {2 * rank} padding numbers, got {len(items)}"
         )
     return items
@@ -39,16 +49,17 @@ def padding_pairs(value: Any, rank: int, who: str) -> tuple[Any, ...]:
 def checked_layouts(call: Any, given: str, canonical: str, what: str) -> Any:
     """The layout a call states, which converts to the canonical one."""
     try:
-        return bijective_layout(given, canonical)
-    except Exception as error:
-        raise fail(call, f"requires a {what} that converts to {canonical}, got {given}") from error
+        found = bijective_layout(given, canonical)
+    except Exception:
+        found = None
+    if found is None:
+        raise fail(call, f"requires a {what} that converts to {canonical}, got {given}")
+    return found
 
 
 def _dims(call: Any, info: Any, given: str, canonical: str, what: str) -> Any:
     """The dimensions in canonical order, or None."""
     mapping = checked_layouts(call, given, canonical, what)
-    rank = len(layout(given).name if hasattr(layout(given), "name") else given)
-    del rank
     count = len(layout(given))
     if info.ndim not in (-1, count):
         raise fail(call, f"requires a {what} {given} of {count} dimensions, got {info}")
@@ -103,7 +114,7 @@ def _channels(call: Any, inputs: Any, w: Any, transposed: bool) -> list[Any]:
 
 
 def _are_unequal(a: Any, b: Any) -> bool:
-    return isinstance(a, IntImm) and isinstance(b, IntImm) and a.value != b.value
+    return prove_unequal(a, b)
 
 
 def _size(attrs: Any, size: Any, kernel: Any, i: int, rank: int) -> Any:
@@ -170,7 +181,7 @@ def _conv_attributes(who: str, rank: int, given: dict[str, Any]) -> dict[str, An
     found["out_layout"] = given["out_layout"] or given["data_layout"]
     groups = getattr(given["groups"], "value", given["groups"])
     if groups <= 0:
-        raise ValueError(f"{who} requires a positive number of groups, got {groups}")
+        raise TypeCheckError(f"{who} requires a positive number of groups, got {groups}")
     return found
 
 
@@ -267,7 +278,7 @@ def _check_output_padding(call_name: str, given: dict[str, Any]) -> dict[str, An
     found = given
     for extra, stride in zip(found["output_padding"], found["strides"], strict=True):
         if isinstance(extra, int) and isinstance(stride, int) and extra >= stride:
-            raise ValueError(
+            raise TypeCheckError(
                 f"{call_name} requires output_padding below the strides, got {extra} and {stride}"
             )
     return found

@@ -14,36 +14,45 @@ from tvm.relax.op.infer import (
     check_count,
     dims_of,
     fail,
+    made,
     prove_equal,
+    prove_unequal,
     require_float,
     tensors,
 )
 from tvm.relax.op.operator import Expr, Int, Ints, operator
-from tvm.relax.struct_info import TupleStructInfo
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 
 
 def _normalized(call: Any, infos: Any, axes: Sequence[int], least: int = 1) -> bool:
     """Check parameters of normalised axes; whether all shapes are known."""
     data, *rest = infos
     require_float(call, data)
-    kinds = {i.dtype for i in infos if not i.dtype.is_void}
-    if len(kinds) > 1:
+    kinds = {i.dtype for i in infos}
+    if len(kinds) > 1 and not data.dtype.is_void:
         raise fail(call, f"requires tensors of one dtype, got {sorted(kinds)}")
     for info in rest:
         if info.ndim not in (-1, len(axes)):
             raise fail(call, f"requires parameters of {len(axes)} dimensions, got {info}")
     if data.ndim < 0:
-        return False
+        return True
     found = axes_of(call, axes, data.ndim)
     dims = dims_of(data)
     known = [None if dims is None else [dims[a] for a in found]]
     known += [dims_of(i) for i in rest]
     given = [d for d in known if d is not None]
+    is_known = True
     for other in given[1:]:
         for a, b in zip(given[0], other, strict=True):
-            if hasattr(a, "value") and hasattr(b, "value") and not prove_equal(a, b):
+            if prove_unequal(a, b):
                 raise fail(call, f"requires parameters of the sizes of axes {found}, got {infos}")
-    return True
+            is_known = is_known and prove_equal(a, b)
+    return is_known
+
+
+def _like(data: TensorStructInfo, is_known: bool) -> TensorStructInfo:
+    """A tensor like the data, of unknown shape if parameters may not fit."""
+    return data if is_known else made(None, data.dtype, data.vdevice, data.ndim)
 
 
 def _infer_batch_norm(call: Any, bb: Any) -> Any:
@@ -54,9 +63,9 @@ def _infer_batch_norm(call: Any, bb: Any) -> Any:
             if i.ndim not in (-1, 1):
                 raise fail(call, f"requires parameters of one dimension, got {i}")
         require_float(call, data)
-    else:
-        _normalized(call, infos, (call.attrs.axis,))
-    return TupleStructInfo([data, infos[3], infos[4]])
+        return TupleStructInfo([data, infos[3], infos[4]])
+    is_known = _normalized(call, infos, (call.attrs.axis,))
+    return TupleStructInfo([_like(i, is_known) for i in (data, infos[3], infos[4])])
 
 
 def _legalize_batch_norm(bb: Any, call: Call) -> Any:
@@ -104,8 +113,7 @@ def batch_norm(
 
 def _infer_layer_norm(call: Any, bb: Any) -> Any:
     infos = tensors(call, 3)
-    _normalized(call, infos, call.attrs.axes)
-    return infos[0]
+    return _like(infos[0], _normalized(call, infos, call.attrs.axes))
 
 
 @operator(
@@ -149,8 +157,7 @@ def _infer_group_norm(call: Any, bb: Any) -> Any:
         axes = axes_of(call, attrs.axes, data.ndim)
         if channel in axes:
             raise fail(call, f"requires axes without the channel axis {channel}, got {axes}")
-    _normalized(call, infos, (attrs.channel_axis,))
-    return data
+    return _like(data, _normalized(call, infos, (attrs.channel_axis,)))
 
 
 @operator(
@@ -187,8 +194,7 @@ def group_norm(
 
 def _infer_rms_norm(call: Any, bb: Any) -> Any:
     infos = tensors(call, 2)
-    _normalized(call, infos, call.attrs.axes)
-    return infos[0]
+    return _like(infos[0], _normalized(call, infos, call.attrs.axes))
 
 
 @operator(
