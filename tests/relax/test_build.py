@@ -200,6 +200,16 @@ def test_kernels_survive_export(tmp_path: Path) -> None:
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-4)
 
 
+def test_parameters_are_bound() -> None:
+    w = numbers(3, 4)
+    main = machine(layer(2), params={"w": tvm.nd.array(w)})["main"]
+    wanted = machine(layer(2))["main"](tvm.nd.array(numbers(2, 3)), tvm.nd.array(w))
+    found = main(tvm.nd.array(numbers(2, 3)))
+    np.testing.assert_allclose(found[0].numpy(), wanted[0].numpy(), rtol=1e-6)
+    with pytest.raises(tvm.TVMError, match="no parameters of main"):
+        machine(layer(2), params={"v": tvm.nd.array(w)})
+
+
 def operators(mod: tvm.IRModule) -> list[str]:
     bindings = [b for block in mod["main"].body.blocks for b in block.bindings]
     calls = [b.value for b in bindings if isinstance(b.value, relax.Call)]

@@ -37,6 +37,7 @@ TVMRetValue Copy(const TVMArgValue& value) {
 Machine::Machine(const Module& executable) : executable_(executable) {
   exec_ = dynamic_cast<Executable*>(executable.node());
   if (exec_ == nullptr) ThrowTypeError("the virtual machine needs an executable, got a module of type ", executable.node()->type_key());
+  for (const Module& import : exec_->imports()) Import(import);
   Module library = exec_->imports().empty() ? Module() : exec_->imports()[0];
   for (size_t i = 0; i < exec_->functions.size(); ++i) {
     callees_.push_back(FindCallee(exec_->functions[i], library));

@@ -80,7 +80,7 @@ class Exporter:
         with builder.function("_initialize_effect", []):
             with builder.dataflow():
                 values = [v for name, e in effects for v in e.emit_init(name, builder)]
-                output = builder.emit_output(Tuple(values))
+                output = builder.emit_output(builder.emit(Tuple(values)))
             builder.emit_func_output(output)
 
     def _method(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from tvm.relax.base import StructInfo
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Var
-from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.struct_info_relations import erase, tir_vars_in
+from tvm.tir import Var as TirVar
 
 from .core import Module, Object, Parameter, Tensor, attributes_of, unwrap_nested, wrap_nested
 from .subroutine import function_name
@@ -33,11 +35,12 @@ def call_subroutine(module: Module, forward: Any, args: Any, kwargs: Any) -> Any
     params = list(attributes_of(module, "", lambda x: isinstance(x, Parameter)))
     outer = {name: param._expr for name, param in params}
     is_tensor = any([isinstance(value, (Tensor, Object)) for value in given.values()])
-    inputs = {name: Var(name, unwrap_nested(value).struct_info) for name, value in given.items()}
-    weights = [
-        Var(name, TensorStructInfo(expr.struct_info.shape, expr.struct_info.dtype))
-        for name, expr in outer.items()
-    ]
+    fresh = _FreshSymbols()
+    inputs = {
+        name: Var(name, fresh.info(unwrap_nested(value).struct_info))
+        for name, value in given.items()
+    }
+    weights = [Var(name, fresh.info(expr.struct_info)) for name, expr in outer.items()]
     name = function_name(type(module))
     with builder.function(name, [*inputs.values(), *weights], private=True):
         with builder.dataflow():
@@ -51,3 +54,15 @@ def call_subroutine(module: Module, forward: Any, args: Any, kwargs: Any) -> Any
     operands = [*[unwrap_nested(value) for value in given.values()], *outer.values()]
     result = builder.emit(Call(gvar, operands), name)
     return wrap_nested(result, name) if is_tensor else result
+
+
+class _FreshSymbols:
+    """Symbolic variables of the function, in place of those of its caller."""
+
+    def __init__(self) -> None:
+        self.own: dict[TirVar, TirVar] = {}
+
+    def info(self, info: StructInfo) -> StructInfo:
+        for var in tir_vars_in(info):
+            self.own.setdefault(var, TirVar(var.name, var.dtype))
+        return erase(info, self.own.get, lambda var: var)
