@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tvm._ffi import libinfo
-from tvm.runtime.device import opencl
+from tvm.runtime.device import cuda, opencl
 
+NO_GPU = "needs a CUDA device"
 PACKAGES = "debian-packages.txt"  # names the packages that bring them
 
 
@@ -31,6 +32,11 @@ def needs_opencl() -> pytest.MarkDecorator:
     return _needs([] if opencl(0).exist else ["an OpenCL device"])
 
 
+def needs_cuda() -> pytest.MarkDecorator:
+    """Mark a test that runs kernels on a CUDA device, which no package brings."""
+    return pytest.mark.skipif(not cuda(0).exist, reason=NO_GPU)
+
+
 def needs(what: str, is_there: bool) -> pytest.MarkDecorator:
     """Mark a test that needs something; only where CI runs must it be there."""
     return _needs([] if is_there else [what])
@@ -45,10 +51,14 @@ def _needs(missing: list[str]) -> pytest.MarkDecorator:
 
 def what_was_not_covered(reasons: Iterable[str]) -> str:
     """One line on what tests were skipped for, from their reasons; empty if nothing was missing."""
-    found = [re.search(rf"needs (.+), see {re.escape(PACKAGES)}", reason) for reason in reasons]
+    given = list(reasons)
+    found = [re.search(rf"needs (.+), see {re.escape(PACKAGES)}", reason) for reason in given]
     counts = Counter([match[1] for match in found if match])
     parts = [f"{name} ({_tests(count)})" for name, count in counts.most_common()]
-    return f"not covered here: {', '.join(parts)}; {PACKAGES} brings them" if parts else ""
+    lines = [f"not covered here: {', '.join(parts)}; {PACKAGES} brings them"] if parts else []
+    if without_gpu := len([reason for reason in given if NO_GPU in reason]):
+        lines.append(f"not run for want of a GPU: {_tests(without_gpu)}")
+    return "\n".join(lines)
 
 
 def _tests(count: int) -> str:

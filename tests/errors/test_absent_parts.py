@@ -12,7 +12,7 @@ from tvm.support.absent import explanation
 
 PARTS = [
     ("tvm", "dlight", "cost model"),
-    ("tvm.contrib", "ethosn", "targets llvm and c"),
+    ("tvm.contrib", "ethosn", "targets llvm, c, opencl and cuda"),
     ("tvm.contrib", "msc", "tvm.relay.frontend"),
     ("tvm.runtime", "disco", "tvm.rpc"),
     ("tvm.auto_scheduler", "testing", "tvmc tune"),
@@ -37,8 +37,12 @@ def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead
     ("part", "name", "instead"),
     [
         ("tvm.meta_schedule", "tune_tir", "tvm.autotvm"),
-        ("tvm.contrib.nvrtc", "compile", "targets llvm and c"),
-        ("tvm.contrib.cuda_graph.cuda_graph_executor", "create", "targets llvm and c"),
+        ("tvm.contrib.nvrtc", "compile", "targets llvm, c, opencl and cuda"),
+        (
+            "tvm.contrib.cuda_graph.cuda_graph_executor",
+            "create",
+            "targets llvm, c, opencl and cuda",
+        ),
     ],
 )
 def test_parts_for_some_uses_are_imported_and_rejected_there(
@@ -56,8 +60,8 @@ def test_parts_for_some_uses_are_imported_and_rejected_there(
 @pytest.mark.parametrize(
     ("module", "function", "instead"),
     [
-        ("tvm.contrib.cublas", "matmul", "targets llvm and c"),
-        ("tvm.contrib.cutlass", "finalize_modules", "targets llvm and c"),
+        ("tvm.contrib.cublas", "matmul", "targets llvm, c, opencl and cuda"),
+        ("tvm.contrib.cutlass", "finalize_modules", "targets llvm, c, opencl and cuda"),
         ("tvm.contrib.coreml_runtime", "create", "executors"),
         ("tvm.relay.op.contrib.tensorrt", "partition_for_tensorrt", "dnnl"),
         ("tvm.relay.op.contrib", "partition_for_ethosn", "dnnl"),

@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 
 from tvm.error import TVMError
 
-_INSTEAD = "code is generated for processors, by the targets llvm and c"
+_INSTEAD = "code is generated for processors and GPUs, by the targets llvm, c, opencl and cuda"
 _LAYOUTS = ("NCHW", "NHWC")  # by the library's numbers of formats
 
 
 def exists() -> bool:
-    """Whether kernels of cuDNN can be called: never, code is generated for processors."""
+    """Whether kernels of cuDNN can be called: never, kernels are this package's own."""
     return False
 
 

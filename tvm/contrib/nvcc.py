@@ -2,7 +2,7 @@
 
 have_int8("6.1")    ->    True
 
-Code is generated for processors; `compile_cuda` calls nvcc on texts of the user's own.
+`compile_cuda` calls nvcc on texts of the user's own; the target cuda compiles its kernels by NVRTC where that is.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def compile_cuda(
     options: str | Sequence[str] | None = None,
     path_target: str | None = None,
 ) -> bytearray:
-    """What CUDA's own compiler makes of a text; this release generates none.
+    """What CUDA's own compiler makes of a text.
 
     Parameters
     ----------
@@ -257,6 +257,6 @@ def compile_cuda(
 
 def __getattr__(name: str) -> NoReturn:
     raise AttributeError(
-        f"tvm.contrib.nvcc.{name} is not in this release; code is generated for processors, "
-        "by the targets llvm and c"
+        f"tvm.contrib.nvcc.{name} is not in this release; the target cuda compiles its "
+        "kernels by NVRTC, or by tvm_callback_cuda_compile where a program registers it"
     )

@@ -1,6 +1,6 @@
 """AMD's ROCm: where it is, and what its devices can do.
 
-Code is generated for processors; `rocm_link` links objects of the user's own.
+No code is generated for AMD's devices; `rocm_link` links objects of the user's own.
 """
 
 from __future__ import annotations

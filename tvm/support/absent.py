@@ -23,7 +23,7 @@ _TUNED = "kernels are chosen by a cost model, and tvm.autotvm tunes them"
 _IMPORTED = "models of other frameworks are imported by tvm.relay.frontend"
 _SEARCHED = "tvmc tune --enable-autoscheduler searches for the kernels of a model"
 _SESSIONS = "tvm.rpc has sessions with other processes and machines, each of which runs models"
-_DEVICES = "code is generated for processors, by the targets llvm and c"
+_DEVICES = "code is generated for processors and GPUs, by the targets llvm, c, opencl and cuda"
 _GPU_MODULES = "cuda_graph curand nvrtc spirv_utils"
 
 # what there is instead: by package, groups of names

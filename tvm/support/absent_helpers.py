@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from tvm.error import TVMError
 from tvm.support.absent_boards import GROUPS
 
-_PROCESSORS = "code is generated for processors, by the targets llvm and c"
+_PROCESSORS = "code is generated for processors and GPUs, by the targets llvm, c, opencl and cuda"
 _COMPILERS = (
     "dnnl is the external compiler here, and others are added with "
     "relay.op.contrib.register_pattern_table and tvm.register_func('relay.ext.<name>')"

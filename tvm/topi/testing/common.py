@@ -13,7 +13,7 @@ from tvm.runtime import Device
 from tvm.runtime import ndarray as nd
 from tvm.target import Target
 
-from .. import generic, nn, x86
+from .. import generic, nn, threads, x86
 
 T = TypeVar("T")
 
@@ -27,14 +27,17 @@ def dispatch(target: Any, dispatch_map: Mapping[str, T]) -> T:
 _INJECTIVE: dict[str, Callable[..., te.Schedule]] = {
     "generic": generic.schedule_injective,
     "cpu": x86.schedule_injective,
+    "gpu": threads.schedule_injective,
 }
 _REDUCE: dict[str, Callable[..., te.Schedule]] = {
     "generic": generic.schedule_reduce,
     "cpu": x86.schedule_reduce,
+    "gpu": threads.schedule,
 }
 _CONV2D = {
     "generic": (nn.conv2d_nchw, generic.schedule_conv2d_nchw),
     "cpu": (nn.conv2d_nchw, generic.schedule_conv2d_nchw),
+    "gpu": (nn.conv2d_nchw, threads.schedule),
 }
 
 
