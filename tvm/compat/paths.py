@@ -107,6 +107,10 @@ FROM_ABOVE = {
     "tvm.topi.arm_cpu.dense_alter_op": {
         "_alter_dense": "tvm.relay.op.nn.dense_layouts:alter_dense"
     },
+    "tvm.topi.sparse.utils": {
+        name: f"tvm.relay.data_dep_optimization.random_weights:{name}"
+        for name in ("convert_model_dense_to_sparse", "random_sparse_dense_params")
+    },
     "tvm.topi.x86.dense_alter_op": {
         "_alter_dense_layout": "tvm.relay.op.nn.dense_layouts:alter_dense_layout"
     },

@@ -23,8 +23,8 @@ from tvm.runtime import Device, cpu
 from tvm.runtime.vm import VirtualMachine
 from tvm.target import Target
 
-# runs before the time is taken; runs of a measurement; measurements
-WARMUP, NUMBER, REPEAT = 2, 5, 3
+# milliseconds before the time is taken; runs of a measurement; measurements
+WARMUP_MIN_REPEAT_MS, MEASURE_NUMBER, MEASURE_REPEAT = 20, 5, 3
 
 
 def arg_for(arg_type: Type, device: Device) -> Any:
@@ -39,9 +39,8 @@ def arg_for(arg_type: Type, device: Device) -> Any:
 
 def vm_estimate_seconds(device: Device, machine: VirtualMachine, args: Sequence[Any]) -> float:
     """The median of the seconds that `main` takes."""
-    for _ in range(WARMUP):
-        machine.invoke("main", *args)
-    result = machine.benchmark(device, *args, repeat=REPEAT, number=NUMBER)
+    machine.benchmark(device, *args, repeat=1, number=1, min_repeat_ms=WARMUP_MIN_REPEAT_MS)
+    result = machine.benchmark(device, *args, repeat=MEASURE_REPEAT, number=MEASURE_NUMBER)
     return float(result.median)
 
 

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from tvm.error import RuntimeValueError, TVMError
+from tvm.support.later import names_from_above
+
+__getattr__ = names_from_above(__name__)
 
 
 def random_bsr_matrix(m: int, n: int, bs_r: int, bs_c: int, density: float, dtype: str) -> Any:

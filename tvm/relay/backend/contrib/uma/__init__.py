@@ -1,13 +1,8 @@
 """Universal modular accelerators: a back end of one's own in a few registrations."""
 
 from .api import PassPhase, UMACodegen, UMALower, UMAPartitioner
+from .api.utils import uma_available
 from .backend import UMABackend
-
-
-def uma_available() -> bool:
-    """Whether back ends can be registered; always, here."""
-    return True
-
 
 __all__ = [
     "PassPhase",
