@@ -9,7 +9,7 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.visitor import Rewriter
-from tvm.te.schedule.loop_nest import variables_of
+from tvm.tir.stmt_functor import variables_of
 
 
 def row_intrinsic(op: te.tensor.ComputeOp, size: int, depth: int) -> Any:
