@@ -93,7 +93,10 @@ def test_equal_values_are_computed_once() -> None:
                 R.output(c)
             return c
 
-    assert_structural_equal(transform.EliminateCommonSubexpr()(Twice), Once)
+    assert_structural_equal(
+        Sequential([transform.EliminateCommonSubexpr(), transform.CanonicalizeBindings()])(Twice),
+        Once,
+    )
 
 
 def test_trivial_bindings_go_away() -> None:

@@ -24,6 +24,7 @@ from tvm.ir.node import Node, binder, child, ignored, leaf, reference
 from tvm.ir.op import Op
 from tvm.ir.script_printer import Scriptable
 from tvm.ir.span import SourceName, Span
+from tvm.ir.visitor import Visitor
 from tvm.runtime.ndarray import NDArray
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as intern_dtype
@@ -370,8 +371,9 @@ class Function(BaseFunc, ExprWithOp, key="relax.expr.Function"):
         span: Span | None = None,
     ) -> None:
         ret = as_struct_info(ret_struct_info, self)
-        if ret is None and body is not None:
-            ret = body.struct_info_
+        known = None if body is None else body.struct_info_
+        if ret is None or (known is not None and _is_finer(known, ret, params)):
+            ret = known
         if ret is None:
             raise ValueError("a Function requires ret_struct_info, or a body of known struct info")
         pure = True if is_pure is None else bool(is_pure)
@@ -417,6 +419,27 @@ class Function(BaseFunc, ExprWithOp, key="relax.expr.Function"):
         """The function with calls of others replaced by their bodies, by global variable or name."""
         found: Function = extension.relax_inline.required(self, function_map)
         return found
+
+
+def _is_finer(known: StructInfo, ret: StructInfo, params: Sequence[Var]) -> bool:
+    """Whether the body says more than the annotation, in the function's own symbolic variables."""
+    if known is ret or type(known) is not type(ret) or not ret.is_base_of(known):
+        return False
+    own, used = _Symbols(), _Symbols()
+    for info in (ret, *[_info_of(p) for p in params]):
+        own.visit(info)
+    used.visit(known)
+    return all([v in own.found for v in used.found])
+
+
+class _Symbols(Visitor):
+    """The symbolic variables of struct info."""
+
+    def __init__(self) -> None:
+        self.found: dict[Any, None] = {}
+
+    def visit_var(self, var: Any) -> None:
+        self.found[var] = None
 
 
 def _info_of(param: Var) -> StructInfo:

@@ -34,7 +34,7 @@ class CompareBeforeAfter:
 
     ``before`` and ``expected`` are functions of TVMScript, classes of them, functions or modules, or
     methods that return one of those (with ``self``, and fixtures). ``expected`` may be an exception
-    instead, or a function of what comes out. ``transform`` is a pass, or a method that returns one.
+    instead, or a function of what comes out. Both may be written with a capital letter. ``transform`` is a pass, or a method that returns one.
     """
 
     check_well_formed = True
@@ -42,8 +42,9 @@ class CompareBeforeAfter:
     def __init_subclass__(cls) -> None:
         frame = sys._getframe(1)
         for name, read in (("before", _program), ("expected", _program), ("transform", _pass)):
-            if name in vars(cls):
-                setattr(cls, name, _as_fixture(vars(cls)[name], read, frame))
+            for spelled in (name, name.capitalize()):
+                if spelled in vars(cls):
+                    setattr(cls, name, _as_fixture(vars(cls)[spelled], read, frame))
 
     @classmethod
     def _normalize_before(cls, func: Any) -> Any:

@@ -89,12 +89,9 @@ class _Deduplicator(ExprMutator):
         for other, other_cast, var in entries:
             same = structural_equal((other, other_cast), (value, cast))
             if same and var.struct_info_ == binding.var.struct_info_:
-                if type(binding.var) is DataflowVar or type(var) is Var:
-                    if type(binding.var) is DataflowVar:
-                        self.same[binding.var.vid] = var
-                        return
                 self.reemit_binding(binding, var)
-                self.same[binding.var.vid] = var if type(var) is Var else binding.var
+                if type(binding.var) is DataflowVar or type(var) is Var:
+                    self.same[binding.var.vid] = var
                 return
         if cast is None:
             self.reemit_binding(binding, value)
