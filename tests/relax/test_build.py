@@ -233,3 +233,11 @@ def test_names_of_pipelines_are_checked() -> None:
         relax.get_pipeline("other")
     with pytest.raises(ValueError, match='must be "bytecode" or "compiled"'):
         relax.build(layer(2), "llvm", exec_mode="other")
+
+
+def test_packed_operators_stay_pure() -> None:
+    x = tensor("x", 5)
+    mod = module([x], lambda bb: bb.emit(op.shape_to_tensor(bb.emit(op.shape_of(x)))))
+    legal = relax.transform.LegalizeOps()(mod)
+    assert operators(legal) == ["shape_of", "call_pure_packed"]
+    assert machine(mod)["main"](tvm.nd.array(numbers(5))).numpy().tolist() == [5]

@@ -110,7 +110,11 @@ class _Legalizer:
         packed = op.get_attr("FCallPacked")
         if packed is not None:
             callee = ExternFunc(packed)
-            made = Call(callee, call.args, call.attrs, [call.struct_info])
+            if op.get_attr("FPurity") is False:
+                made = Call(callee, call.args, None, [call.struct_info])
+            else:
+                pure = Op.get("relax.call_pure_packed")
+                made = Call(pure, [callee, *call.args], None, [call.struct_info])
             update_struct_info(made, call.struct_info_)
             return made
         rule = op.get_attr("FLegalize")
