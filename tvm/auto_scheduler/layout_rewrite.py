@@ -345,6 +345,24 @@ def layout_of_text(layout: str, axis_names: Sequence[str]) -> NewLayout:
     return NewLayout(tuple(reversed(dims)), tuple(names), tuple(strides))
 
 
+def layouts_of_texts(src_layout: str, dst_layout: str) -> tuple[NewLayout, NewLayout]:
+    """Two layouts of the same axes.
+
+    Parameters
+    ----------
+    src_layout, dst_layout : str
+        Such as ``"64k64j"`` and ``"4j64k16j"``.
+    """
+    names = list(dict.fromkeys([name for _, name in parse_layout(src_layout)]))
+    others = {name for _, name in parse_layout(dst_layout)}
+    if others != set(names):
+        raise TVMError(f"{src_layout} and {dst_layout} are no layouts of the same axes")
+    source, target = layout_of_text(src_layout, names), layout_of_text(dst_layout, names)
+    if source.shape != target.shape:
+        raise TVMError(f"the axes of {src_layout} and {dst_layout} have other extents")
+    return source, target
+
+
 def reads_rewritten(op: ComputeOp, old: Tensor, new: Tensor, layout: NewLayout) -> ComputeOp:
     """The compute reading ``new``, which has the elements of ``old`` in another layout."""
     rewriter = _LayoutRewriter({old.op: (new, layout)})

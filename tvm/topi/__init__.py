@@ -33,7 +33,7 @@ from .element_writes import invert_permutation, sparse_to_dense, strided_set
 from .indexing import *
 from .indexing import unravel as unravel_index
 from .joining import *
-from .layout import layout_transform
+from .layout import auto_scheduler_layout_transform, layout_transform
 from .math import *
 from .math import ceil_log2
 from .products import matmul, tensordot

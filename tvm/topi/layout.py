@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tvm import te, tir
+from tvm.auto_scheduler.layout_rewrite import layouts_of_texts
 from tvm.error import RuntimeValueError
 
 from . import tag
@@ -36,6 +37,30 @@ def layout_transform(
         shape,
         element,
         name="T_layout_trans",
+        tag=tag.INJECTIVE,
+        attrs={"src_layout": src_layout, "dst_layout": dst_layout},
+    )
+
+
+def auto_scheduler_layout_transform(
+    array: te.Tensor, src_layout: str, dst_layout: str, schedule_rule: str = "None"
+) -> te.Tensor:
+    """Bring a tensor to a layout that a state of the auto-scheduler reads it in.
+
+    Parameters
+    ----------
+    array : te.Tensor
+        The tensor.
+    src_layout, dst_layout : str
+        The extents and axes of the dimensions, such as ``"64k64j"`` and ``"4j64k16j"``.
+    """
+    source, target = layouts_of_texts(src_layout, dst_layout)
+    if dims(array.shape) != tuple(source.new_shape):
+        raise RuntimeValueError(f"layout {src_layout} needs another shape than {dims(array.shape)}")
+    return te.compute(
+        target.new_shape,
+        lambda *i: array(*source.new_indices(target.old_indices(i))),
+        name="auto_scheduler_layout_trans",
         tag=tag.INJECTIVE,
         attrs={"src_layout": src_layout, "dst_layout": dst_layout},
     )

@@ -200,6 +200,7 @@ TWICE: dict[str, tuple[Any, list[Array]]] = {
     "tile": (lambda x: relay.tile(x, (2, 1, 3)), [_doubles(2, 3)]),
     "cumsum": (lambda x: relay.cumsum(x, 1, exclusive=True), [_doubles(2, 3)]),
     "prelu": (lambda x, a: relay.nn.prelu(relay.negative(x), a), [_doubles(2, 3), _doubles(3)]),
+    "auto_scheduler_layout_transform": (lambda x: relay.op.transform.auto_scheduler_layout_transform(x, "4k6j", "3j4k2j"), [_doubles(4, 6)]),
     "layout_transform": (lambda x: relay.layout_transform(x, "NCHW", "NCHW2c"), [_doubles(1, 4, 2, 2)]),
 }  # fmt: skip
 

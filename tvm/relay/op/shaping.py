@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvm import tir, topi
+from tvm.auto_scheduler.layout_rewrite import layouts_of_texts
 from tvm.error import TypeCheckError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
@@ -439,6 +440,40 @@ def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> RelayExpr:
     ----------
     src_layout, dst_layout : str
         Such as "NCHW" and "NCHW16c".
+    """
+
+
+def _auto_scheduler_layout_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    data = expect_tensor(arg_types[0], "auto_scheduler_layout_transform")
+    source, target = layouts_of_texts(attrs.src_layout, attrs.dst_layout)
+    expect(
+        shape_of_type(data) == tuple(source.new_shape),
+        f"auto_scheduler_layout_transform requires data of layout {attrs.src_layout}, got {data}",
+    )
+    return tensor(target.new_shape, data.dtype)
+
+
+@operator(
+    "auto_scheduler_layout_transform",
+    support_level=5,
+    infer_type=_auto_scheduler_layout_type,
+    fuse=OpPattern.INJECTIVE,
+    compute=computed_by(topi.auto_scheduler_layout_transform, "src_layout", "dst_layout"),
+    gradient=lambda call, grad: [
+        ops.auto_scheduler_layout_transform(
+            grad, src_layout=call.attrs.dst_layout, dst_layout=call.attrs.src_layout
+        )
+    ],
+)
+def auto_scheduler_layout_transform(data: Expr, src_layout: str, dst_layout: str) -> RelayExpr:
+    """Bring a tensor to a layout that a state of the auto-scheduler reads it in.
+
+    Parameters
+    ----------
+    data : relay.Expr
+        The tensor.
+    src_layout, dst_layout : str
+        The extents and axes of the dimensions, such as "64k64j" and "4j64k16j".
     """
 
 

@@ -26,6 +26,7 @@ from .scatter import scatter_elements, scatter_nd
 from .segments import segment_sum
 from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
 from .shaping import (
+    auto_scheduler_layout_transform,
     expand_dims,
     layout_transform,
     reshape,
@@ -41,7 +42,7 @@ from .sparse import sparse_fill_empty_rows, sparse_reshape
 from .unary import cast, cast_like, reinterpret
 
 __all__ = [
-    "adv_index", "arange", "argwhere", "broadcast_to", "broadcast_to_like", "cast", "cast_like",
+    "adv_index", "arange", "argwhere", "auto_scheduler_layout_transform", "broadcast_to", "broadcast_to_like", "cast", "cast_like",
     "collapse_sum_like", "collapse_sum_to", "cumprod", "cumsum", "dft", "expand_dims", "full",
     "full_like", "gather", "gather_nd", "invert_permutation", "layout_transform", "matrix_set_diag",
     "meshgrid", "one_hot", "reinterpret", "repeat", "reshape", "reshape_like", "reverse",
