@@ -56,10 +56,6 @@ def func_attr(attrs: Mapping[builtins.str, Any]) -> None:
                 "A private function may not have a global symbol: Specifying a global symbol "
                 f"explicitly for a private function {frame.name} is not allowed"
             )
-    if "global_symbol" in attrs and frame.name is not None and attrs["global_symbol"] != frame.name:
-        raise ValueError(
-            f"the function {frame.name} cannot have another global symbol, got {attrs['global_symbol']!r}"
-        )
     frame.attrs.update(attrs)
 
 

@@ -41,7 +41,7 @@ class ModuleWithGlobalVars:
     def __init__(self) -> None:
         self._functions: dict[str, Any] = {}
 
-    def add(self, name: str, reference: Any) -> None:
+    def _declare(self, name: str, reference: Any) -> None:
         """Make a function known."""
         self._functions[name] = reference
 
@@ -71,11 +71,11 @@ def visit_class_def(self: Parser, node: ast.ClassDef) -> None:
                 var = decl_function(stmt.name)
                 if isinstance(result, BaseFunc):
                     var.struct_info_ = result.struct_info_
-                    module.add(stmt.name, var)
+                    module._declare(stmt.name, var)
                     continue
                 kind = result if isinstance(result, DType) else VOID
                 reference = FunctionRef(var, kind) if result is None or kind is result else result
-                module.add(stmt.name, reference)
+                module._declare(stmt.name, reference)
             with self.var_table.with_frame():
                 self.visit_body(functions)
 
