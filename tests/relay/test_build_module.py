@@ -252,7 +252,7 @@ def test_parameters_of_one_name_are_different_inputs() -> None:
     assert list(module.get_input_info()[0]) == ["a", "a_1"]
     run = relay.create_executor("graph", mod).evaluate()
     five, two = np.full(2, 5, "float32"), np.full(2, 2, "float32")
-    np.testing.assert_array_equal(run_library(five, two).numpy(), five - two)
+    np.testing.assert_array_equal(run(five, two).numpy(), five - two)
 
 
 def test_executors_have_their_classic_names_in_build_module() -> None:
@@ -260,7 +260,7 @@ def test_executors_have_their_classic_names_in_build_module() -> None:
     x = relay.var("x", shape=(2,))
     mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
     run = relay.build_module.GraphExecutor(mod, tvm.cpu(), tvm.target.Target("llvm")).evaluate()
-    np.testing.assert_allclose(run_library(np.zeros(2, "float32")).numpy(), [1, 1])
+    np.testing.assert_allclose(run(np.zeros(2, "float32")).numpy(), [1, 1])
 
 
 @pytest.mark.parametrize("op", ["argmin", "argmax"])
@@ -270,7 +270,7 @@ def test_positions_of_extremes_of_fused_sums(op: str) -> None:
     for offset in (-2, 2):
         func = relay.Function([x], getattr(relay, op)(x + relay.const(offset), axis=[-1]))
         run = relay.create_executor("graph", mod=tvm.IRModule.from_expr(func)).evaluate()
-        np.testing.assert_array_equal(run_library(values).numpy(), getattr(values, op)(-1))
+        np.testing.assert_array_equal(run(values).numpy(), getattr(values, op)(-1))
 
 
 def test_every_pass_of_the_pipelines_can_be_disabled_before_it_ran() -> None:

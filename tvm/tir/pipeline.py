@@ -52,7 +52,6 @@ register_pass_config(
 
 # Blocks become loops over buffers that are as small as they get.
 LOWER_BLOCKS = (
-    tir.LowerCrossThreadReduction(),
     tir.LowerInitBlock(),
     tir.PlanAndUpdateBufferAllocationLocation(),
     tir.ConvertBlocksToOpaque(),
@@ -71,6 +70,7 @@ FLATTEN = (
     tir.InjectRollingBuffer(),
     tir.InjectPrefetch(),
     tir.StorageFlatten(64),
+    tir.LowerCrossThreadReduction(),
     *LOWER_BLOCKS,
     tir.UnifyThreadBinding(),
     tir.FlattenBuffer(),

@@ -275,6 +275,7 @@ def moving_cases() -> list[Case]:
         ("broadcast_to_like", relay.broadcast_to_like, (floats(3, 1), floats(2, 3, 5)), lambda a, b: np.broadcast_to(a, (2, 3, 5))),
         ("collapse_sum_like", relay.collapse_sum_like, (floats(2, 3, 5), floats(3, 1)), lambda a, b: a.sum((0, 2))[:, None]),
         ("auto_scheduler_layout_transform", lambda a: relay.op.transform.auto_scheduler_layout_transform(a, "8k12j", "3j8k4j"), (floats(8, 12),), lambda a: a.reshape(8, 3, 4).transpose(1, 0, 2)),
+        ("auto_scheduler_layout_transform", lambda a: relay.op.transform.auto_scheduler_layout_transform(a, "3j8k4j", "4k12j2k"), (floats(3, 8, 4),), lambda a: a.transpose(1, 0, 2).reshape(4, 2, 12).transpose(0, 2, 1)),
         ("layout_transform", lambda a: relay.layout_transform(a, "NCHW", "NCHW4c"), (floats(1, 8, 3, 5),), lambda a: a.reshape(1, 2, 4, 3, 5).transpose(0, 1, 3, 4, 2)),
         ("layout_transform", lambda a: relay.layout_transform(a, "NCHW4c", "NCHW"), (floats(1, 2, 3, 5, 4),), lambda a: a.transpose(0, 1, 4, 2, 3).reshape(1, 8, 3, 5)),
         ("layout_transform", lambda a: relay.layout_transform(a, "NCHW", "NHWC"), (floats(1, 8, 3, 5),), lambda a: a.transpose(0, 2, 3, 1)),

@@ -81,5 +81,7 @@ def test_gradients_of_drawn_calls_agree_with_finite_differences(
         moved = [a if w is None else a + step * w for a, w in zip(arrays, ways, strict=True)]
         return float(evaluate(*moved).numpy())
 
+    if not np.isfinite(value(0)):
+        return  # a window of nothing but padding: it has no slope
     wanted = (value(STEP) - value(-STEP)) / (2 * STEP)
-    assert predicted == pytest.approx(wanted, rel=1e-4, abs=1e-4, nan_ok=True)
+    assert predicted == pytest.approx(wanted, rel=1e-4, abs=1e-4)

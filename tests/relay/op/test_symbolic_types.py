@@ -147,7 +147,7 @@ def _with_variables(case: Case) -> tuple[relay.Function, dict[tir.Var, tir.IntIm
 
 # what they require to be known: extents of windows and keys, how many axes there are
 REQUIRED = {
-    "squeeze", "gather_nd", "scatter_nd", "stft", "nn.contrib_conv3d_winograd_weight_transform",
+    "auto_scheduler_layout_transform", "squeeze", "gather_nd", "scatter_nd", "stft", "nn.contrib_conv3d_winograd_weight_transform",
     "nn.contrib_conv3d_winograd_without_weight_transform",
 }  # fmt: skip
 

@@ -27,11 +27,17 @@ from tvm.runtime.executor.aot_executor import AotModule
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray, array
 from tvm.runtime.profiler_vm import VirtualMachineProfiler
-from tvm.runtime.remote import own_type_key
+from tvm.runtime.remote import global_function_beside, own_type_key
 from tvm.runtime.vm import Executable, VirtualMachine
 
 # which session runs the module of a library that is a whole model
 FACTORIES = {"GraphExecutorFactory": "graph", "AotExecutorFactory": "aot", "VMExecutable": "vm"}
+
+
+def _module_name(lib: Module) -> str:
+    """The name of a factory's only model, also of one on another machine."""
+    item = global_function_beside(lib, "runtime.ArrayGetItem")
+    return str(item(lib["list_module_names"](), 0))
 
 
 class GraphSession:
@@ -60,7 +66,7 @@ class GraphSession:
         if own_type_key(lib) not in FACTORIES:
             create = debug_executor.create if profile else graph_executor.create
             return create(str(package.graph), lib, self.device)
-        (name,) = lib["list_module_names"]()
+        name = _module_name(lib)
         if not profile:
             return graph_executor.GraphModule(lib[name](self.device))
         debugger = lib["debug_create"](name, self.device)
@@ -113,8 +119,7 @@ class AotSession:
                 "compile with --executor graph"
             )
         self.device = device
-        (name,) = lib["list_module_names"]()
-        self.executor = AotModule(lib[name](device))
+        self.executor = AotModule(lib[_module_name(lib)](device))
         self.inputs: Arrays = {}
 
     def set_inputs(self, given: Mapping[str, Any] | None, fill_mode: str, asked: Shapes) -> None:
