@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
 import tvm
 from tests.codegen.gpu.programs import matmul
 from tvm import te, tir
+from tvm.script import tir as T
+from tvm.tir.interp import interpret
 from tvm.tir.stmt import AttrStmt
 from tvm.tir.transform import InjectVirtualThread
 
@@ -50,3 +57,65 @@ def test_only_what_depends_on_the_thread_is_repeated() -> None:
     text = str(tvm.lower(program.schedule, program.args))
     assert text.count("A_shared_1[") == 1 + 4 and text.count("B_shared_1[") == 1 + 4
     assert 'C_local = T.decl_buffer((16,), scope="local")' in text
+
+
+def agrees(before: tir.PrimFunc, *args: Any) -> str:
+    """The text after the pass, which computes with ``args`` what the threads do one after the other."""
+    after = apply(InjectVirtualThread(), before)
+    assert tir.analysis.verify_ssa(after)
+    expected, actual = deepcopy(args), deepcopy(args)
+    interpret(before, *expected)
+    interpret(after, *actual)
+    for got, wanted in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    return str(after)
+
+
+def test_memory_of_unknown_size_has_a_part_for_each_thread() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32"), n: T.int32) -> None:
+        v = T.launch_thread("vthread", 2)
+        L = T.decl_buffer((n,), "int32", scope="local")
+        L[n - 1] = A[v]
+        B[v] = L[n - 1]
+
+    text = agrees(func, np.array([3, 4], "int32"), np.zeros(2, "int32"), 3)
+    assert "n * 2" in text
+
+
+def test_memory_whose_size_depends_on_the_thread_is_allocated_by_each() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32")) -> None:
+        v = T.launch_thread("vthread", 2)
+        L = T.decl_buffer((v + 1,), "int32", scope="local")
+        L[v] = A[v]
+        B[v] = L[v]
+
+    agrees(func, np.array([3, 4], "int32"), np.zeros(2, "int32"))
+
+
+def test_what_a_value_of_the_thread_is_defined_for_is_repeated_as_a_whole() -> None:
+    """A sum inside that does not mention the thread belongs to it all the same."""
+
+    @T.prim_func
+    def func(A: T.Buffer((2,), "int32"), B: T.Buffer((2,), "int32")) -> None:
+        v = T.launch_thread("vthread", 2)
+        L = T.decl_buffer((1,), "int32", scope="local")
+        L[0] = 0
+        with T.LetStmt(A[v]) as x:
+            L[0] = L[0] + 1
+            B[v] = L[0] + x
+
+    agrees(func, np.array([3, 4], "int32"), np.zeros(2, "int32"))
+
+
+def test_memory_that_a_function_takes_as_it_is_is_allocated_by_each_thread() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((2,), "int32")) -> None:
+        v = T.launch_thread("vthread", 2)
+        L = T.decl_buffer((1,), "int32", scope="local")
+        T.evaluate(T.call_extern("int32", "fill", L.data, A[v]))
+        T.evaluate(T.call_extern("int32", "use", L.data))
+
+    after = apply(InjectVirtualThread(), func)
+    assert str(after).index("for v in T.unroll(2)") < str(after).index("decl_buffer((1,)")

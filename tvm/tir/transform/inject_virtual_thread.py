@@ -7,7 +7,8 @@
             L[k] = S[k] * vx                           L[vx * 8 + k] = S[k] * vx
 
 Virtual threads are a way to tile. Only statements that depend on the thread are repeated; memory that is allocated
-inside and written by such statements has a part for each thread, the rest is common to them.
+inside and written by such statements has a part for each thread, the rest is common to them. Where the size of the
+memory depends on the thread, or its pointer is passed on as it is, all that uses the memory is repeated as a whole.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter, Visitor
+from tvm.support.dtype import DType
 from tvm.tir import op
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Broadcast, BufferLoad, Call, IterVar, Ramp, Var, const
@@ -23,6 +25,7 @@ from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import (
     Allocate,
+    AssertStmt,
     AttrStmt,
     BufferStore,
     DeclBuffer,
@@ -65,7 +68,8 @@ class DependenceFinder(Visitor):
     def __init__(self, thread: Var) -> None:
         self.dependent: dict[Var, None] = {thread: None}
         self.allocated: dict[Var, None] = {}
-        self.is_everything = False  # inside of a branch or loop that depends on the thread
+        self.passed: dict[Var, None] = {}  # pointers that calls take without an offset
+        self.is_everything = False  # inside of a statement that is repeated as a whole
 
     def depends(self, *parts: PrimExpr) -> bool:
         """Whether any of the expressions does."""
@@ -74,14 +78,28 @@ class DependenceFinder(Visitor):
             mentions.visit(part)
         return mentions.is_found
 
+    def is_whole(self, alloc: Allocate) -> bool:
+        """Whether each thread allocates memory of its own, as there is no part of common memory to give it."""
+        is_passed = alloc.buffer_var in self.dependent and alloc.buffer_var in self.passed
+        return is_passed or self.depends(*alloc.extents, alloc.condition)
+
     def visit_allocate(self, alloc: Allocate) -> None:
         self.allocated[alloc.buffer_var] = None
-        self.visit(alloc.body)
+        self._inside(self.is_whole(alloc), alloc)
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> None:
+        self._inside(self.depends(attr.value), attr)
+
+    def visit_assert_stmt(self, stmt: AssertStmt) -> None:
+        self._inside(self.depends(stmt.condition), stmt)
 
     def visit_let_stmt(self, let: LetStmt) -> None:
         if self.depends(let.value):
             self.dependent[let.var] = None
-        self.visit_children(let)
+        self._inside(self.depends(let.value), let)
+
+    def visit_decl_buffer(self, decl: DeclBuffer) -> None:
+        self._inside(self.depends(*_layout(decl.buffer)), decl)
 
     def visit_for(self, loop: For) -> None:
         self._inside(self.depends(loop.min, loop.extent), loop)
@@ -109,6 +127,9 @@ class DependenceFinder(Visitor):
         self.visit_children(store)
 
     def visit_call(self, call: Call) -> None:
+        for arg in call.args if call.op is not ACCESS_PTR else ():
+            if isinstance(arg, Var) and arg.dtype.is_handle:
+                self.passed[arg] = None
         if self.is_everything or self.depends(*call.args):
             for pointer in _written_by(call):
                 self._write(pointer)
@@ -117,6 +138,10 @@ class DependenceFinder(Visitor):
     def _write(self, pointer: Var) -> None:
         if pointer in self.allocated:
             self.dependent[pointer] = None
+
+
+def _layout(buffer: Buffer) -> list[PrimExpr]:
+    return [*buffer.shape, *buffer.strides, buffer.elem_offset]
 
 
 def _written_by(call: Call) -> list[Var]:
@@ -139,7 +164,7 @@ class OneThread(Rewriter):
         self.thread = thread
         self.count = count
         self.finder = finder
-        self.sizes: dict[Var, int] = {}  # of a thread's part of memory
+        self.allocations: dict[Var, Allocate] = {}  # those that have a part for each thread
         self.views: dict[Buffer, Buffer] = {}
         self.is_repeated = False
 
@@ -162,6 +187,12 @@ class OneThread(Rewriter):
 
     def visit_let_stmt(self, let: LetStmt) -> Stmt:
         return self._visit(let, let.value)
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
+        return self._visit(attr, attr.value)
+
+    def visit_assert_stmt(self, stmt: AssertStmt) -> Stmt:
+        return self._visit(stmt, stmt.condition)
 
     def visit_for(self, loop: For) -> Stmt:
         return self._visit(loop, loop.min, loop.extent)
@@ -188,6 +219,8 @@ class OneThread(Rewriter):
     def rewrite_children(self, node: Any) -> Any:
         if isinstance(node, BufferStore):
             return self._store(node)
+        if isinstance(node, DeclBuffer):
+            return DeclBuffer(self._view(node.buffer), self.visit(node.body))
         return super().rewrite_children(node)
 
     def _store(self, store: BufferStore) -> Stmt:
@@ -208,39 +241,51 @@ class OneThread(Rewriter):
         if call.op is not ACCESS_PTR:
             return call
         kind, data, offset, extent, mask = call.args
-        if not isinstance(data, Var) or data not in self.sizes:
+        if not isinstance(data, Var) or data not in self.allocations:
             return call
-        start = op.multiply(self.thread, self.sizes[data] // kind.dtype.lanes)
+        start = self._start(data, kind.dtype)
         return call.replace(args=(kind, data, op.add(start, offset), extent, mask))
 
     # ---- memory
 
     def visit_allocate(self, alloc: Allocate) -> Stmt:
-        size = alloc.constant_size()
-        if alloc.buffer_var not in self.finder.dependent or size is None:
+        if self.finder.is_whole(alloc):
+            return self._repeat(alloc)
+        if self.is_repeated or alloc.buffer_var not in self.finder.dependent:
             return super().rewrite_children(alloc)
-        self.sizes[alloc.buffer_var] = size * alloc.dtype.lanes
-        extents = (const(size * self.count, "int32"),)
+        self.allocations[alloc.buffer_var] = alloc
+        extents = (op.multiply(_size(alloc), self.count),)
         return alloc.replace(extents=extents, body=self.visit(alloc.body))
 
     def visit_decl_buffer(self, decl: DeclBuffer) -> Stmt:
-        body = self.visit(decl.body)
-        return DeclBuffer(self._view(decl.buffer), body)
+        return self._visit(decl, *_layout(decl.buffer))
 
     def _own_part(self, buffer: Buffer, indices: Any) -> tuple[Buffer, Any]:
-        size = self.sizes.get(buffer.data)
-        if size is None:
+        if buffer.data not in self.allocations:
             return buffer, indices
-        start = op.multiply(self.thread, size // buffer.dtype.lanes)
-        return self._view(buffer), [_moved(indices[0], start)]
+        return self._view(buffer), [_moved(indices[0], self._start(buffer.data, buffer.dtype))]
+
+    def _start(self, data: Var, dtype: DType) -> PrimExpr:
+        """Where the part of the thread begins, in elements of the type."""
+        alloc = self.allocations[data]
+        size = op.multiply(_size(alloc), alloc.dtype.lanes)
+        return op.multiply(self.thread, op.floordiv(size, dtype.lanes))
 
     def _view(self, buffer: Buffer) -> Buffer:
-        if buffer.data not in self.sizes:
+        if buffer.data not in self.allocations:
             return buffer
         if buffer not in self.views:
             size = op.multiply(buffer.shape[0], self.count)
             self.views[buffer] = buffer.replace(shape=(size,), strides=())
         return self.views[buffer]
+
+
+def _size(alloc: Allocate) -> PrimExpr:
+    """The number of elements of an allocation."""
+    size: PrimExpr = const(1, "int32")
+    for extent in alloc.extents:
+        size = op.multiply(size, extent)
+    return size
 
 
 def _moved(index: PrimExpr, start: PrimExpr) -> PrimExpr:
