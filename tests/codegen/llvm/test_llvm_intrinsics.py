@@ -122,6 +122,8 @@ LOWERED_BEFORE = {
     "tir.tvm_call_packed", "tir.tvm_call_cpacked", "tir.tvm_call_trace_packed",
     "tir.tvm_stack_make_array", "tir.tvm_stack_make_shape", "tir.q_multiply_shift",
     "tir.q_multiply_shift_per_axis", "tir.type_annotation", "tir.tvm_thread_context",
+    "tir.anylist_resetitem", "tir.anylist_setitem_call_packed",
+    "tir.anylist_setitem_call_cpacked",
 }  # fmt: skip
 OF_OTHERS = [
     op.name for op in INTRINSICS.values() if op.name not in WRITTEN and op.name not in LOWERED_BEFORE

@@ -230,7 +230,8 @@ class SharedMerger(Rewriter):
     def visit_call(self, call: Call) -> PrimExpr:
         name = getattr(call.op, "name", "")
         place = _POINTERS.get(name)
-        if place is None or call.args[place] not in self.starts:
+        known = place is not None and place < len(call.args) and call.args[place] in self.starts
+        if place is None or not known:
             return self.rewrite_children(call)
         pointer, index = call.args[place], self.visit(call.args[place + 1])
         assert isinstance(pointer, Var)
