@@ -10,6 +10,7 @@ import numpy as np
 import tvm
 from tests.codegen.gpu.programs import matmul
 from tvm import te, tir
+from tvm.ir import PointerType, PrimType
 from tvm.script import tir as T
 from tvm.tir.interp import interpret
 from tvm.tir.stmt import AttrStmt
@@ -119,3 +120,15 @@ def test_memory_that_a_function_takes_as_it_is_is_allocated_by_each_thread() -> 
 
     after = apply(InjectVirtualThread(), func)
     assert str(after).index("for v in T.unroll(2)") < str(after).index("decl_buffer((1,)")
+
+
+def test_memory_of_two_dimensions_has_rows_for_each_thread() -> None:
+    data = tir.Var("L", PointerType(PrimType("int32"), "local"))
+    rows = tir.decl_buffer((2, 3), "int32", "L", data=data, scope="local", axis_separators=[1])
+    a, b = tir.decl_buffer((2,), "int32", "A"), tir.decl_buffer((2,), "int32", "B")
+    v = tir.Var("v", "int32")
+    uses = tir.SeqStmt([store(rows, [1, 2], a[v]), store(b, v, rows[1, 2])])
+    axis = tir.IterVar(None, v, tir.IterVar.ThreadIndex, "vthread")
+    body = AttrStmt(axis, "virtual_thread", 2, tir.Allocate(data, "int32", [2, 3], True, uses))
+    text = agrees(function([a, b], body), np.array([3, 4], "int32"), np.zeros(2, "int32"))
+    assert "T.allocate([4, 3]" in text

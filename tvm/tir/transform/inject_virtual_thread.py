@@ -254,7 +254,8 @@ class OneThread(Rewriter):
         if self.is_repeated or alloc.buffer_var not in self.finder.dependent:
             return super().rewrite_children(alloc)
         self.allocations[alloc.buffer_var] = alloc
-        extents = (op.multiply(_size(alloc), self.count),)
+        first, *rest = alloc.extents or (const(1, "int32"),)
+        extents = (op.multiply(first, self.count), *rest)
         return alloc.replace(extents=extents, body=self.visit(alloc.body))
 
     def visit_decl_buffer(self, decl: DeclBuffer) -> Stmt:
@@ -263,7 +264,11 @@ class OneThread(Rewriter):
     def _own_part(self, buffer: Buffer, indices: Any) -> tuple[Buffer, Any]:
         if buffer.data not in self.allocations:
             return buffer, indices
-        return self._view(buffer), [_moved(indices[0], self._start(buffer.data, buffer.dtype))]
+        if len(indices) == 1:
+            start = self._start(buffer.data, buffer.dtype)
+        else:  # memory of several dimensions, which a device gives out in whole rows
+            start = op.multiply(self.thread, self.allocations[buffer.data].extents[0])
+        return self._view(buffer), [_moved(indices[0], start), *indices[1:]]
 
     def _start(self, data: Var, dtype: DType) -> PrimExpr:
         """Where the part of the thread begins, in elements of the type."""
@@ -275,8 +280,9 @@ class OneThread(Rewriter):
         if buffer.data not in self.allocations:
             return buffer
         if buffer not in self.views:
-            size = op.multiply(buffer.shape[0], self.count)
-            self.views[buffer] = buffer.replace(shape=(size,), strides=())
+            first, *rest = buffer.shape
+            shape = (op.multiply(first, self.count), *rest)
+            self.views[buffer] = buffer.replace(shape=shape, strides=())
         return self.views[buffer]
 
 
