@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tvm
-from tvm.error import LoweringError
+from tvm.error import LoweringError, TVMError
 from tvm.script import tir as T
+from tvm.tir.interp import interpret
+
+
+def with_barriers(func: tvm.tir.PrimFunc) -> tvm.tir.PrimFunc:
+    return tvm.tir.transform.ThreadSync("shared")(tvm.IRModule({"main": func}))["main"]
 
 
 def synchronized(func: tvm.tir.PrimFunc) -> str:
-    mod = tvm.tir.transform.ThreadSync("shared")(tvm.IRModule({"main": func}))
-    return str(mod["main"].body)
+    return str(with_barriers(func).body)
 
 
 def test_one_barrier_in_front_of_a_loop_of_reads() -> None:
@@ -87,3 +92,57 @@ def test_a_barrier_that_some_threads_would_miss() -> None:
 
     with pytest.raises(LoweringError, match="cannot wait for each other in a branch of some"):
         synchronized(func)
+
+
+def test_statements_outside_of_the_axis_are_run_by_all_of_its_threads() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((8,)), B: T.Buffer((64,))) -> None:
+        bx = T.launch_thread("blockIdx.x", 1)
+        L = T.decl_buffer((8,), scope="local")
+        S = T.decl_buffer((1,), scope="shared")
+        for k in range(8):
+            S[0] = A[k]
+            L[k] = S[0]
+        tx = T.launch_thread("threadIdx.x", 64)
+        B[bx * 64 + tx] = L[tx // 8]
+
+    assert "storage_sync" not in str(func)
+    assert synchronized(func).count("storage_sync") == 2
+    a, b = np.arange(8, dtype="float32"), np.zeros(64, "float32")
+    interpret(with_barriers(func), a, b)
+    np.testing.assert_array_equal(b, np.repeat(a, 8))
+
+
+def test_all_threads_read_a_sum_before_one_adds_to_it() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((8,)), B: T.Buffer((2,))) -> None:
+        bx = T.launch_thread("blockIdx.x", 1)
+        S = T.decl_buffer((1,), scope="shared")
+        S[0] = T.float32(0)
+        for k in range(8):
+            if T.likely(bx + k < 8):
+                S[0] = S[0] + A[k]
+        tx = T.launch_thread("threadIdx.x", 2)
+        B[tx] = S[0]
+
+    a, b = np.arange(8, dtype="float32"), np.zeros(2, "float32")
+    with pytest.raises(TVMError, match="needs a barrier between threads"):
+        interpret(func, a, b)
+    interpret(with_barriers(func), a, b)
+    np.testing.assert_array_equal(b, [28, 28])
+
+
+def test_no_barrier_within_a_sum_of_some_threads() -> None:
+    """Neither where the thread is named, nor where a value or memory may differ between threads."""
+
+    @T.prim_func
+    def func(A: T.Buffer((64,), "int32")) -> None:
+        tx = T.launch_thread("threadIdx.x", 64)
+        S = T.decl_buffer((1,), "int32", scope="shared")
+        with T.LetStmt(tx // 2) as half:
+            if half == 0:
+                S[0] = S[0] + 1
+            if A[tx] == 0:
+                S[0] = S[0] + 1
+
+    assert "value" not in synchronized(func)

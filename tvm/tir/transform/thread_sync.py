@@ -9,12 +9,20 @@ Two accesses of a buffer, one of them a write, have a barrier between them, unle
 its own; so have a read and a write of two iterations of a loop, but not two writes: iterations that fill memory
 together have elements of their own, and the interpreter rejects programs where they have not. A barrier stands in
 front of the outermost statement of which it is in front of the access, so that loops without writes have none.
+
+What stands in a kernel outside of the axis of its threads is run by all of them. Where they add to one element, all
+read it before one writes; the interpreter rejects that where some threads take another branch.
+
+S[0] = S[0] + A[k]           ->    value = S[0] + A[k]
+                                   tvm_storage_sync("shared")
+                                   S[0] = value
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tvm.arith import detect_linear_equation
 from tvm.error import LoweringError
@@ -22,8 +30,9 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.transform import Pass
 from tvm.ir.visitor import Visitor
+from tvm.tir.analysis.side_effect import side_effect
 from tvm.tir.builtin import tvm_storage_sync
-from tvm.tir.expr import BufferLoad, IntImm, IterVar, Var
+from tvm.tir.expr import BufferLoad, CallEffectKind, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import (
@@ -43,6 +52,7 @@ from tvm.tir.stmt import (
 )
 from tvm.tir.transform.common import prim_func_pass, variables_of
 
+T = TypeVar("T")
 SYNC = INTRINSICS["tvm_storage_sync"]
 DOUBLE_BUFFER_WRITE = "double_buffer_write"
 
@@ -116,11 +126,39 @@ class SharedAccesses(Visitor):
         self.found.append(Access(pointer, is_write, index, is_next))
 
 
-class Conflicts:
-    """Whether accesses need a barrier between them, for the threads that are open."""
+Axes = dict[str, tuple[Var, int | None]]  # a variable and an extent by the thread's tag
+
+
+class KernelAxes(Visitor):
+    """Finds the axes of threads of each kernel, wherever in the kernel they begin."""
 
     def __init__(self) -> None:
-        self.threads: dict[Var, int | None] = {}
+        self.found: dict[AttrStmt, Axes] = {}
+        self.axes: Axes | None = None  # of the kernel around
+
+    def visit_attr_stmt(self, attr: AttrStmt) -> None:
+        outer = self.axes
+        if attr.attr_key == "thread_extent" and isinstance(attr.node, IterVar):
+            if self.axes is None:
+                self.axes = self.found[attr] = {}
+            tag = attr.node.thread_tag
+            if tag.startswith("threadIdx"):
+                extent = attr.value.value if isinstance(attr.value, IntImm) else None
+                # a variable that no index mentions, until the axis is entered
+                self.axes.setdefault(tag, (Var(tag, attr.node.var.dtype), extent))
+        self.visit(attr.body)
+        self.axes = outer
+
+
+class Conflicts:
+    """Whether accesses need a barrier between them, for the threads of a kernel."""
+
+    def __init__(self) -> None:
+        self.axes: Axes = {}
+
+    def is_thread(self, var: Var) -> bool:
+        """Whether a variable is the index of a thread."""
+        return any([var is thread for thread, _ in self.axes.values()])
 
     def between(
         self, earlier: Accesses, later: Accesses, varying: frozenset[Var] | None = None
@@ -146,7 +184,7 @@ class Conflicts:
 
     def _is_own_element(self, index: PrimExpr) -> bool:
         """Whether threads that differ have different elements: strides are wider than what is below them."""
-        extents = {var: n for var, n in self.threads.items() if n != 1}
+        extents = {var: n for var, n in self.axes.values() if n != 1}
         if index.dtype.lanes > 1:
             return False
         found = detect_linear_equation(index, list(extents))
@@ -168,10 +206,13 @@ class Conflicts:
 class BarrierInserter:
     """Puts barriers into statements; what is before them does not matter but to the statements around."""
 
-    def __init__(self, scope: str) -> None:
+    def __init__(self, scope: str, kernels: dict[AttrStmt, Axes]) -> None:
         self.scope = scope
+        self.kernels = kernels
         self.conflicts = Conflicts()
         self.is_of_next_round = False
+        self.is_of_all_threads = True  # rather than in a branch or loop of some
+        self.unknown: dict[Var, None] = {}  # variables that may differ between threads
 
     def insert(self, stmt: Stmt) -> Item:
         """The statement with barriers between its parts."""
@@ -182,9 +223,40 @@ class BarrierInserter:
         if isinstance(stmt, SeqStmt) or _is_scope(stmt):
             block = self._open(stmt)
             return self._closed(block, *self._joined(block.items))
+        if isinstance(stmt, BufferStore) and self._is_race(stmt):
+            return self._read_before_write(stmt)
         found = self._accesses(stmt)
         is_barrier = isinstance(stmt, Evaluate) and getattr(stmt.value, "op", None) is SYNC
         return Item(stmt, Summary(found, [] if is_barrier else found, is_barrier))
+
+    def _is_race(self, store: BufferStore) -> bool:
+        """Whether threads write what others read in this statement, and all of them run it."""
+        reads = self._accesses(store.value)
+        writes = [access for access in self._accesses(store) if access.is_write]
+        return self.is_of_all_threads and self.conflicts.between(reads, writes)
+
+    def _read_before_write(self, store: BufferStore) -> Item:
+        reads = self._accesses(store.value)
+        value = Var("value", store.value.dtype)
+        write = store.replace(value=value)
+        barrier = Evaluate(tvm_storage_sync(self.scope))
+        stmt = LetStmt(value, store.value, seq([barrier, write]))
+        return Item(stmt, Summary(reads, self._accesses(write), True))
+
+    def _is_same_for_all(self, *parts: PrimExpr) -> bool:
+        """Whether all threads are known to have the same values."""
+        variables = [var for part in parts for var in variables_of(part)]
+        if any([var in self.unknown or self.conflicts.is_thread(var) for var in variables]):
+            return False
+        return all([side_effect(part) <= CallEffectKind.Pure for part in parts])
+
+    def _inside(self, parts: list[PrimExpr], insert: Callable[[], T]) -> T:
+        """What ``insert`` makes of the inside of a branch or loop with these conditions or bounds."""
+        outer = self.is_of_all_threads
+        self.is_of_all_threads = outer and self._is_same_for_all(*parts)
+        result = insert()
+        self.is_of_all_threads = outer
+        return result
 
     # ---- statements of statements
 
@@ -192,7 +264,7 @@ class BarrierInserter:
         """What one iteration leaves behind is met by the next."""
         parts = [loop.min, loop.extent] if isinstance(loop, For) else [loop.condition]
         own = [access for part in parts for access in self._accesses(part)]
-        block = self._open(loop.body)
+        block = self._inside(parts, lambda: self._open(loop.body))
         stmts, summary = self._joined(block.items)
         varying = variables_defined_in(loop)
         if self.conflicts.between(summary.tail, summary.head, varying):
@@ -208,8 +280,9 @@ class BarrierInserter:
 
     def _branches(self, stmt: IfThenElse) -> Item:
         own = self._accesses(stmt.condition)
-        yes = self.insert(stmt.then_case)
-        no = None if stmt.else_case is None else self.insert(stmt.else_case)
+        cases = [case for case in (stmt.then_case, stmt.else_case) if case is not None]
+        yes, *others = self._inside([stmt.condition], lambda: [self.insert(case) for case in cases])
+        no = others[0] if others else None
         other = Summary([], []) if no is None else no.summary
         passes = yes.summary.passes_barrier and other.passes_barrier
         head = own + yes.summary.head + other.head
@@ -221,7 +294,7 @@ class BarrierInserter:
         return Item(IfThenElse(stmt.condition, yes.stmt, else_case), Summary(head, tail, passes))
 
     def _require_all_threads(self, stmt: Stmt, parts: list[PrimExpr]) -> None:
-        if any([var in self.conflicts.threads for part in parts for var in variables_of(part)]):
+        if any([self.conflicts.is_thread(var) for part in parts for var in variables_of(part)]):
             raise LoweringError("threads cannot wait for each other in a branch of some", at=stmt)
 
     # ---- sequences
@@ -243,13 +316,17 @@ class BarrierInserter:
         return Block(scopes, stmt, items)
 
     def _enter(self, stmt: Stmt) -> None:
+        if isinstance(stmt, LetStmt) and not self._is_same_for_all(stmt.value):
+            self.unknown[stmt.var] = None
         if not isinstance(stmt, AttrStmt):
             return
+        if stmt in self.kernels:
+            self.conflicts.axes = dict(self.kernels[stmt])
         axis = stmt.node
         if stmt.attr_key == "thread_extent" and isinstance(axis, IterVar):
-            if axis.thread_tag.startswith("threadIdx"):
-                extent = stmt.value.value if isinstance(stmt.value, IntImm) else None
-                self.conflicts.threads[axis.var] = extent
+            if axis.thread_tag in self.conflicts.axes:
+                _, extent = self.conflicts.axes[axis.thread_tag]
+                self.conflicts.axes[axis.thread_tag] = axis.var, extent
         self.is_of_next_round = self.is_of_next_round or stmt.attr_key == DOUBLE_BUFFER_WRITE
 
     def _own_accesses(self, scope: Any) -> Accesses:
@@ -257,6 +334,7 @@ class BarrierInserter:
 
     def _with_own_accesses(self, scope: Any) -> Item:
         """A definition of a value that is read from shared memory."""
+        self._enter(scope)
         own, body = self._own_accesses(scope), self.insert(scope.body)
         stmt = scope if body.stmt is scope.body else scope.replace(body=body.stmt)
         passes = body.summary.passes_barrier
@@ -344,6 +422,8 @@ def ThreadSync(storage_scope: str) -> Pass:
 
     @prim_func_pass("tir.ThreadSync")
     def thread_sync(func: PrimFunc) -> PrimFunc:
-        return func.with_body(BarrierInserter(storage_scope).insert(func.body).stmt)
+        axes = KernelAxes()
+        axes.visit(func.body)
+        return func.with_body(BarrierInserter(storage_scope, axes.found).insert(func.body).stmt)
 
     return thread_sync.factory()
