@@ -3,8 +3,8 @@
     python -m tests.te.agreement --count 50000 --seed 1      # a long run, with progress
 
 Programs are compiled many at a time: starting the code generator costs more than a small program.
-Those whose loops are bound to threads of a device run in the interpreter alone, thread after thread:
-no host can compile them.
+Those whose loops are bound to threads of a device run in the interpreter alone, lowered and with the
+barriers that builds for devices add: no host can compile them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tvm.target import Target
 from tvm.te.schedule import lower_schedule
 from tvm.tir.analysis import verify_ssa
 from tvm.tir.interp import interpret
+from tvm.tir.transform import ThreadSync
 
 from ..codegen.c.compiled import compiled
 from .random_schedules import Program, random_program
@@ -100,10 +101,21 @@ def _interpreted(seed: int) -> Case:
     case.func = case.attempt("lowering", lower)
     if case.func is None:
         return case
+    func = case.func
+    if program.needs_device:
+        func = case.attempt("lowering for a device", lambda: _synchronized(case))
+        if func is None:
+            return case
     actual = case.arrays()
-    case.attempt("the interpreter", lambda: interpret(case.func, *actual))
+    case.attempt("the interpreter", lambda: interpret(func, *actual))
     case.compare("the interpreter", actual)
     return case
+
+
+def _synchronized(case: Case) -> tir.PrimFunc:
+    """The lowered program, whose threads wait for each other where they share memory."""
+    module = tvm.lower(tvm.IRModule({case.name: case.func}))
+    return ThreadSync("shared")(module)[case.name]
 
 
 def _lowered(cases: list[Case]) -> dict[str, tvm.IRModule]:

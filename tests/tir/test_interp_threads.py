@@ -106,3 +106,22 @@ def test_shuffles_and_atomics() -> None:
     down, up = np.minimum(a + 1, 31), np.where(a < 2, a, a - 2)
     np.testing.assert_array_equal(b, down + 100 * up + 50000)
     assert c[0] == a.sum()
+
+
+def test_shared_memory_of_a_region_that_moves() -> None:
+    """Each iteration has the same elements under other indices."""
+
+    @T.prim_func
+    def func(A: T.Buffer((2,), "int32"), B: T.Buffer((2, 4), "int32")) -> None:
+        tx = T.launch_thread("threadIdx.x", 2)
+        for k in range(4):
+            S = T.Buffer((8,), "int32", scope="shared")
+            T.realize(S[k * 2 : k * 2 + 2])
+            T.tvm_storage_sync("shared")
+            S[k * 2 + tx] = A[tx] + k
+            T.tvm_storage_sync("shared")
+            B[tx, k] = S[k * 2 + 1 - tx]
+
+    a, b = np.array([10, 20], "int32"), np.zeros((2, 4), "int32")
+    interpret(func, a, b)
+    np.testing.assert_array_equal(b, a[::-1, None] + np.arange(4))

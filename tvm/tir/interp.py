@@ -365,18 +365,9 @@ class Interpreter(KernelThreads, Visitor):
     def _allocate(
         self, var: e.Var, dtype: DType, extents: list[int], origin: tuple[int, ...] = ()
     ) -> None:
-        if self.shared_allocation(var, lambda: self._new_memory(var, dtype, extents, origin)):
-            return
-        self._new_memory(var, dtype, extents, origin)
-
-    def _new_memory(
-        self, var: e.Var, dtype: DType, extents: list[int], origin: tuple[int, ...]
-    ) -> None:
         extents = [max(extent, 0) for extent in extents]  # of a part of something empty
         size = int(np.prod(extents, dtype=np.int64)) * _count(dtype.lanes)
-        data = np.zeros(size, dtype.numpy)
-        if data.dtype.kind == "f":
-            data.fill(np.nan)  # a read of what was never written shows up in the result
+        data = self.shared_data(var, size, lambda: _unwritten(size, dtype))
         self.memory[var] = _Memory(data, origin, tuple(extents) if origin else ())
 
     def visit_block_realize(self, node: s.BlockRealize) -> None:
@@ -468,6 +459,14 @@ class Interpreter(KernelThreads, Visitor):
             inside = address.size == 0 or bool(address.min() >= 0 and address.max() < size)
         if not inside:
             raise TVMError(f"buffer {buffer.name} has {size} elements, got element {address}")
+
+
+def _unwritten(size: int, dtype: DType) -> Any:
+    """New elements; a read of what was never written shows up in the result."""
+    data = np.zeros(size, dtype.numpy)
+    if data.dtype.kind == "f":
+        data.fill(np.nan)
+    return data
 
 
 def _holds(quantifier: Callable[[Any], Any], condition: Any) -> bool:

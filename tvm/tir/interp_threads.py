@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from tvm.ir.visitor import Visitor
 from . import expr as e
 from . import stmt as s
 from .buffer import Buffer
-
-if TYPE_CHECKING:
-    pass
 
 STACK_BYTES = 32 << 20
 COLLECTIVE = (
@@ -96,7 +93,7 @@ class SharedMemory:
     """What a block shares."""
 
     def __init__(self) -> None:
-        self.allocations: dict[e.Var, Any] = {}
+        self.allocations: dict[tuple[e.Var, int], Any] = {}  # by size
         self.touched: dict[int, Touched] = {}  # by address
         self.shown: dict[int, Any] = {}  # what threads show each other
 
@@ -288,16 +285,17 @@ class KernelThreads:
         """The index of this thread along an axis, None outside of kernels."""
         return None if self.thread is None else self.thread.numbers.get(tag, 0)
 
-    def shared_allocation(self, var: e.Var, allocate: Any) -> bool:
-        """Memory of the whole block, allocated by the first thread that comes here."""
+    def shared_data(self, var: e.Var, size: int, allocate: Callable[[], Any]) -> Any:
+        """New elements; in shared memory those of the whole block, made by the first thread that comes here.
+
+        A later iteration has the same elements, wherever its region begins, unless it needs more or fewer.
+        """
         if self.thread is None or not is_shared(var):
-            return False
+            return allocate()
         known = self.thread.block.memory.allocations
-        if var not in known:
-            allocate()
-            known[var] = self.memory[var]
-        self.memory[var] = known[var]
-        return True
+        if (var, size) not in known:
+            known[var, size] = allocate()
+        return known[var, size]
 
     def note_read(self, buffer: Buffer, data: Any, address: Any) -> None:
         """A load, before it happens."""
