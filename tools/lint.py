@@ -80,7 +80,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     # relax: the language; what is known of programs; operators; passes; its text
     (
         "tvm.relax.base", "tvm.relax.expr", "tvm.relax.global_names", "tvm.relax.struct_info",
-        "tvm.relax.ty",
+        "tvm.relax.struct_info_mutator", "tvm.relax.ty",
     ),
     ("tvm.relax.purity", "tvm.relax.struct_info_relations"),
     (

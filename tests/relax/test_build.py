@@ -241,3 +241,17 @@ def test_packed_operators_stay_pure() -> None:
     legal = relax.transform.LegalizeOps()(mod)
     assert operators(legal) == ["shape_of", "call_pure_packed"]
     assert machine(mod)["main"](tvm.nd.array(numbers(5))).numpy().tolist() == [5]
+
+
+@pytest.mark.parametrize("pad_value", [None, 7.0])
+def test_layout_transform_moves_and_pads(pad_value: float | None) -> None:
+    x = relax.Var("x", relax.TensorStructInfo([5], "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        bb.emit_func_output(
+            bb.emit(relax.op.layout_transform(x, lambda i: [i % 2, i // 2], pad_value=pad_value))
+        )
+    vm = relax.VirtualMachine(relax.build(bb.get(), "llvm"), tvm.cpu())
+    found = vm["main"](tvm.nd.array(np.arange(5, dtype="float32"))).numpy()
+    expected = np.array([[0, 2, 4], [1, 3, pad_value or 0]], "float32")
+    np.testing.assert_array_equal(found, expected)

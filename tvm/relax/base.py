@@ -56,11 +56,8 @@ class _Fields(RelayExpr):
 
     graph_node: ClassVar[bool] = False  # two equal calls are equal to one that is used twice
 
-    if TYPE_CHECKING:
-        struct_info_: Any
-
-    @property
-    def _checked_type_(self) -> Any:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def _checked_type_(self) -> Any:  # derived, so nobody writes it
         info = self.struct_info_
         return None if info is None else info.static_type()
 

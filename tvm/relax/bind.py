@@ -200,7 +200,7 @@ def bind_symbolic_vars(func: Function, binding_map: Mapping[Any, Any]) -> Functi
     for param in func.params:
         for var in tir_vars_in(param.struct_info):
             known[var] = None
-    if func.body is not None:
+    if func.has_body:
         for var in tir_vars_in(func.body):
             known[var] = None
     numbers: dict[Any, PrimExpr] = {}

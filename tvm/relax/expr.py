@@ -98,6 +98,12 @@ def as_struct_info(info: Any, user: Any) -> StructInfo | None:
 class DataflowVar(Var, key="relax.expr.DataflowVar"):
     """A variable that only its dataflow block knows."""
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, name_hint: str | Id, struct_info: Any = None, span: Span | None = None
+        ) -> None: ...
+
 
 class Constant(LeafExpr, key="relax.expr.Constant"):
     """A tensor known at compile time."""
@@ -185,7 +191,8 @@ class Tuple(ExprWithOp, key="relax.expr.Tuple"):
     def __getitem__(self, index: Any) -> RelayExpr:
         if not -len(self.fields) <= index < len(self.fields):
             raise IndexError(f"Tuple index out of range: {index} of {len(self.fields)} fields")
-        return self.fields[index]
+        found: RelayExpr = self.fields[index]
+        return found
 
     def __len__(self) -> int:
         return len(self.fields)
@@ -299,6 +306,10 @@ class BindingBlock(Scriptable, Node, key="relax.expr.BindingBlock"):
 class DataflowBlock(BindingBlock, key="relax.expr.DataflowBlock"):
     """Bindings without side effects or branches."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, bindings: Sequence[Binding], span: Span | None = None) -> None: ...
+
 
 class SeqExpr(ExprWithOp, key="relax.expr.SeqExpr"):
     """Blocks of bindings, and an expression over what they define."""
@@ -355,10 +366,10 @@ class Function(BaseFunc, ExprWithOp, key="relax.expr.Function"):
     """
 
     params: tuple[Var, ...] = binder("body", "ret_struct_info")
-    body: SeqExpr  # type: ignore[misc]
-    ret_struct_info: StructInfo  # type: ignore[misc]
+    body: SeqExpr
+    ret_struct_info: StructInfo
     is_pure: bool = True
-    attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs)
+    attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs, kw_only=True)
     struct_info_: StructInfo | None = ignored(default=None)
 
     def __init__(
@@ -383,6 +394,11 @@ class Function(BaseFunc, ExprWithOp, key="relax.expr.Function"):
             params=tuple(params), body=seq, ret_struct_info=ret, is_pure=pure,
             attrs=as_dict_attrs(attrs), struct_info_=info, span=span,
         )  # fmt: skip
+
+    @property
+    def has_body(self) -> bool:
+        """Whether it is more than a declaration."""
+        return self.body is not None
 
     @staticmethod
     def create_empty(

@@ -44,12 +44,10 @@ from .expr import (
     VarBinding,
 )
 from .struct_info import (
-    FuncStructInfo,
-    PrimStructInfo,
-    ShapeStructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )
+from .struct_info_mutator import StructInfoMutator
 
 C = TypeVar("C", bound=type)
 
@@ -213,8 +211,8 @@ class ExprVisitor(ExprFunctor):
     def visit_expr(self, expr: RelayExpr) -> Any:
         return self.dispatch_expr(expr)
 
-    def _leaf(self, expr: Any) -> None:
-        self._struct_info(expr.struct_info_)
+    def _leaf(self, op: Any) -> None:
+        self._struct_info(op.struct_info_)
 
     visit_constant_ = visit_shape_expr_ = visit_prim_value_ = visit_string_imm_ = _leaf
     visit_data_type_imm_ = visit_extern_func_ = _leaf
@@ -254,7 +252,7 @@ class ExprVisitor(ExprFunctor):
     def visit_function_(self, op: Function) -> Any:
         for param in op.params:
             self.visit_var_def(param)
-        if op.body is not None:
+        if op.has_body:
             self.visit_expr(op.body)
 
     def visit_seq_expr_(self, op: SeqExpr) -> Any:
@@ -308,8 +306,8 @@ class ExprMutatorBase(ExprFunctor):
     def visit_expr(self, expr: RelayExpr) -> Any:
         return self.dispatch_expr(expr)
 
-    def _leaf(self, expr: Any) -> Any:
-        return expr
+    def _leaf(self, op: Any) -> Any:
+        return op
 
     visit_constant_ = visit_shape_expr_ = visit_prim_value_ = visit_string_imm_ = _leaf
     visit_data_type_imm_ = visit_extern_func_ = visit_global_var_ = visit_op_ = visit_var_ = _leaf
@@ -342,10 +340,10 @@ class ExprMutatorBase(ExprFunctor):
         parts = [self.visit_expr(e) for e in (op.cond, op.true_branch, op.false_branch)]
         if parts[0] is op.cond and parts[1] is op.true_branch and parts[2] is op.false_branch:
             return op
-        return If(*parts, op.span)
+        return If(parts[0], parts[1], parts[2], op.span)
 
     def visit_function_(self, op: Function) -> Any:
-        body = None if op.body is None else self.visit_expr(op.body)
+        body = self.visit_expr(op.body) if op.has_body else None
         if body is op.body:
             return op
         return Function(op.params, body, op.ret_struct_info, op.is_pure, op.attrs, op.span)
@@ -359,6 +357,12 @@ class ExprMutatorBase(ExprFunctor):
         return SeqExpr([b for b in blocks if b.bindings], body, op.span)
 
     def visit_binding_block_(self, block: BindingBlock) -> Any:
+        return self._bindings(block)
+
+    def visit_dataflow_block_(self, block: DataflowBlock) -> Any:
+        return self._bindings(block)
+
+    def _bindings(self, block: BindingBlock) -> BindingBlock:
         bindings = []
         for binding in block.bindings:
             value = self.visit_expr(binding.value)
@@ -366,56 +370,14 @@ class ExprMutatorBase(ExprFunctor):
         same = all([a is b for a, b in zip(bindings, block.bindings, strict=True)])
         return block if same else type(block)(bindings, block.span)
 
-    visit_dataflow_block_ = visit_binding_block_
-
     def visit_struct_info(self, info: StructInfo) -> StructInfo:
         """Struct info over new expressions and numbers."""
-        return _InfoMutator(self).visit(info)
+        found: StructInfo = StructInfoMutator(self.visit_expr, self.visit_prim_expr).visit(info)
+        return found
 
     def visit_prim_expr(self, value: Any) -> Any:
         """A number in struct info or a shape."""
         return value
-
-
-class _InfoMutator:
-    """Rewrites the expressions in struct info."""
-
-    def __init__(self, mutator: ExprMutatorBase) -> None:
-        self.mutator = mutator
-
-    def visit(self, info: Any) -> Any:
-        if isinstance(info, TensorStructInfo) and info.shape is not None:
-            shape = self.shape(info.shape)
-            if shape is info.shape:
-                return info
-            return TensorStructInfo(shape, info.dtype, info.vdevice, span=info.span)
-        if isinstance(info, TupleStructInfo):
-            return info.map_children(self.visit)
-        if isinstance(info, ShapeStructInfo) and info.values is not None:
-            values = self.numbers(info.values)
-            return info if values is info.values else ShapeStructInfo(values)
-        if isinstance(info, PrimStructInfo) and info.value is not None:
-            value = self.mutator.visit_prim_expr(info.value)
-            return info if value is info.value else PrimStructInfo(value=value)
-        if isinstance(info, FuncStructInfo) and info.params is not None:
-            params = tuple([self.visit(p) for p in info.params])
-            ret = self.visit(info.ret)
-            same = all([a is b for a, b in zip(params, info.params, strict=True)])
-            if same and ret is info.ret:
-                return info
-            return FuncStructInfo(params, ret, info.purity)
-        return info
-
-    def shape(self, shape: RelayExpr) -> Any:
-        if isinstance(shape, ShapeExpr):
-            values = self.numbers(shape.values)
-            return shape if values is shape.values else ShapeExpr(values)
-        return self.mutator.visit_expr(shape)
-
-    def numbers(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        new = [self.mutator.visit_prim_expr(v) for v in values]
-        same = all([a is b for a, b in zip(new, values, strict=True)])
-        return values if same else tuple(new)
 
 
 class ExprMutator(ExprMutatorBase):
@@ -442,7 +404,7 @@ class ExprMutator(ExprMutatorBase):
     def visit_shape_expr_(self, op: ShapeExpr) -> Any:
         if not self._reads_numbers:
             return op
-        values = _InfoMutator(self).numbers(op.values)
+        values = StructInfoMutator(self.visit_expr, self.visit_prim_expr).numbers(op.values)
         return op if values is op.values else ShapeExpr(values, op.span)
 
     def visit_prim_value_(self, op: PrimValue) -> Any:
@@ -458,7 +420,7 @@ class ExprMutator(ExprMutatorBase):
             if new is not param:
                 self._remap[param.vid] = new
             params.append(new)
-        if op.body is None:
+        if not op.has_body:
             return op
         body = self.visit_with_new_scope(op.body, params)
         same = all([a is b for a, b in zip(params, op.params, strict=True)])

@@ -115,10 +115,8 @@ class Normalizer:
             update_struct_info(expr, self.builder.infer(expr))
         rule = op.extra.get("FNormalize") if isinstance(op, Op) else None
         if rule is not None and self.apply_operator_rules:
-            new = rule(self.builder, expr)
-            if new is not expr:
-                new = self.visit(new)
-            return new
+            new: RelayExpr = rule(self.builder, expr)
+            return new if new is expr else self.visit(new)
         return expr
 
     def choice(self, expr: If) -> RelayExpr:
@@ -126,14 +124,14 @@ class Normalizer:
         branches = [self.scoped(b, None) for b in (expr.true_branch, expr.false_branch)]
         same = branches[0] is expr.true_branch and branches[1] is expr.false_branch
         if cond is not expr.cond or not same:
-            expr = If(cond, *branches, expr.span)
+            expr = If(cond, branches[0], branches[1], expr.span)
         if expr.struct_info_ is None:
             common = struct_info_lca(branches[0].struct_info, branches[1].struct_info)
             update_struct_info(expr, self.builder.erased(common))
         return expr
 
     def function(self, func: Function) -> RelayExpr:
-        if func.body is None:
+        if not func.has_body:
             return func
         body = self.scoped(func.body, func.params)
         if body is func.body:

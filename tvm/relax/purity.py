@@ -32,7 +32,7 @@ def find_impure_call(expr: RelayExpr, own_name: Var | GlobalVar | None = None) -
                 return node
             pending.extend(node.args[::-1])
         elif isinstance(node, Function):
-            if node is expr and node.body is not None:
+            if node is expr and node.has_body:
                 pending.append(node.body)
         elif isinstance(node, SeqExpr):
             parts = [b.value for block in node.blocks for b in block.bindings]

@@ -74,7 +74,7 @@ class PrimStructInfo(StructInfo, key="relax.PrimStructInfo"):
     """
 
     value: PrimExpr | None = None
-    dtype: DType = leaf()
+    dtype: DType = leaf(default=dtype("int64"))
 
     def __init__(self, dtype: Any = None, value: Any = None, span: Span | None = None) -> None:
         if value is not None:
@@ -167,7 +167,8 @@ class ShapeExpr(ExprWithOp, key="relax.expr.ShapeExpr"):
             raise IndexError(
                 f"ShapeExpr index out of range: {index} of {len(self.values)} dimensions"
             )
-        return self.values[index]
+        found: PrimExpr = self.values[index]
+        return found
 
     def __len__(self) -> int:
         return len(self.values)

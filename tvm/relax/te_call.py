@@ -18,7 +18,7 @@ from tvm.tir import Var as TirVar
 from tvm.tir.expr import IntImm
 from tvm.tir.stmt_functor import substitute
 
-from .expr import DataTypeImm, PrimValue, ShapeExpr, StringImm, Tuple
+from .expr import DataTypeImm, PrimValue, ShapeExpr, StringImm, Tuple, TupleGetItem
 from .struct_info import (
     PrimStructInfo,
     ShapeStructInfo,
@@ -99,7 +99,7 @@ class _Arguments:
         if isinstance(expr, Tuple):
             return [self.expression(field, name) for field in expr.fields]
         if isinstance(info, TupleStructInfo):
-            return [self.expression(expr[i], name) for i in range(len(info.fields))]
+            return [self.expression(TupleGetItem(expr, i), name) for i in range(len(info.fields))]
         if isinstance(info, ShapeStructInfo) and info.values is not None:
             return [self.copied(v) for v in info.values]
         if isinstance(info, PrimStructInfo):

@@ -18,7 +18,7 @@ from tvm.relax.expr import Function
 from tvm.relax.pipeline import get_pipeline
 from tvm.relay.backend.runtime import Runtime
 from tvm.runtime.module import Module
-from tvm.runtime.relax_vm import Executable
+from tvm.runtime.relax_vm import Executable as Executable
 from tvm.target import Target
 from tvm.tir import PrimFunc
 
@@ -130,7 +130,7 @@ def _vmlink(
         programs = tir_mod.with_functions(
             {g: f for g, f in tir_mod.functions.items() if isinstance(f, PrimFunc)}
         )
-        library = build_library(programs, kind, runtime=_system_runtime(kind, system_lib))
+        library = build_library(programs, target=kind, runtime=_system_runtime(kind, system_lib))
         for module in [lib for lib in libraries if lib.is_device_module]:
             library.import_module(module)
         libraries = [library, *[lib for lib in libraries if not lib.is_device_module]]

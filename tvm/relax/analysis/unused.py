@@ -112,7 +112,7 @@ class _Remover:
     def function(self, func: Function) -> Function:
         for symbol in tir_vars_in(func.ret_struct_info):
             self.symbols[symbol] = None
-        if func.body is None:
+        if not func.has_body:
             return func
         body = self.sequence(func.body)
         return func if body is func.body else func.replace(body=body)

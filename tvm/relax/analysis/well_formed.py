@@ -179,11 +179,11 @@ class _Checker(ExprVisitor):
             if isinstance(param, DataflowVar):
                 self.report(f"parameter {param.name_hint} is a dataflow variable")
             self.define(param)
-        if op.body is not None:
+        if op.has_body:
             self._struct_info(op.ret_struct_info)
             self.visit_expr(op.body)
         self.depth -= 1
-        if self.is_pure and op.body is not None and (call := find_impure_call(op)) is not None:
+        if self.is_pure and op.has_body and (call := find_impure_call(op)) is not None:
             self.report(f"a pure function has an impure call of {_name(call.op)}")
         self.visible, self.symbols, self.in_dataflow, self.is_pure = outer
 

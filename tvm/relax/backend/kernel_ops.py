@@ -61,7 +61,7 @@ def _conv2d(call: Call, args: Sequence[Graph]) -> Graph:
     convolve = {4: _op.nn.conv2d, 5: _op.nn.conv3d, 3: _op.nn.conv1d}[len(layouts[1])]
     window = [shape[axis] for axis in layouts[1] if axis not in "OI"]
     return convolve(
-        *args[:2], strides=numbers(attrs.strides), padding=numbers(attrs.padding),
+        args[0], args[1], strides=numbers(attrs.strides), padding=numbers(attrs.padding),
         dilation=numbers(attrs.dilation), groups=int(attrs.groups), channels=shape["O"],
         kernel_size=tuple(window), data_layout=layouts[0], kernel_layout=layouts[1],
         out_layout=str(attrs.out_layout or ""),
@@ -73,7 +73,7 @@ def _conv_transpose(call: Call, args: Sequence[Graph]) -> Graph:
     if not str(attrs.data_layout).startswith("NC") or not str(attrs.kernel_layout).startswith("IO"):
         raise OpNotImplemented("transposed convolutions of other layouts are computed elsewhere")
     return conv_transpose(
-        *args[:2], numbers(attrs.strides), numbers(attrs.padding), numbers(attrs.dilation),
+        args[0], args[1], numbers(attrs.strides), numbers(attrs.padding), numbers(attrs.dilation),
         int(attrs.groups), numbers(attrs.output_padding),
     )  # fmt: skip
 
@@ -104,7 +104,9 @@ def _layer_norm(call: Call, args: Sequence[Graph]) -> Graph:
         raise OpNotImplemented("normalisation of other axes than the last is computed elsewhere")
     if len(axes) == 1:
         center, scale = bool(attrs.center), bool(attrs.scale)
-        return _op.nn.layer_norm(*args[:3], axes[0], float(attrs.epsilon), center, scale)
+        return _op.nn.layer_norm(
+            args[0], args[1], args[2], axes[0], float(attrs.epsilon), center, scale
+        )
     weight = args[1] if attrs.scale else None
     bias = args[2] if attrs.center else None
     return weighted(standardized(data, axes, float(attrs.epsilon)), weight, bias)
@@ -117,8 +119,17 @@ def _rms_norm(call: Call, args: Sequence[Graph]) -> Graph:
 
 def _batch_norm(call: Call, args: Sequence[Graph]) -> Graph:
     attrs = call.attrs
+    data, gamma, beta, mean, variance = args
     return _op.nn.batch_norm(
-        *args, int(attrs.axis), float(attrs.epsilon), bool(attrs.center), bool(attrs.scale)
+        data,
+        gamma,
+        beta,
+        mean,
+        variance,
+        int(attrs.axis),
+        float(attrs.epsilon),
+        bool(attrs.center),
+        bool(attrs.scale),
     ).astuple()
 
 
@@ -159,6 +170,7 @@ def _strided_slice(call: Call, args: Sequence[Graph]) -> Graph:
 
 
 def _known_numbers(value: RelayExpr) -> tuple[int, ...]:
+    assert isinstance(value, (Tuple, ShapeExpr))
     items = value.fields if isinstance(value, Tuple) else value.values
     return numbers([getattr(item, "value", item) for item in items])
 
@@ -166,7 +178,7 @@ def _known_numbers(value: RelayExpr) -> tuple[int, ...]:
 def _take(call: Call, args: Sequence[Graph]) -> Graph:
     axis = call.attrs.axis
     mode = str(getattr(call.attrs, "mode", "fast"))
-    return _op.take(*args, axis=None if axis is None else int(axis), mode=mode)
+    return _op.take(args[0], args[1], axis=None if axis is None else int(axis), mode=mode)
 
 
 def _clip(call: Call, args: Sequence[Graph]) -> Graph:

@@ -28,7 +28,6 @@ from tvm.relax.expr import (
     Constant,
     ExternFunc,
     Function,
-    MatchCast,
     SeqExpr,
     Tuple,
     TupleGetItem,
@@ -141,7 +140,7 @@ class _KernelLowering:
         region = _Region()
         begin = at
         for i, binding in enumerate(block.bindings, at):
-            if not isinstance(binding, MatchCast) and region.add(binding):
+            if isinstance(binding, VarBinding) and region.add(binding):
                 continue
             done += self._lower(region, range(begin, i), readers)
             done.append(binding)
@@ -189,6 +188,7 @@ class _Emitter:
         for node in nodes_outside_functions(main.body):
             if id(node) not in self.values:
                 self.values[id(node)] = self._value(node)
+        assert isinstance(main.body, graphs.Tuple)
         for var, field in zip(outputs, main.body.fields, strict=True):
             self.bindings.append(VarBinding(var, self._as_expr(self.values[id(field)])))
         return self.bindings
@@ -254,9 +254,7 @@ def lower_to_kernels(mod: IRModule, target: Target) -> IRModule:
         library = lowering.library()
     if library is None:
         return mod
-    return lowered.with_attrs(
-        {"external_mods": [*(mod.attrs or {}).get("external_mods", []), library]}
-    )
+    return lowered.with_attrs({"external_mods": [*(mod.get_attr("external_mods") or []), library]})
 
 
 def LowerToKernels() -> Pass:
@@ -264,7 +262,8 @@ def LowerToKernels() -> Pass:
 
     def run(mod: IRModule, context: object) -> IRModule:
         target = Target.current(allow_none=True)
-        is_processor = target is not None and "cpu" in target.keys and target.kind.name == "llvm"
-        return lower_to_kernels(mod, target) if is_processor else mod
+        if target is None or "cpu" not in target.keys or target.kind.name != "llvm":
+            return mod
+        return lower_to_kernels(mod, target)
 
     return ModulePass(run, PassInfo(0, "LowerToKernels", ()))

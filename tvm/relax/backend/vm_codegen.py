@@ -73,8 +73,10 @@ def constant_of(expr: RelayExpr) -> Any:
         return expr.value
     if isinstance(expr, PrimValue) and isinstance(expr.value, (IntImm, FloatImm)):
         return expr.value.value
-    if isinstance(expr, ShapeExpr) and all([isinstance(dim, IntImm) for dim in expr.values]):
-        return ShapeTuple([int(dim.value) for dim in expr.values])
+    if isinstance(expr, ShapeExpr):
+        extents = [dim.value for dim in expr.values if isinstance(dim, IntImm)]
+        if len(extents) == len(expr.values):
+            return ShapeTuple(extents)
     raise TVMError(
         f"the virtual machine's code requires values that are known or bound, got {expr}",
         hint="run relax.transform.VMShapeLower first",
@@ -187,6 +189,7 @@ class FunctionCompiler:
     def _operator(self, call: Call, name: str) -> int:
         if name == "relax.call_builtin_with_ctx":
             callee, given = call.args
+            assert isinstance(callee, ExternFunc)
             fields = given.fields if isinstance(given, Tuple) else [given]
             args = [self.builder.vm_state(), *[self.value(field) for field in fields]]
             return self._emit(callee.global_symbol, args, is_void(call))

@@ -153,7 +153,7 @@ class _FunctionLowering:
             case ExternFunc():
                 return self._function(expr.global_symbol, VMFuncKind.PACKED_FUNC)
             case PrimValue():
-                return expr.value  # type: ignore[no-any-return]
+                return expr.value
             case StringImm():
                 return TirStringImm(expr.value)
         place = self.builder.constant_index(constant_of(expr))
@@ -194,6 +194,7 @@ class _FunctionLowering:
     def _operator(self, call: Call, name: str) -> PrimExpr:
         if name == "relax.call_builtin_with_ctx":
             callee, given = call.args
+            assert isinstance(callee, ExternFunc)
             fields = given.fields if isinstance(given, Tuple) else [given]
             args = [self.lists.machine, *[self.value(field) for field in fields]]
             return self._emit(callee.global_symbol, args, is_void(call))
@@ -215,7 +216,7 @@ class _FunctionLowering:
 
 
 def _sequence(stmts: list[Stmt]) -> Stmt:
-    return stmts[0] if len(stmts) == 1 else SeqStmt(stmts)
+    return stmts[0] if len(stmts) == 1 else SeqStmt(tuple(stmts))
 
 
 def lower_functions(builder: ExecBuilder, mod: IRModule) -> IRModule:

@@ -10,7 +10,7 @@ from tvm.ir import extension
 from tvm.ir.env_func import EnvFunc
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.relax.base import StructInfo
-from tvm.relax.expr import Call, ExternFunc, StringImm, Tuple, Var, as_expr
+from tvm.relax.expr import Call, ExternFunc, StringImm, Tuple, TupleGetItem, Var, as_expr
 from tvm.relax.struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
@@ -75,7 +75,7 @@ def _normalize_tuple(bb: Any, call: Call) -> Call:
     info = arguments.struct_info
     if not isinstance(info, TupleStructInfo):
         raise fail(call, f"requires a tuple of arguments, got {arguments} which is {info}")
-    fields = [arguments[i] for i in range(len(info.fields))]
+    fields = [TupleGetItem(arguments, i) for i in range(len(info.fields))]
     written = value if isinstance(value, Tuple) else Tuple(fields)
     return Call(call.op, [call.args[0], written, *call.args[2:]], call.attrs, call.sinfo_args)
 

@@ -9,6 +9,7 @@ import numpy as np
 from tvm import tir, topi
 from tvm.arith import Analyzer
 from tvm.error import TVMError
+from tvm.ir.expr import PrimExpr
 from tvm.relax.expr import Call, PrimValue, const
 from tvm.relax.struct_info import PrimStructInfo, ShapeStructInfo, TensorStructInfo
 
@@ -148,16 +149,16 @@ def _infer_arange(call: Any, bb: Any) -> Any:
     kind = call.attrs.dtype
     if kind.is_void:
         raise fail(call, "requires a dtype")
-    if any([v is None for v in values]):
-        return made(None, kind, None, 1)
     start, end, step = values
+    if start is None or end is None or step is None:
+        return made(None, kind, None, 1)
     if start.dtype.is_int and end.dtype.is_int and step.dtype.is_int:
         count = tir.floordiv(end - start + step - 1, step)
     else:
-        length = tir.Cast("float32", end - start) / tir.Cast("float32", step)
-        count = tir.Cast("int64", tir.ceil(length))
+        length = (end - start).astype("float32") / step.astype("float32")
+        count = tir.ceil(length).astype("int64")
     count = Analyzer().simplify(count)
-    return made((count if count.dtype == "int64" else tir.Cast("int64", count),), kind)
+    return made((count.astype("int64"),), kind)
 
 
 def _legalize_arange(bb: Any, call: Call) -> Any:
@@ -208,11 +209,16 @@ def _infer_tri(call: Any, bb: Any) -> Any:
     return info
 
 
+def _number(value: Expr) -> PrimExpr:
+    assert isinstance(value, PrimValue)
+    return value.value.astype("int64")
+
+
 def _legalize_tri(is_upper: bool) -> Any:
     def legalize(bb: Any, call: Call) -> Any:
         name = "triu" if is_upper else "tril"
         return bb.call_te(
-            topi.trilu, call.args[0], call.args[1].value.astype("int64"), upper=is_upper,
+            topi.trilu, call.args[0], _number(call.args[1]), upper=is_upper,
             primfunc_name_hint=name,
         )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir, topi
+from tvm.ir.op import Op
 from tvm.relax.expr import Call, PrimValue, Tuple
 from tvm.relax.op.base import tensor_to_shape
 from tvm.relax.struct_info import (
@@ -102,12 +103,13 @@ def _numbers(call: Any, index: int, integers: bool = True) -> list[Any] | None:
     info = call.args[index].struct_info
     if not isinstance(info, TupleStructInfo):
         raise fail(call, f"requires a tuple of numbers as argument {index}, got {info}")
+    values = []
     for field in info.fields:
         if not isinstance(field, PrimStructInfo):
             raise fail(call, f"requires a tuple of numbers as argument {index}, got {info}")
         if integers and not field.dtype.is_int:
             raise fail(call, f"requires integers as argument {index}, got {field.dtype}")
-    values = [field.value for field in info.fields]
+        values.append(field.value)
     return None if any([v is None for v in values]) else values
 
 
@@ -140,8 +142,9 @@ def _infer_slice(call: Any, bb: Any) -> Any:
 
 def _length(begin: Any, end: Any, stride: Any, extent: Any, is_inbound: bool) -> Any:
     begin, end, stride = [_wide(v) for v in (begin, end, stride)]
-    values = [v.value if isinstance(v, tir.IntImm) else None for v in (begin, end, stride, extent)]
-    if all([v is not None for v in values]):
+    given = (begin, end, stride, extent)
+    values = [v.value for v in given if isinstance(v, tir.IntImm)]
+    if len(values) == len(given):
         b, e, s, n = values
         if is_inbound:
             b, e = [v + n if v < 0 else v for v in (b, e)]
@@ -173,12 +176,12 @@ def _wide(value: Any) -> Any:
 
 
 def _canonical(index: Any, extent: Any, stride: Any, is_inbound: bool) -> Any:
-    zero = tir.IntImm("int64", 0)
+    least: Any
     if isinstance(stride, tir.IntImm):
         is_back = stride.value < 0
         least, most = (-1, extent - 1) if is_back else (0, extent)
     else:
-        least = tir.if_then_else(stride < 0, tir.IntImm("int64", -1), zero)
+        least = tir.if_then_else(stride < 0, tir.IntImm("int64", -1), tir.IntImm("int64", 0))
         most = tir.if_then_else(stride < 0, extent - 1, extent)
     if isinstance(index, tir.IntImm):
         index = index + extent if index.value < 0 else index
@@ -203,8 +206,8 @@ def _legalize_slice(bb: Any, call: Call) -> Any:
     count = len(axes)
 
     def compute(x: Any, values: Any) -> Any:
-        groups = [values[i * count : (i + 1) * count] for i in range(3)]
-        return slice_compute(x, axes, *groups, is_inbound)
+        begin, end, steps = [values[i * count : (i + 1) * count] for i in range(3)]
+        return slice_compute(x, axes, begin, end, steps, is_inbound)
 
     return bb.call_te(compute, call.args[0], given, primfunc_name_hint="strided_slice")
 
@@ -263,7 +266,8 @@ def strided_slice(
     """
     parts = [_as_numbers(v) for v in (axes, begin, end, strides)]
     operands = [x, *parts[:3], *([] if strides is None else [parts[3]])]
-    return Call(strided_slice.op, operands, strided_slice.op.attrs_type(bool(assume_inbound)))
+    op = Op.get("relax.strided_slice")
+    return Call(op, operands, op.attrs_type(bool(assume_inbound)))
 
 
 def _infer_dynamic_slice(call: Any, bb: Any) -> Any:

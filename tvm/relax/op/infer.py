@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from tvm.arith import Analyzer
 from tvm.error import TypeCheckError
@@ -193,6 +193,11 @@ def broadcast_dims(
 
 def _text(dims: Sequence[PrimExpr]) -> str:
     return ", ".join([str(d) for d in dims])
+
+
+def is_number(value: Any) -> TypeGuard[IntImm]:
+    """Whether a dimension is known."""
+    return type(value) is IntImm
 
 
 def is_one(dim: PrimExpr) -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 
 from tvm import tir
 from tvm.ir import extension
-from tvm.relax.expr import Call, PrimValue, RelayExpr
+from tvm.ir.expr import RelayExpr
+from tvm.relax.expr import Call, PrimValue
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 
 from .infer import check_count, dims_of, fail

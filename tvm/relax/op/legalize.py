@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tvm import te, tir
-from tvm.relax.expr import Call, Constant, PrimValue, RelayExpr
+from tvm.ir.expr import RelayExpr
+from tvm.relax.expr import Call, Constant, PrimValue
 from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, TensorStructInfo
 
 Legalize = Callable[[Any, Call], RelayExpr]

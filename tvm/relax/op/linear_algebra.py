@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import te, tir, topi
 from tvm.error import TypeCheckError
-from tvm.relax.expr import Call
+from tvm.relax.expr import Call, TupleGetItem
 
 from .infer import (
     VOID,
@@ -199,7 +199,7 @@ def _einsum_shape(terms: list[str], output: str | None, dims: list[Any]) -> list
 
 def _legalize_einsum(bb: Any, call: Call) -> Any:
     value = call.args[0]
-    fields = [value[i] for i in range(len(value.struct_info.fields))]
+    fields = [TupleGetItem(value, i) for i in range(len(value.struct_info.fields))]
     return bb.call_te(topi.einsum, call.attrs.subscripts, *fields)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import tir, topi
+from tvm import te, tir, topi
 from tvm.error import TypeCheckError
-from tvm.relax.expr import Call, PrimValue, RelayExpr, ShapeExpr
+from tvm.ir.expr import RelayExpr
+from tvm.relax.expr import Call, PrimValue, ShapeExpr, TupleGetItem
 from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
@@ -22,6 +23,7 @@ from .infer import (
     common_vdevice,
     dims_of,
     fail,
+    is_number,
     is_one,
     known_dims,
     made,
@@ -34,12 +36,7 @@ from .infer import (
     tuple_of_tensors,
 )
 from .legalize import topi_call
-from .operator import Attr, Expr, Ints, Shape, Tensors, operator
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is IntImm
-
+from .operator import Attr, Expr, Ints, Shape, Tensors, as_int, operator
 
 # ---- broadcasting
 
@@ -52,7 +49,7 @@ def _infer_broadcast_to(call: Any, bb: Any) -> Any:
     old, new = known_dims(info), shape.values
     if old is not None and new is not None:
         for a, b in zip(old[::-1], new[::-1], strict=False):
-            if _is_number(a) and _is_number(b) and not is_one(a) and a.value != b.value:
+            if is_number(a) and is_number(b) and not is_one(a) and a.value != b.value:
                 raise fail(call, f"requires a shape that {info} broadcasts to, got {shape}")
     return TensorStructInfo(call.args[1], info.dtype, info.vdevice)
 
@@ -78,7 +75,7 @@ def _collapsed(call: Any, info: Any, dims: Any) -> None:
     if old is None or dims is None:
         return
     for a, b in zip(old[::-1], dims[::-1], strict=False):
-        if _is_number(a) and _is_number(b) and not is_one(b) and a.value != b.value:
+        if is_number(a) and is_number(b) and not is_one(b) and a.value != b.value:
             raise fail(call, f"requires a shape that broadcasts to {info}")
 
 
@@ -178,7 +175,7 @@ def _infer_concat(call: Any, bb: Any) -> Any:
 def _check_joined(call: Any, dims: Any, axis: int) -> None:
     for other in dims[1:]:
         for i, (a, b) in enumerate(zip(dims[0], other, strict=True)):
-            if i != axis and _is_number(a) and _is_number(b) and a.value != b.value:
+            if i != axis and is_number(a) and is_number(b) and a.value != b.value:
                 raise fail(call, f"requires shapes that agree but for axis {axis}")
 
 
@@ -195,7 +192,7 @@ def _agree(dims: Any, axis: int) -> bool:
 def _legalize_concat(bb: Any, call: Call) -> Any:
     value = call.args[0]
     count = len(value.struct_info.fields)
-    fields = [value[i] for i in range(count)]
+    fields = [TupleGetItem(value, i) for i in range(count)]
     axis = 0 if call.attrs.axis is None else call.attrs.axis
     return bb.call_te(topi.concatenate, fields, axis)
 
@@ -257,8 +254,8 @@ def _legalize_split(bb: Any, call: Call) -> Any:
 
 def _parts(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        return tuple([int(getattr(v, "value", v)) for v in value])
-    return int(getattr(value, "value", value))
+        return tuple([as_int(v) for v in value])
+    return as_int(value)
 
 
 @operator("relax.split", "SplitAttrs", infer=_infer_split, FLegalize=_legalize_split)
@@ -402,18 +399,17 @@ def _infer_squeeze(call: Any, bb: Any) -> Any:
         return made(None, info.dtype, info.vdevice)
     dims = known_dims(info)
     if axes is None:
-        if dims is None or not all([_is_number(d) for d in dims]):
-            if dims is None:
-                return made(None, info.dtype, info.vdevice)
+        if dims is None:
+            return made(None, info.dtype, info.vdevice)
         gone = [i for i, d in enumerate(dims) if is_one(d)]
     else:
         gone = axes_of(call, axes, info.ndim)
-        for i in gone if dims is not None else ():
-            if _is_number(dims[i]) and not is_one(dims[i]):  # type: ignore[index]
+        for i in gone:
+            if dims is not None and is_number(dims[i]) and not is_one(dims[i]):
                 raise fail(call, f"requires axes of one element, axis {i} of {info} is not")
     if not gone and info.shape is not None:
         return info
-    if dims_of(info) is None:
+    if dims is None:
         return made(None, info.dtype, info.vdevice, info.ndim - len(gone))
     return made([d for i, d in enumerate(dims) if i not in gone], info.dtype, info.vdevice)
 
@@ -442,7 +438,7 @@ def _infer_reshape(call: Any, bb: Any) -> Any:
     old, new = known_dims(info), shape.values
     if old is not None and new is not None:
         before, after = simplified(product(old)), simplified(product(new))
-        if _is_number(before) and _is_number(after) and before.value != after.value:
+        if is_number(before) and is_number(after) and before.value != after.value:
             raise fail(call, f"requires a shape of {before.value} elements, got {shape}")
     return TensorStructInfo(call.args[1], info.dtype, info.vdevice)
 
@@ -480,7 +476,7 @@ def _completed(x: RelayExpr, shape: Any) -> Any:
             raise TypeCheckError("reshape requires a tensor of known shape where a dimension is -1")
         total, known = simplified(product(dims)), simplified(product(new))
         left = simplified(tir.floordiv(total, known))
-        if _is_number(total) and _is_number(known) and total.value % max(known.value, 1):
+        if is_number(total) and is_number(known) and total.value % max(known.value, 1):
             raise TypeCheckError(f"reshape requires a divisor of {total}, got {known}")
         new[rest] = left
     return ShapeExpr(new)
@@ -521,12 +517,20 @@ def _infer_layout(call: Any, bb: Any) -> Any:
 
 
 def _legalize_layout(bb: Any, call: Call) -> Any:
-    attrs = call.attrs
-    pad = None if attrs.pad_value is None else attrs.pad_value.value.value
-    index_map = attrs.index_map
+    index_map, pad = call.attrs.index_map, call.attrs.pad_value
 
     def compute(x: Any) -> Any:
-        return topi.layout_transform_by_map(x, index_map, pad)
+        inverse, is_padding = index_map.non_surjective_inverse(x.shape)
+
+        def element(*indices: Any) -> Any:
+            found = x(*inverse.map_indices(indices))
+            if isinstance(is_padding, IntImm):
+                return found
+            fill = tir.const(0, x.dtype) if pad is None else pad.value
+            variables = dict(zip(inverse.initial_indices, indices, strict=True))
+            return tir.if_then_else(tir.stmt_functor.substitute(is_padding, variables), fill, found)
+
+        return te.compute(index_map.map_shape(x.shape), element, name="te_layout_transform")
 
     return bb.call_te(compute, call.args[0], primfunc_name_hint="te_layout_transform")
 

@@ -24,6 +24,7 @@ from tvm.ir.node import NodeMeta, leaf
 from tvm.ir.op import Op, register_op
 from tvm.relax.expr import Call, ShapeExpr, Tuple, as_expr
 from tvm.support.dtype import dtype as as_dtype
+from tvm.tir import FloatImm, IntImm
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,9 +56,7 @@ def as_int(value: Any) -> Any:
     """An integer; None stays."""
     if value is None:
         return None
-    if isinstance(value, PrimExpr):
-        return int(getattr(value, "value", value))
-    return int(value)
+    return int(value.value if isinstance(value, (IntImm, FloatImm)) else value)
 
 
 def as_ints(value: Any) -> Any:
@@ -134,7 +133,7 @@ def operator(
         if stored and not isinstance(record, type):
             title = record or f"{function.__name__.title().replace('_', '')}Attrs"
             record = make_record(title, {n: p.default for n, p in stored.items()})
-        public = _public(function, op, kinds, record if stored else None)
+        public: F = _public(function, op, kinds, record if stored else None)
         op.extra["call"] = lambda _, *args, **kwargs: public(*args, **kwargs)
         op.extra["function"] = public
         op.set_facets(attrs_type=record if stored else None)
@@ -154,10 +153,10 @@ def define(
     return op
 
 
-_RECORDS: dict[str, type[Attrs]] = {}
+_RECORDS: dict[str, type[Any]] = {}
 
 
-def make_record(title: str, defaults: Mapping[str, Any]) -> type[Attrs]:
+def make_record(title: str, defaults: Mapping[str, Any]) -> type[Any]:
     """The record of attributes of that classic name."""
     if (known := _RECORDS.get(title)) is not None:
         return known
@@ -169,11 +168,11 @@ def make_record(title: str, defaults: Mapping[str, Any]) -> type[Attrs]:
         **fields,
     }
     made = NodeMeta(title, (Attrs,), namespace, key=f"relax.attrs.{title}")
-    _RECORDS[title] = typing.cast("type[Attrs]", made)
+    _RECORDS[title] = made
     return _RECORDS[title]
 
 
-def records() -> Mapping[str, type[Attrs]]:
+def records() -> Mapping[str, type[Any]]:
     """All records of attributes by name."""
     return _RECORDS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from tvm import te, tir
 from tvm.relax.expr import Call, Constant
@@ -43,7 +43,7 @@ def clip_cast(val: Any, dtype: Any) -> Any:
     return te.max(tir.min(val, high.astype(val.dtype)), low.astype(val.dtype)).astype(dtype)
 
 
-def is_const_scalar(x: Any) -> bool:
+def is_const_scalar(x: Any) -> TypeGuard[Constant]:
     """Whether an expression is a scalar constant."""
     return isinstance(x, Constant) and x.struct_info.ndim == 0
 

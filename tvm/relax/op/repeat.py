@@ -12,6 +12,7 @@ from .infer import (
     axis_of,
     dims_of,
     fail,
+    is_number,
     made,
     product,
     simplified,
@@ -19,11 +20,6 @@ from .infer import (
 )
 from .legalize import topi_call
 from .operator import Expr, Int, Ints, operator
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is IntImm
-
 
 # ---- repetition
 
@@ -146,7 +142,7 @@ def _infer_scatter_elements(call: Any, bb: Any) -> Any:
     a, b = dims_of(indices), dims_of(updates)
     if a is not None and b is not None:
         for x, y in zip(a, b, strict=True):
-            if _is_number(x) and _is_number(y) and x.value != y.value:
+            if is_number(x) and is_number(y) and x.value != y.value:
                 raise fail(call, "requires indices and updates of one shape")
     if dims_of(data) is not None:
         return made(data.shape, data.dtype, data.vdevice)

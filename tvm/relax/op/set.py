@@ -8,6 +8,7 @@ import numpy as np
 
 import tvm
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo, TupleStructInfo
+from tvm.tir import IntImm
 
 from .infer import axis_of, check_count, dims_of, fail, made, tensor, tensors
 from .operator import Expr, OptExpr, operator
@@ -19,9 +20,9 @@ def _infer_unique(call: Any, bb: Any) -> Any:
     axis = None
     if len(call.args) == 6:
         known = call.args[5].struct_info
-        if not isinstance(known, PrimStructInfo) or known.value is None:
+        if not isinstance(known, PrimStructInfo) or not isinstance(known.value, IntImm):
             raise fail(call, f"requires a number as axis, got {known}")
-        axis = int(known.value.value)
+        axis = known.value.value
         if info.ndim >= 0:
             axis = axis_of(call, axis, info.ndim)
     flags = [bool(arg.value.value) for arg in call.args[1:5]]
@@ -80,12 +81,15 @@ def numpy_unique(
 ) -> Any:
     """The same at run time, by numpy."""
     array = x.numpy()
-    flags = {
-        "return_index": True,
-        "return_inverse": bool(return_inverse),
-        "return_counts": bool(return_counts),
-    }
-    found = list(np.unique(array, axis=axis, **flags))
+    found: list[Any] = list(
+        np.unique(
+            array,
+            True,
+            bool(return_inverse),
+            bool(return_counts),
+            axis,  # type: ignore[call-overload]
+        )
+    )
     index = found[1]
     if return_inverse:
         found[2] = found[2].reshape(-1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import topi
+from tvm.error import TypeCheckError
 from tvm.tir import IntImm
 
-from .infer import axes_of, axis_of, dims_of, fail, made, product, tensors
+from .infer import axes_of, axis_of, dims_of, made, product, tensors
 from .legalize import topi_call
 from .operator import DataType, Expr, Ints, operator
 
@@ -117,7 +118,7 @@ def _scan(name: str, function: Any, doc: str) -> Any:
         data: Expr, axis: int | None = None, dtype: DataType = None, exclusive: bool = False
     ) -> Expr:
         if exclusive not in (True, False, None, 0, 1):
-            raise fail(build.op, f"requires a bool as exclusive, got {exclusive}")
+            raise TypeCheckError(f"relax.{name} requires a bool as exclusive, got {exclusive}")
         return {"exclusive": bool(exclusive)}
 
     build.__name__ = build.__qualname__ = name

@@ -29,7 +29,7 @@ def _unary(name: str, function: Any, doc: str, infer: Any = same_float, hint: st
     relax.Expr
         A tensor of its shape.
     """
-    facets = {"FElementwise": True}
+    facets: dict[str, Any] = {"FElementwise": True}
     if function is not None:
         facets["FLegalize"] = topi_call(function, hint or f"tir_{name}")
     return operator(f"relax.{name}", infer=infer, **facets)(build)

@@ -15,7 +15,7 @@ from tvm.tir import PrimFunc
 
 def attach_global_symbol(mod: IRModule) -> IRModule:
     """The module with names for functions that have none; loop programs bear the library's prefix."""
-    prefix = (mod.attrs or {}).get("system_lib_prefix", "")
+    prefix = mod.get_attr("system_lib_prefix") or ""
 
     def named(gvar: Any, func: Any) -> Any:
         if not isinstance(func, (Function, PrimFunc)) or func.attrs.get("global_symbol"):

@@ -84,7 +84,7 @@ class BindingRewriter:
             is_same = cond is value.cond and branches[0] is value.true_branch
             new: Any = value
             if not (is_same and branches[1] is value.false_branch):
-                new = If(cond, *branches)
+                new = If(cond, branches[0], branches[1])
                 update_struct_info(new, value.struct_info_)
         elif isinstance(value, Function):
             new = self.function(value)

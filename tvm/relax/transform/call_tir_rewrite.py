@@ -41,8 +41,9 @@ class _Destinations(BindingRewriter):
         return new
 
     def value(self, value: RelayExpr, var: Var) -> RelayExpr:
-        is_call = isinstance(value, Call) and isinstance(value.op, Op)
-        if not is_call or value.op.name not in _CALLS:
+        if not isinstance(value, Call) or not isinstance(value.op, Op):
+            return value
+        if value.op.name not in _CALLS:
             return value
         callee, given = value.args[:2]
         inputs = list(given.fields) if isinstance(given, Tuple) else [given]

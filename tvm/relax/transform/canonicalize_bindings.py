@@ -182,7 +182,7 @@ class _LocalVars(ExprMutator):
 
 def canonicalize(func: Function, mod: IRModule) -> Function:
     """The function without trivial bindings."""
-    new = _Canonicalizer(mod).visit_expr(func)
+    new: Function = _Canonicalizer(mod).visit_expr(func)
     new = _Outputs(func).visit_expr(new)
     new = _LocalVars().visit_expr(new)
     if new is func:

@@ -56,11 +56,8 @@ class _Deduplicator(ExprMutator):
         self.known = outer
         return found
 
-    def visit_binding_block_(self, block: BindingBlock) -> BindingBlock:
-        return super().visit_binding_block_(block)
-
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
-        new = super().visit_dataflow_block_(block)
+        new: BindingBlock = super().visit_dataflow_block_(block)
         # its own variables are not visible behind it
         self.known = {
             key: [entry for entry in entries if not isinstance(entry[2], DataflowVar)]

@@ -6,6 +6,7 @@ y = f(PrimValue(n % 8 == 0))    ->    p = compute_symbolic_expr(PrimValue(n)); y
 from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar, RelayExpr
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.transform import ModulePass, Pass, PassInfo
 from tvm.ir.type import PrimType
@@ -49,7 +50,7 @@ class _Computations(BindingRewriter):
 def compute_prim_value(mod: IRModule) -> IRModule:
     """The module with loop programs for its numbers."""
     names = UniqueNames(dict.fromkeys([gvar.name_hint for gvar in mod.functions], 1))
-    functions = {}
+    functions: dict[GlobalVar, BaseFunc] = {}
     for gvar, func in mod.functions.items():
         if isinstance(func, Function):
             rewriter = _Computations(mod, names)

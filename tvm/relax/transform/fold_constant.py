@@ -5,11 +5,12 @@ lv = call_tir(add, (c0, c1))    ->    lv = c2
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from tvm import nd
 from tvm.driver import build
-from tvm.ir.expr import GlobalVar
+from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass
@@ -79,11 +80,13 @@ class _Folder(ExprMutator):
         func = self.mod.functions.get(call.args[0]) if isinstance(call.args[0], GlobalVar) else None
         if len(call.args) > 2 or not isinstance(func, PrimFunc):
             return None
-        if not all([isinstance(a, Constant) for a in args]):
-            return None
-        return self._evaluate(func, list(args), info)
+        return self._evaluate(func, args, info)
 
-    def _evaluate(self, func: PrimFunc, args: list[Constant], info: Any) -> Constant | None:
+    def _evaluate(self, func: PrimFunc, args: Sequence[RelayExpr], info: Any) -> Constant | None:
+        """What a loop program makes of constants."""
+        arrays = [a.data for a in args if isinstance(a, Constant)]
+        if len(arrays) < len(args):
+            return None
         if not isinstance(info, TensorStructInfo) or info.dimensions is None:
             return None
         shape = [d.value if isinstance(d, IntImm) else None for d in info.dimensions]
@@ -95,27 +98,30 @@ class _Folder(ExprMutator):
                 func.with_attr("global_symbol", "folded"), target="llvm"
             )
         out = nd.empty(shape, info.dtype)
-        runs(*[a.data for a in args], out)
+        runs(*arrays, out)
         return Constant(out)
 
     def _operator(self, call: Call) -> Any:
         """An operator of constants, by its loop program."""
-        if call.op.name == "relax.shape_to_tensor" and isinstance(call.args[0], ShapeExpr):
-            values = call.args[0].values
-            if all([isinstance(v, IntImm) for v in values]):
-                return const([v.value for v in values], "int64")
-        rule = call.op.extra.get("FLegalize")
+        op = call.op
+        assert isinstance(op, Op)
+        if op.name == "relax.shape_to_tensor" and isinstance(call.args[0], ShapeExpr):
+            dims = call.args[0].values
+            values = [d.value for d in dims if isinstance(d, IntImm)]
+            if len(values) == len(dims):
+                return const(values, "int64")
+        rule = op.extra.get("FLegalize")
         kept = (Constant, ShapeExpr, PrimValue, StringImm)
         is_constant = call.args and all(
             [isinstance(a, kept) or _is_constants(a) for a in call.args]
         )
         has_tensor = any([isinstance(a, Constant) or _is_constants(a) for a in call.args])
-        if rule is None or not is_constant or not has_tensor or not call.op.extra.get("FPurity"):
+        if rule is None or not is_constant or not has_tensor or not op.extra.get("FPurity"):
             return call
         info = call.struct_info_ or self.builder_.infer(call)
         if not all([has_known_shape(i) for i in [info, *[a.struct_info for a in call.args]]]):
             return call
-        call = self.builder_.normalize(call)
+        call = cast("Call", self.builder_.normalize(call))
         local = BlockBuilder()
         local.begin_block(is_dataflow=False)
         made = rule(local, call)
@@ -124,10 +130,8 @@ class _Folder(ExprMutator):
         is_tir = isinstance(made.op, Op) and made.op.name == "relax.call_tir"
         if not is_tir or not isinstance(made.args[1], Tuple) or len(made.args) > 2:
             return call
-        if not all([isinstance(a, Constant) for a in made.args[1].fields]):
-            return call
         func = local.get()[made.args[0]]
-        found = self._evaluate(func, list(made.args[1].fields), made.sinfo_args[0])
+        found = self._evaluate(func, made.args[1].fields, made.sinfo_args[0])
         return call if found is None else found
 
 

@@ -272,8 +272,10 @@ class Grouper(ExprMutator):
         if len(bindings) == len(block.bindings) and all(
             [a is b for a, b in zip(bindings, block.bindings, strict=True)]
         ):
-            return super().visit_dataflow_block_(block)
-        return super().visit_dataflow_block_(DataflowBlock(bindings, block.span))
+            made: BindingBlock = super().visit_dataflow_block_(block)
+        else:
+            made = super().visit_dataflow_block_(DataflowBlock(bindings, block.span))
+        return made
 
 
 def _users(block: BindingBlock) -> dict[Var, set[int]]:
@@ -301,7 +303,7 @@ class _Fuser(Grouper):
 def rewrite_with(grouper: Grouper, mod: IRModule, chosen: Any = None) -> IRModule:
     """The module with the groups of each function as functions of their own."""
     for gvar, func in relax_functions(mod).items():
-        if func.attrs.get("Primitive") or func.attrs.get("Codegen") or func.body is None:
+        if func.attrs.get("Primitive") or func.attrs.get("Codegen") or not func.has_body:
             continue
         if chosen is not None and gvar.name_hint not in chosen:
             continue

@@ -78,9 +78,9 @@ class _Fuser:
             self._binding(binding.var, binding.value, results)
         for buffer in results.get("order", []):
             self._add(buffer)
-        body = tir.SeqStmt(self.bodies) if len(self.bodies) != 1 else self.bodies[0]
+        body = tir.SeqStmt(tuple(self.bodies)) if len(self.bodies) != 1 else self.bodies[0]
         block = tir.Block([], [], [], "root", body, alloc_buffers=self.allocated)
-        root = tir.BlockRealize([], tir.const(True, "bool"), block)
+        root = tir.BlockRealize((), tir.const(True, "bool"), block)
         attrs = {
             k: v for k, v in self.func.attrs.items() if k not in ("Primitive", "global_symbol")
         }
@@ -104,9 +104,9 @@ class _Fuser:
             return info
         raise TVMError(f"a fused function cannot take {info}")
 
-    def _buffer(self, name: str, info: TensorStructInfo) -> Buffer:
-        dims = info.dimensions
-        if dims is None:
+    def _buffer(self, name: str, info: StructInfo) -> Buffer:
+        dims = info.dimensions if isinstance(info, TensorStructInfo) else None
+        if dims is None or not isinstance(info, TensorStructInfo):
             raise TVMError(f"a fused function requires tensors of known shape, got {info}")
         return decl_buffer(dims, info.dtype, self.names.fresh(name))
 
@@ -146,8 +146,7 @@ class _Fuser:
         if isinstance(value, Tuple):
             self.buffers[var] = [self.buffers[f] for f in value.fields]
             return
-        is_call = isinstance(value, Call) and isinstance(value.op, Op)
-        if not is_call or value.op.name not in ("relax.call_tir", "relax.call_tir_inplace"):
+        if not isinstance(value, Call) or not _is_call_tir(value):
             raise TVMError(f"a fused function consists of calls of loop programs, got {value}")
         outputs = results.get(var)
         if outputs is None:
@@ -172,7 +171,8 @@ class _Fuser:
         callee = self.mod[call.args[0]]
         prim = renew_defs(callee)
         inputs = self._arguments(call.args[1])
-        numbers = list(call.args[2].values) if len(call.args) > 2 else []
+        shape = call.args[2] if len(call.args) > 2 else None
+        numbers = shape.values if isinstance(shape, ShapeExpr) else ()
         given = [*inputs, *outputs]
         values: dict[Any, Any] = {}
         buffers: dict[Buffer, Buffer] = {}
@@ -220,15 +220,7 @@ class _Caller(ExprMutator):
         for arg in call.args:
             self._flatten(arg, tensors, numbers)
         info = op.struct_info_ or func.ret_struct_info
-        out = list(_flat_infos(info))
-        made = call_tir(call.op, Tuple(tensors), out, numbers or None)
-        if (
-            isinstance(info, TupleStructInfo)
-            and len(out) == 1
-            and not isinstance(out[0], TupleStructInfo)
-        ):
-            return made
-        return made
+        return call_tir(call.op, Tuple(tensors), _flat_infos(info), numbers or None)
 
     def _flatten(self, arg: Any, tensors: list[RelayExpr], numbers: list[Any]) -> None:
         info = arg.struct_info
@@ -247,9 +239,11 @@ class _Caller(ExprMutator):
             tensors.append(arg)
 
 
-def _flat_infos(info: StructInfo) -> list[StructInfo]:
+def _flat_infos(info: StructInfo) -> list[TensorStructInfo]:
     if isinstance(info, TupleStructInfo):
         return [x for f in info.fields for x in _flat_infos(f)]
+    if not isinstance(info, TensorStructInfo):
+        raise TVMError(f"a fused function cannot return {info}")
     return [info]
 
 
@@ -277,11 +271,14 @@ def fuse_tir(mod: IRModule) -> IRModule:
     return remove_unused_functions(mod.with_functions(functions))
 
 
+def _is_call_tir(call: Call) -> bool:
+    return isinstance(call.op, Op) and call.op.name in ("relax.call_tir", "relax.call_tir_inplace")
+
+
 def _is_all_tir(func: Function) -> bool:
     return all(
         [
-            not isinstance(b.value, Call)
-            or (isinstance(b.value.op, Op) and b.value.op.name.startswith("relax.call_tir"))
+            not isinstance(b.value, Call) or _is_call_tir(b.value)
             for block in func.body.blocks
             for b in block.bindings
         ]

@@ -88,7 +88,7 @@ class _Legalizer:
             branches = [self._branch(b) for b in (value.true_branch, value.false_branch)]
             if branches[0] is value.true_branch and branches[1] is value.false_branch:
                 return value
-            made = If(value.cond, *branches)
+            made = If(value.cond, branches[0], branches[1])
             update_struct_info(made, value.struct_info_)
             return made
         if isinstance(value, Function):

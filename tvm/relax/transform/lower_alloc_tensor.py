@@ -7,7 +7,7 @@ y = builtin.alloc_tensor((n, 4), "float32", 0)    ->    storage = memory.alloc_s
 from __future__ import annotations
 
 from tvm.error import TVMError
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass
@@ -23,10 +23,10 @@ _UINT8 = as_dtype("uint8")
 
 class _OwnStorage(BindingRewriter):
     def value(self, value: RelayExpr, var: Var) -> RelayExpr:
-        is_call = isinstance(value, Call) and value.op is Op.get("relax.builtin.alloc_tensor")
-        if not is_call:
+        if not isinstance(value, Call) or value.op is not Op.get("relax.builtin.alloc_tensor"):
             return value
         shape, element, device, scope = value.args
+        assert isinstance(element, DataTypeImm)
         bytes_ = storage_bytes(shape, element)
         args = (ShapeExpr([bytes_]), device, scope, DataTypeImm(_UINT8))
         storage = self.emit(op_call("relax.memory.alloc_storage", *args), "storage")
@@ -41,7 +41,7 @@ def storage_bytes(shape: RelayExpr, element: DataTypeImm) -> object:
     if values is None:
         raise TVMError(f"an allocated tensor requires known dimensions, got the shape {shape}")
     kind = element.value
-    total = IntImm("int64", (kind.bits * kind.lanes + 7) // 8)
+    total: PrimExpr = IntImm("int64", (kind.bits * kind.lanes + 7) // 8)
     for extent in values:
         total = total * extent
     return total

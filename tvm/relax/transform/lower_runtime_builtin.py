@@ -25,20 +25,20 @@ def _packed(name: str) -> Callable[[Call], Call]:
     """A call of a packed function with the same arguments, those of tuples taken apart."""
 
     def lower(call: Call) -> Call:
-        info = call.struct_info_
+        info = call.struct_info
         return _with_info(Call(ExternFunc(name), call.args, None, [info]), info)
 
     return lower
 
 
 def _call_tir_dyn(call: Call) -> Call:
-    info = call.struct_info_
+    info = call.struct_info
     args = [call.args[0], *_fields(call.args[1])]
     return _with_info(Call(ExternFunc("vm.builtin.call_tir_dyn"), args, None, [info]), info)
 
 
 def _to_device(call: Call) -> Call:
-    info, device = call.struct_info_, call.attrs.dst_vdevice
+    info, device = call.struct_info, call.attrs.dst_vdevice
     numbers = _device_numbers(device)
     args = [call.args[0], *[PrimValue(number) for number in numbers]]
     return _with_info(Call(ExternFunc("vm.builtin.to_device"), args, None, [info]), info)
@@ -50,7 +50,7 @@ def _device_numbers(device: Any) -> tuple[int, int]:
 
 
 def _make_closure(call: Call) -> Call:
-    info = call.struct_info_
+    info = call.struct_info
     args = [call.args[0], *_fields(call.args[1])]
     return _with_info(Call(ExternFunc("vm.builtin.make_closure"), args, None, [info]), info)
 

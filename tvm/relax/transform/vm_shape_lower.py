@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelayExpr
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import ModulePass, Pass, PassInfo
@@ -43,6 +44,7 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from tvm.support.dtype import dtype
 from tvm.support.naming import UniqueNames
 from tvm.tir import PrimFunc
 from tvm.tir import Var as TirVar
@@ -189,8 +191,8 @@ class _ShapeLowering(BindingRewriter):
         inputs = int(func.attrs.get("num_input", len(func.params)))
         matches: list[_Match] = []
         for i, param in enumerate(func.params):
-            context = self._context(f"param[{i}], param={param.name_hint}", param.struct_info_)
-            info = param.struct_info_
+            context = self._context(f"param[{i}], param={param.name_hint}", param.struct_info)
+            info = param.struct_info
             matches += self._check(info, param, context, always=True, dynamic_only=i >= inputs)
         self._run(matches)
         bindings, self._bindings = self._bindings, outer
@@ -227,8 +229,10 @@ class _ShapeLowering(BindingRewriter):
             case TensorStructInfo():
                 rank = TensorStructInfo(None, info.dtype, info.vdevice, info.ndim)
                 if always or not rank.is_base_of(found):
-                    args = (info.ndim, DataTypeImm(info.dtype), context)
-                    self.emit(packed_call("vm.builtin.check_tensor_info", value, *args))
+                    kind = DataTypeImm(info.dtype)
+                    self.emit(
+                        packed_call("vm.builtin.check_tensor_info", value, info.ndim, kind, context)
+                    )
                 dims = info.dimensions
                 return self._match(value, dims, context, dynamic_only)
             case ShapeStructInfo():
@@ -237,8 +241,8 @@ class _ShapeLowering(BindingRewriter):
                 return self._match(value, info.values, context, dynamic_only)
             case PrimStructInfo():
                 if always or not PrimStructInfo(info.dtype).is_base_of(found):
-                    args = (DataTypeImm(info.dtype), context)
-                    self.emit(packed_call("vm.builtin.check_prim_value_info", value, *args))
+                    kind = DataTypeImm(info.dtype)
+                    self.emit(packed_call("vm.builtin.check_prim_value_info", value, kind, context))
                 dims = None if info.value is None else (info.value,)
                 return self._match(value, dims, context, dynamic_only)
             case FuncStructInfo():
@@ -346,10 +350,10 @@ class _ShapeLowering(BindingRewriter):
         for slot in ready:
             slot.is_known = True
             value = substitute(slot.expr, loads)
-            value = value if value.dtype == "int64" else Cast("int64", value)
+            value = value if value.dtype == "int64" else Cast(dtype("int64"), value)
             stores.append(BufferStore(heap, value, [IntImm("int64", slot.index)]))
         handle = TirVar("var_H", "handle")
-        body = stores[0] if len(stores) == 1 else SeqStmt(stores)
+        body = stores[0] if len(stores) == 1 else SeqStmt(tuple(stores))
         gvar = GlobalVar(self.names.fresh(f"{self.prefix}shape_func"))
         func = PrimFunc([handle], body, buffer_map={handle: heap})
         self.added[gvar] = func.with_attr("tir.is_host_func", True)
@@ -377,9 +381,7 @@ class _ShapeLowering(BindingRewriter):
             return self._shape(arg)
         if isinstance(arg, PrimValue) and not isinstance(arg.value, (IntImm, FloatImm)):
             load = self._load(arg.value)
-            call = packed_call(
-                "vm.builtin.make_prim_value", self.heap, *load, info=arg.struct_info_
-            )
+            call = packed_call("vm.builtin.make_prim_value", self.heap, *load, info=arg.struct_info)
             return self.emit(call.replace(sinfo_args=(PrimStructInfo(arg.value.dtype),)), "prim")
         return arg
 
@@ -405,8 +407,8 @@ class _ShapeLowering(BindingRewriter):
 def vm_shape_lower(mod: IRModule, emit_err_ctx: bool = True) -> IRModule:
     """The module with heaps of integers for its symbolic variables."""
     names = UniqueNames(dict.fromkeys([gvar.name_hint for gvar in mod.functions], 1))
-    prefix = (mod.attrs or {}).get("system_lib_prefix", "")
-    functions = {}
+    prefix = mod.get_attr("system_lib_prefix") or ""
+    functions: dict[GlobalVar, BaseFunc] = {}
     for gvar, func in mod.functions.items():
         if isinstance(func, Function):
             lowering = _ShapeLowering(mod, gvar.name_hint, names, prefix, emit_err_ctx)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from tvm.ir.expr import RelayExpr
 from tvm.relay.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.traverse import operands
@@ -25,9 +25,9 @@ MAX_EXPANDED = 256
 
 @dataclass(eq=False, slots=True)
 class GraphNode:
-    """One expression: who uses it, and how."""
+    """One computation: who uses it, and how."""
 
-    expr: RelayExpr
+    expr: Any  # an expression of relay, or a binding of relax
     index: int
     pattern: OpPattern
     outputs: list[tuple[GraphNode, OpPattern]] = field(default_factory=list)

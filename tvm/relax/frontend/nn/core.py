@@ -309,7 +309,8 @@ class Module(SubroutineMixin):
         debug : bool
             As of `export_tvm`.
         """
-        return _later("compile_module")(self, spec, as_device(device), pipeline, out_format, debug)
+        place = device if isinstance(device, Device) else as_device(device)
+        return _later("compile_module")(self, spec, place, pipeline, out_format, debug)
 
 
 class ModuleList(Module):

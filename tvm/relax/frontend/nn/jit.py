@@ -46,10 +46,8 @@ class TorchModule:
             if len(args) != len(method.arg_names):
                 raise TypeError(f"{name} takes {method.arg_names}, got {len(args)} arguments")
             given = [_as_native(a, s) for a, s in zip(args, method.arg_specs, strict=True)]
-            states = {"plain": self.effects, "none": [], "packed": [self.effects]}[
-                method.effect_mode
-            ]
-            params = {"plain": self.params, "none": [], "packed": [self.params]}[method.param_mode]
+            states = _passed(self.effects, method.effect_mode)
+            params = _passed(self.params, method.param_mode)
             result = self.vm[name](*given, *states, *params)
             if self.effects and method.effect_mode != "none":
                 result, states = result
@@ -57,6 +55,11 @@ class TorchModule:
             return _as_torch(result)
 
         return call
+
+
+def _passed(values: list[Any], mode: str) -> list[Any]:
+    """Parameters or states as arguments: one each, none, or all as one."""
+    return values if mode == "plain" else [values] if mode == "packed" else []
 
 
 def _as_native(value: Any, spec: Any) -> Any:

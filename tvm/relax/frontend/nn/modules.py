@@ -20,14 +20,16 @@ class ReLU(Module):
     """The elements above zero, else zero."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return op.relu(x)
+        found: Tensor = op.relu(x)
+        return found
 
 
 class SiLU(Module):
     """``x * sigmoid(x)``."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return op.silu(x)
+        found: Tensor = op.silu(x)
+        return found
 
 
 class GELU(Module):
@@ -110,8 +112,11 @@ class _Convolution(Module):
         self.weight = Parameter(shape, dtype)
         self.bias = Parameter((out_channels,), dtype) if bias else None
 
-    def options(self) -> list[Any]:
-        return [self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups]
+    def options(self) -> dict[str, Any]:
+        return {
+            "weight": self.weight, "bias": self.bias, "stride": self.stride,
+            "padding": self.padding, "dilation": self.dilation, "groups": self.groups,
+        }  # fmt: skip
 
 
 class Conv1D(_Convolution):
@@ -120,7 +125,7 @@ class Conv1D(_Convolution):
     rank = 1
 
     def forward(self, x: Tensor) -> Tensor:
-        return op.conv1d(x, *self.options())
+        return op.conv1d(x, **self.options())
 
 
 class Conv2D(_Convolution):
@@ -139,7 +144,7 @@ class Conv2D(_Convolution):
         )  # fmt: skip
 
     def forward(self, x: Tensor) -> Tensor:
-        return op.conv2d(x, *self.options(), data_layout=self.data_layout)
+        return op.conv2d(x, **self.options(), data_layout=self.data_layout)
 
 
 class Conv3D(_Convolution):
@@ -158,7 +163,7 @@ class Conv3D(_Convolution):
         )  # fmt: skip
 
     def forward(self, x: Tensor) -> Tensor:
-        return op.conv3d(x, *self.options(), data_layout=self.data_layout)
+        return op.conv3d(x, **self.options(), data_layout=self.data_layout)
 
 
 class ConvTranspose1D(Module):
@@ -391,7 +396,8 @@ class TimestepEmbedding(Module):
             if self.cond_proj is None:
                 raise ValueError("a condition needs cond_proj_dim")
             sample = sample + self.cond_proj(condition)
-        return self.linear_2(self.act(self.linear_1(sample)))
+        found: Tensor = self.linear_2(self.act(self.linear_1(sample)))
+        return found
 
 
 class Timesteps(Module):
@@ -453,7 +459,9 @@ class Attention(Module):
         shape = [hidden_states.shape[0], -1, self.heads, self.dim_head]
         query, key, value = [op.reshape(x, shape) for x in (query, key, value)]
         mixed = op.scaled_dot_product_attention(query, key, value, is_causal=False)
-        return self.to_out[0](op.reshape(mixed, [hidden_states.shape[0], -1, self.inner_dim]))
+        mixed = op.reshape(mixed, [hidden_states.shape[0], -1, self.inner_dim])
+        found: Tensor = self.to_out[0](mixed)
+        return found
 
 
 __all__ = [

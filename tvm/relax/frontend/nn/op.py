@@ -31,8 +31,9 @@ def _expr(value: Any) -> Any:
     return value
 
 
-def _emitted(function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
-    return wrap_nested(function(*[_expr(a) for a in args], **kwargs), name)
+def _emitted(function: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Tensor:
+    made: Tensor = wrap_nested(function(*[_expr(a) for a in args], **kwargs), name)
+    return made
 
 
 def unsqueeze(x: Tensor, dim: int, name: str = "unsqueeze") -> Tensor:
@@ -121,13 +122,16 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matm
     return _emitted(_op.matmul, name, a, b, out_dtype=out_dtype)
 
 
-def _with_bias(conv: RelayExpr, bias: Tensor | None, axis: int, name: str) -> Any:
+def _with_bias(conv: RelayExpr, bias: Tensor | None, axis: int, name: str) -> Tensor:
+    made: Tensor
     if bias is None:
-        return wrap_nested(conv, name)
+        made = wrap_nested(conv, name)
+        return made
     result = BlockBuilder.current().emit(conv, name)  # type: ignore[union-attr]
     shape = [1] * result.struct_info.ndim
     shape[axis] = bias.shape[0]
-    return wrap_nested(_op.add(result, _op.reshape(bias._expr, shape)), name)
+    made = wrap_nested(_op.add(result, _op.reshape(bias._expr, shape)), name)
+    return made
 
 
 def conv1d(
@@ -325,7 +329,7 @@ def get_timestep_embedding(
     embedding = _op.concat(parts[::-1] if flip_sin_to_cos else parts, axis=-1)
     if embedding_dim % 2 == 1:
         embedding = _op.nn.pad(embedding, (0, 0, 0, 1))
-    return wrap_nested(_op.astype(embedding, get_default_dtype()), name)
+    return _emitted(_op.astype, name, embedding, get_default_dtype())
 
 
 def scaled_dot_product_attention(

@@ -149,7 +149,7 @@ class MethodSpec:
         names = list(inspect.signature(method).parameters)
         if len(names) != len(args):
             raise ValueError(f"the method has the arguments {names}, got {len(args)} values")
-        specs = []
+        specs: list[Any] = []
         for name, arg in zip(names, args, strict=True):
             if isinstance(arg, int):
                 specs.append(Int())

@@ -34,10 +34,9 @@ def _infer_attention(call: Any, bb: Any) -> Any:
     for name, info in (("query", q), ("key", k), ("value", v)):
         if info.ndim not in (-1, 4):
             raise fail(call, f"requires a {name} of four dimensions, got {info}")
-    dims = [dims_of(i) for i in (q, k, v)]
-    if any([d is None for d in dims]):
+    a, b, c = [dims_of(i) for i in (q, k, v)]
+    if a is None or b is None or c is None:
         return made(None, kind, device, 4)
-    a, b, c = dims
     for x, y, what in (
         (a[0], b[0], "batch size"), (a[0], c[0], "batch size"), (a[3], b[3], "head size"),
         (b[1], c[1], "sequence length"),
@@ -128,7 +127,7 @@ def attention(
         return None
     return Call(
             attention_bias_op, [query, key, value, bias],
-            attention.op.attrs_type(
+            attention_bias_op.attrs_type(
                 None if scale is None else float(scale), causal_mask, window_size
             ),
         )  # fmt: skip

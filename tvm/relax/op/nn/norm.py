@@ -38,7 +38,7 @@ def _normalized(call: Any, infos: Any, axes: Sequence[int], least: int = 1) -> b
         return True
     found = axes_of(call, axes, data.ndim)
     dims = dims_of(data)
-    known = [None if dims is None else [dims[a] for a in found]]
+    known = [None if dims is None else tuple([dims[a] for a in found])]
     known += [dims_of(i) for i in rest]
     given = [d for d in known if d is not None]
     is_known = True

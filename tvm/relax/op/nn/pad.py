@@ -8,6 +8,7 @@ from tvm import topi
 from tvm.relax.expr import Call
 from tvm.relax.op.infer import dims_of, fail, made, simplified, tensors
 from tvm.relax.op.operator import Attr, Expr, Ints, operator
+from tvm.tir import FloatImm, IntImm
 
 
 def _infer(call: Any, bb: Any) -> Any:
@@ -61,5 +62,5 @@ def pad(data: Expr, pad_width: Ints, pad_value: Attr = 0, pad_mode: str = "const
     pad_mode : str
         ``"constant"`` or ``"reflect"``.
     """
-    value = getattr(pad_value, "value", pad_value)
+    value = pad_value.value if isinstance(pad_value, (IntImm, FloatImm)) else pad_value
     return {"pad_width": _flat(pad_width), "pad_value": float(value)}
