@@ -57,6 +57,7 @@ def lowering_passes() -> list[Pass]:
         transform.ToNonDataflow(),
         transform.RemovePurityChecking(),
         transform.CallTIRRewrite(),
+        transform.StaticPlanBlockMemory(),
         transform.LowerAllocTensor(),
         transform.KillAfterLastUse(),
         # functions of the machine

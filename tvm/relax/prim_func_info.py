@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tvm.ir.type import PrimType, TupleType
 from tvm.tir import PrimFunc
+from tvm.tir.analysis import is_pure_function
 from tvm.tir.expr import IntImm
 
 from .struct_info import (
@@ -38,4 +39,4 @@ def prim_func_struct_info(func: PrimFunc) -> FuncStructInfo:
         ret = TupleStructInfo([])
     else:
         ret = ObjectStructInfo()
-    return FuncStructInfo(params, ret, purity=False)
+    return FuncStructInfo(params, ret, is_pure_function(func))

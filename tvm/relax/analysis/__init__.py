@@ -14,6 +14,7 @@ from tvm.relax.struct_info_relations import (
 )
 
 from .calls import computable_at_compile_time, detect_recursion
+from .estimate_memory_usage import estimate_memory_usage
 from .reshape import has_reshape_pattern
 from .unused import remove_all_unused
 from .variables import (
@@ -34,7 +35,7 @@ __all__ = [
     "BaseCheckResult", "all_global_vars", "all_vars", "bound_vars",
     "collect_non_negative_expressions", "computable_at_compile_time", "contains_impure_call",
     "defined_symbolic_vars", "definable_tir_vars_in_struct_info", "derive_call_ret_struct_info",
-    "detect_recursion", "erase_to_well_defined", "free_symbolic_vars", "free_vars",
+    "detect_recursion", "erase_to_well_defined", "estimate_memory_usage", "free_symbolic_vars", "free_vars",
     "get_static_type", "get_var2val", "has_reshape_pattern", "name_to_binding", "post_order_visit",
     "remove_all_unused", "struct_info_base_check", "struct_info_lca", "tir_vars_in_struct_info",
     "udchain", "well_formed",

@@ -25,6 +25,7 @@ from .private_functions import (
     RemoveUnusedParameters,
 )
 from .remove_purity_checking import RemovePurityChecking
+from .static_plan_block_memory import StaticPlanBlockMemory
 from .to_non_dataflow import ToNonDataflow
 from .vm_shape_lower import VMShapeLower
 
@@ -33,6 +34,6 @@ __all__ = [
     "CallTIRRewrite", "CanonicalizeBindings", "ComputePrimValue", "ConvertToDataflow", "ExpandTupleArguments", "InlinePrivateFunctions", "LambdaLift", "RemoveUnusedParameters", "DataflowBlockPass",
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
     "FuseTIR", "KillAfterLastUse", "LegalizeOps", "LowerAllocTensor", "LowerRuntimeBuiltin",
-    "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "ToNonDataflow", "VMBuiltinLower",
+    "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "StaticPlanBlockMemory", "ToNonDataflow", "VMBuiltinLower",
     "VMShapeLower", "dataflowblock_pass", "function_pass",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import Pass
 from tvm.relax.expr import Call, DataTypeImm, Function, PrimValue, Var
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
+from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import IntImm
 
@@ -34,14 +35,24 @@ class _OwnStorage(BindingRewriter):
         return op_call("relax.memory.alloc_tensor", *tensor, info=value.struct_info_)
 
 
+def element_bytes(kind: DType) -> int:
+    """The bytes that an element takes."""
+    return (kind.bits * kind.lanes + 7) // 8
+
+
+def data_type_of(element: RelayExpr) -> DType:
+    """The data type that an argument is."""
+    assert isinstance(element, DataTypeImm)
+    return element.value
+
+
 def storage_bytes(shape: RelayExpr, element: DataTypeImm) -> object:
     """The bytes of a tensor, an expression over symbolic variables."""
     info = shape.struct_info_
     values = info.values if isinstance(info, ShapeStructInfo) else None
     if values is None:
         raise TVMError(f"an allocated tensor requires known dimensions, got the shape {shape}")
-    kind = element.value
-    total: PrimExpr = IntImm("int64", (kind.bits * kind.lanes + 7) // 8)
+    total: PrimExpr = IntImm("int64", element_bytes(element.value))
     for extent in values:
         total = total * extent
     return total

@@ -15,7 +15,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass
 from tvm.relax.base import StructInfo, update_struct_info
-from tvm.relax.expr import Call, ExternFunc, Function, PrimValue, Tuple, Var
+from tvm.relax.expr import Call, DataTypeImm, ExternFunc, Function, PrimValue, Tuple, Var
 from tvm.target import Target
 
 from .binding_rewriter import BindingRewriter, function_pass, op_call
@@ -63,8 +63,9 @@ def _invoke_closure(call: Call) -> Call:
 
 
 def _alloc_storage(call: Call) -> Call:
-    shape, device, scope, element = call.args
-    return op_call("relax.vm.alloc_storage", shape, device, element, scope, info=call.struct_info_)
+    size, device, scope, _ = call.args  # the size is in bytes, whatever lives there
+    element = DataTypeImm("uint8")
+    return op_call("relax.vm.alloc_storage", size, device, element, scope, info=call.struct_info_)
 
 
 def _same_args(name: str) -> Callable[[Call], Call]:

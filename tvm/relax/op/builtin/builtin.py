@@ -19,7 +19,7 @@ def _infer(call: Any, bb: Any) -> Any:
     return TensorStructInfo(call.args[0], call.args[1].value)
 
 
-@operator("relax.builtin.alloc_tensor", infer=_infer, pure=False, FAllocator=True)
+@operator("relax.builtin.alloc_tensor", infer=_infer, FAllocator=True)
 def alloc_tensor(
     shape: Shape, dtype: Expr, runtime_device_index: Expr, storage_scope: Expr = "global"
 ) -> Expr:

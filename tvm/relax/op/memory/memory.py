@@ -35,7 +35,7 @@ def _number(value: Any) -> Any:
     return PrimValue(value) if isinstance(value, int) else value
 
 
-@operator("relax.memory.alloc_storage", infer=_object, pure=False)
+@operator("relax.memory.alloc_storage", infer=_object, FAllocator=True)
 def alloc_storage(
     size: Shape, virtual_device_index: Expr, storage_scope: Expr, dtype: Expr
 ) -> Expr:
@@ -55,7 +55,7 @@ def alloc_storage(
     return {"dtype": _imm(dtype), "storage_scope": _text(storage_scope)}
 
 
-@operator("relax.memory.alloc_tensor", infer=_tensor, pure=False)
+@operator("relax.memory.alloc_tensor", infer=_tensor, FAllocator=True)
 def alloc_tensor(storage: Expr, offset: Expr, shape: Shape, dtype: Expr) -> Expr:
     """A tensor in storage.
 

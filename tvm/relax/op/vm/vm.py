@@ -36,7 +36,7 @@ def _imm(value: Any) -> Any:
     return DataTypeImm(value) if isinstance(value, str) else value
 
 
-@operator("relax.vm.alloc_storage", infer=_object, pure=False)
+@operator("relax.vm.alloc_storage", infer=_object, FAllocator=True)
 def alloc_storage(
     shape: Shape, runtime_device_index: Expr, dtype: Expr, storage_scope: Expr = "global"
 ) -> Expr:
@@ -53,7 +53,7 @@ def alloc_storage(
     return {"dtype": _imm(dtype), "storage_scope": scope}
 
 
-@operator("relax.vm.alloc_tensor", infer=_tensor, pure=False)
+@operator("relax.vm.alloc_tensor", infer=_tensor, FAllocator=True)
 def alloc_tensor(storage: Expr, offset: Expr, shape: Shape, dtype: Expr) -> Expr:
     """A tensor in storage.
 

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.visitor import Rewriter
 from tvm.relax import expr as rx
 from tvm.relax.base import StructInfo, update_struct_info
-from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.block_builder import BlockBuilder, function_struct_info
 from tvm.relax.normalize import is_leaf_or_tuple
+from tvm.relax.struct_info import FuncStructInfo, TupleStructInfo
 from tvm.relax.struct_info_relations import BaseCheckResult, struct_info_base_check
 
 from ..base import IRBuilder, IRBuilderFrame, namer
 from ..ir.frame import IRModuleFrame
+
+
+class _ScriptBuilder(BlockBuilder):
+    """Knows the loop programs of the module that is being read, which may be defined later."""
+
+    def struct_info_of_global(self, gvar: GlobalVar) -> StructInfo | None:
+        module = IRBuilder.current().find_frame(IRModuleFrame)
+        if module is None or gvar not in module.functions:
+            return super().struct_info_of_global(gvar)
+        func = module.functions[gvar]
+        if func is not None:
+            return function_struct_info(func)
+        # functions of relax are declared with their signature
+        return FuncStructInfo.opaque_func(ret=TupleStructInfo([]))
 
 
 def name_variable(name: str, var: rx.Var) -> None:
@@ -66,7 +81,7 @@ class FunctionFrame(SeqExprFrame):
         self.params: list[rx.Var] = []
         self.attrs: dict[str, Any] = {}
         self.ret_struct_info: StructInfo | None = None
-        self.block_builder = BlockBuilder()
+        self.block_builder = _ScriptBuilder()
 
     def __enter__(self) -> FunctionFrame:
         super().__enter__()
