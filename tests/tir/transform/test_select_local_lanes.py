@@ -119,3 +119,17 @@ def test_masks_remain_where_the_place_has_no_bound() -> None:
         B[0] = sums[3]
 
     assert_unchanged(SelectLocalLanes(), program)
+
+
+def test_masks_remain_where_the_buffer_cannot_be_made_longer() -> None:
+    @T.prim_func
+    def program(B: T.Buffer((14,), "float32"), n: T.int32):
+        sums = T.decl_buffer((n,), scope="local")
+        sums.vstore(
+            [T.Ramp(0, 1, 16)],
+            T.Broadcast(T.float32(0), 16),
+            predicate=T.Ramp(0, 1, 16) < T.Broadcast(n, 16),
+        )
+        B[0] = sums[0]
+
+    assert_unchanged(SelectLocalLanes(), program)

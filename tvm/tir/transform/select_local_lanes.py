@@ -4,7 +4,8 @@
 
 A masked access keeps its buffer in memory, where a store under a mask is slow to read again. Cells of local
 buffers belong to one thread, so those of hidden lanes may be written: with anything, where no access shows
-them, or with what they hold. A buffer that ends within a vector is made longer.
+them, or with what they hold. A buffer that ends within a vector is made longer; one of unknown size keeps
+its masks.
 """
 
 from __future__ import annotations
@@ -61,9 +62,12 @@ class LaneFinder(Visitor):
         self.found: dict[Var, Lanes] = {}
         self.loops: list[For] = []
         self.outside: dict[Var, int] = {}  # loops around a buffer's allocation
+        self.is_constant: dict[Var, bool] = {}  # whether a buffer can be made longer
 
     def visit_allocate(self, allocate: Allocate) -> None:
         self.outside[allocate.buffer_var] = len(self.loops)
+        is_flat = len(allocate.extents) == 1
+        self.is_constant[allocate.buffer_var] = is_flat and allocate.constant_size() is not None
         self.visit(allocate.body)
 
     def visit_for(self, loop: For) -> None:
@@ -91,7 +95,9 @@ class LaneFinder(Visitor):
         lanes = self.found.setdefault(buffer.data, Lanes())
         index = access.indices[0]
         is_vector = len(access.indices) == 1 and buffer.dtype.lanes == 1
-        bound = self._bound(index) if is_vector and (mask is not None or count > 1) else None
+        is_vector = is_vector and (mask is not None or count > 1)
+        is_chosen = mask is None or self.is_constant.get(buffer.data, False)
+        bound = self._bound(index) if is_vector and is_chosen else None
         if bound is None:
             lanes.is_seen = True
             lanes.is_bounded &= mask is None
