@@ -71,3 +71,14 @@ def test_two_double_buffers_of_a_schedule_of_symbolic_size(size: int) -> None:
     out = tvm.nd.empty((size,))
     f(tvm.nd.array(values), out)
     np.testing.assert_array_equal(out.numpy(), values * 5)
+
+
+def test_a_filling_by_threads_that_begin_inside_the_loop_is_not_run_ahead() -> None:
+    """Ahead of the loop there would be no thread to fill the buffer for."""
+    func = program(lambda i, j: A[i * 8 + j])
+    assert isinstance(func.body, For)
+    thread = tir.Var("threadIdx.x", "int32")
+    axis = tir.IterVar(None, thread, tir.IterVar.ThreadIndex, "threadIdx.x")
+    inside = AttrStmt(axis, "thread_extent", 1, func.body.body)
+    result = apply(InjectDoubleBuffer(), function([A, B], func.body.replace(body=inside)))
+    assert isinstance(result.body, For) and "double_buffer" not in str(result)

@@ -7,8 +7,8 @@
         B[i] = sum(T[0 : 4])                           B[i] = sum(T[i % 2 * 4 : ...])
                                                    B[7] = sum(T[4 : 8])
 
-A mark is dropped where the next part cannot be filled ahead of time: the loop is not serial, or what
-fills the buffer depends on the rest of the iteration.
+A mark is dropped where the next part cannot be filled ahead of time: the loop is not serial, threads begin
+inside of it, or what fills the buffer depends on the rest of the iteration.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from tvm.tir.transform.common import (
 from tvm.tir.transform.convert_ssa import separate_definitions
 
 SCOPE, WRITE = "double_buffer_scope", "double_buffer_write"
+THREADS = "thread_extent"
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,8 @@ def find_marks(stmt: Stmt, fills: list[AttrStmt], allocs: dict[Var, Allocate]) -
             find_marks(item, fills, allocs)
     elif isinstance(stmt, AttrStmt) and stmt.attr_key == SCOPE:
         fills.append(stmt)
+    elif isinstance(stmt, AttrStmt) and stmt.attr_key == THREADS:
+        return  # filling ahead of the loop would stand outside of the threads
     elif isinstance(stmt, (Allocate, AttrStmt, DeclBuffer)):
         if isinstance(stmt, Allocate):
             allocs[stmt.buffer_var] = stmt
