@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvm import relay
+from tvm import relay, tir
 from tvm.relay.transform import FoldConstant, SimplifyExpr, SinkReshapes
 
 from .common import assert_transforms, assert_unchanged
@@ -34,6 +34,22 @@ def test_activation_with_scalars_and_bias() -> None:
     x = layer + relay.const(bias)
     after = relay.Function(params, relay.reshape(x * relay.erf(x * relay.const(0.5)), (2, 4, 4)))
     assert_transforms(before, after, SinkReshapes(), FoldConstant(), SimplifyExpr())
+
+
+def test_symbolic_rows() -> None:
+    def function(sunk: bool) -> relay.Function:
+        rows = [tir.SizeVar(name, "int32") for name in "bs"]
+        x, y = relay.var("x", shape=(*rows, 3)), relay.var("y", shape=(*rows, 4))
+        w = relay.var("w", shape=(4, 3))
+        layer = relay.nn.dense(relay.reshape(x, [-3, 0]), w)
+        body = (
+            relay.reshape_like(layer + relay.reshape(y, [-1, 4]), x, 0, 1, 0, 2)
+            if sunk
+            else relay.reshape_like(layer, x, 0, 1, 0, 2) + y
+        )
+        return relay.Function([x, w, y], body)
+
+    assert_transforms(function(False), function(True), SinkReshapes())
 
 
 def test_broadcast_along_other_axes_stays() -> None:

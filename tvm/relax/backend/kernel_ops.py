@@ -20,6 +20,8 @@ from tvm.relay.frontend.composites import gelu
 from tvm.relay.frontend.matmul import matmul, swap_last
 from tvm.relay.frontend.normalization import rms_norm, standardized, weighted
 from tvm.relay.frontend.windows import conv_transpose
+from tvm.relay.op.new_shape import find_new_shape
+from tvm.relay.op.types import are_known, as_dim
 from tvm.tir.expr import FloatImm, IntImm
 
 Graph = Any  # an expression of the library's graphs, or a tuple of them
@@ -138,8 +140,17 @@ def _dropout(call: Call, args: Sequence[Graph]) -> Graph:
 
 
 def _reshape(call: Call, args: Sequence[Graph]) -> Graph:
-    # of known shapes, whatever form the operator has
-    return _op.reshape(args[0], numbers(call.struct_info.shape.values))
+    # the shapes tell all, whatever form the operator has
+    source, target = [
+        tuple([as_dim(dim) for dim in info.dimensions])
+        for info in (call.args[0].struct_info, call.struct_info)
+    ]
+    if are_known(target):
+        return _op.reshape(args[0], target, allowzero=0 in target)
+    new_shape = find_new_shape(source, target)
+    if new_shape is None:
+        raise OpNotImplemented(f"no numbers say how {source} becomes {target}")
+    return _op.reshape(args[0], new_shape)
 
 
 def _broadcast_to(call: Call, args: Sequence[Graph]) -> Graph:
@@ -313,14 +324,15 @@ ROWS: Mapping[str, Row] = {
 OPERANDS = (ShapeExpr, PrimValue)
 
 
-def is_static_tensor(info: Any) -> bool:
-    """Whether a value is a tensor of known shape and data type, or a tuple of such."""
+def has_dimensions(info: Any) -> bool:
+    """Whether a value is a tensor whose extents and data type are known, or a tuple of such."""
     if hasattr(info, "fields"):
-        return all([is_static_tensor(field) for field in info.fields])
-    if not isinstance(info, TensorStructInfo) or info.dtype.is_void:
-        return False
-    dims = info.dimensions
-    return dims is not None and all([isinstance(dim, IntImm) for dim in dims])
+        return all([has_dimensions(field) for field in info.fields])
+    return (
+        isinstance(info, TensorStructInfo)
+        and not info.dtype.is_void
+        and info.dimensions is not None
+    )
 
 
-__all__ = ["OPERANDS", "ROWS", "infer_dtype", "is_static_tensor", "numbers"]
+__all__ = ["OPERANDS", "ROWS", "has_dimensions", "infer_dtype", "numbers"]

@@ -1,17 +1,18 @@
-"""Runs of operators of known shapes become calls of the kernel library's kernels.
+"""Runs of operators become calls of the kernel library's kernels.
 
 lv = matmul(x, w); lv1 = add(lv, b); y = nn.relu(lv1)
 ->
 y = call_dps_packed("relax_fused_nn_contrib_dense_pack_add_nn_relu", (x, packed w, b), ...)
 
-The library chooses layouts, packs weights, fuses and schedules as for graphs of relay. What it does
-not know is left for `LegalizeOps`.
+The library chooses layouts, packs weights, fuses and schedules as for graphs of relay, for symbolic
+extents too. What it does not know is left for `LegalizeOps`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tvm.arith import Analyzer
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
@@ -19,7 +20,8 @@ from tvm.ir.op import Op
 from tvm.ir.transform import ModulePass, Pass, PassInfo
 from tvm.ir.type import TensorType
 from tvm.ir.type import TupleType as GraphTupleType
-from tvm.relax.backend.kernel_ops import OPERANDS, ROWS, is_static_tensor, numbers
+from tvm.relax.backend.extents import Extents, are_equal
+from tvm.relax.backend.kernel_ops import OPERANDS, ROWS, has_dimensions
 from tvm.relax.base import StructInfo, update_struct_info
 from tvm.relax.expr import (
     Binding,
@@ -34,24 +36,29 @@ from tvm.relax.expr import (
     Var,
     VarBinding,
 )
-from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.kill_after_last_use import variables
 from tvm.relay import expr as graphs
+from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.symbolic import DimensionPool, is_dynamic_kernel, symbolic_kernel
 from tvm.relay.backend.kernels import KernelCompiler, build_kernels
 from tvm.relay.expr import TupleWrapper
 from tvm.relay.function import Function as GraphFunction
+from tvm.relay.op.types import undecided
 from tvm.relay.pipeline import fusion, optimization
 from tvm.relay.traverse import nodes_outside_functions
 from tvm.relay.ty import flat_types
 from tvm.support.scope import compiling
 from tvm.target import Target
 from tvm.target.versions import layout_target
+from tvm.tir.expr import IntImm
 
 
 class _Region:
     """Bindings, one after the other, that the library computes."""
 
-    def __init__(self) -> None:
+    def __init__(self, extents: Extents) -> None:
+        self.extents = extents
         self.bindings: list[VarBinding] = []
         self.values: dict[Var, Any] = {}
         self.inputs: dict[Var, graphs.Var] = {}
@@ -80,29 +87,57 @@ class _Region:
         return self._operand(value)
 
     def _call(self, call: Call) -> Any:
-        if not isinstance(call.op, Op) or not is_static_tensor(call.struct_info_):
+        if not isinstance(call.op, Op) or not has_dimensions(call.struct_info_):
             raise KeyError(call.op)
-        row = ROWS[call.op.name]
-        return row(call, [self._operand(arg) for arg in call.args if not isinstance(arg, OPERANDS)])
+        args = [self._operand(arg) for arg in call.args if not isinstance(arg, OPERANDS)]
+        made = ROWS[call.op.name](call, args)
+        if not _is_static(call.struct_info_):
+            whole = made.astuple() if isinstance(made, TupleWrapper) else made
+            _check_extents(whole, call.struct_info_, self.extents)
+        return made
 
     def _operand(self, arg: RelayExpr) -> Any:
         if isinstance(arg, Constant):
             return graphs.Constant(arg.data)
         if isinstance(arg, Tuple):
             return graphs.Tuple([self._operand(field) for field in arg.fields])
-        if not isinstance(arg, Var) or not is_static_tensor(arg.struct_info_):
+        if not isinstance(arg, Var) or not has_dimensions(arg.struct_info_):
             raise KeyError(arg)
         if arg in self.values:
             return self.values[arg]
         if arg not in self.inputs:
-            self.inputs[arg] = graphs.Var(f"x{len(self.inputs)}", _type_of(arg.struct_info_))
+            self.inputs[arg] = graphs.Var(
+                f"x{len(self.inputs)}", _type_of(arg.struct_info_, self.extents)
+            )
         return self.inputs[arg]
 
 
-def _type_of(info: Any) -> Any:
+def _type_of(info: Any, extents: Extents) -> Any:
     if isinstance(info, TupleStructInfo):
-        return GraphTupleType([_type_of(field) for field in info.fields])
-    return TensorType(numbers(info.dimensions), str(info.dtype))
+        return GraphTupleType([_type_of(field, extents) for field in info.fields])
+    return TensorType(extents.in_graph(info.dimensions), str(info.dtype))
+
+
+def _tensors(info: Any) -> list[TensorStructInfo]:
+    fields = info.fields if isinstance(info, TupleStructInfo) else None
+    return [info] if fields is None else [t for field in fields for t in _tensors(field)]
+
+
+def _is_static(info: Any) -> bool:
+    dims = [dim for part in _tensors(info) for dim in part.dimensions or ()]
+    return all([isinstance(dim, IntImm) for dim in dims])
+
+
+def _check_extents(graph: RelayExpr, info: Any, extents: Extents) -> None:
+    """Raise KeyError unless the library's shapes are those of the program, whatever the run gives."""
+    analyzer = Analyzer()
+    with undecided() as conditions:
+        types = flat_types(infer_type_of(graph))
+    for ty, wanted in zip(types, _tensors(info), strict=True):
+        if not are_equal(analyzer, extents.in_program(ty.shape), wanted.dimensions or ()):
+            raise KeyError(graph)
+    if not all([analyzer.can_prove(condition) for condition, _ in conditions]):
+        raise KeyError(graph)
 
 
 class _KernelLowering:
@@ -111,6 +146,8 @@ class _KernelLowering:
     def __init__(self, target: Target) -> None:
         self.target = target
         self.compiler = KernelCompiler(target, prefix="relax_")
+        self.pool = DimensionPool()
+        self.extents = Extents()
 
     def function(self, func: Function) -> Function:
         body = self._sequence(func.body)
@@ -137,14 +174,14 @@ class _KernelLowering:
 
     def _block(self, block: BindingBlock, at: int, readers: dict[Var, set[int]]) -> BindingBlock:
         done: list[Binding] = []
-        region = _Region()
+        region = _Region(self.extents)
         begin = at
         for i, binding in enumerate(block.bindings, at):
             if isinstance(binding, VarBinding) and region.add(binding):
                 continue
             done += self._lower(region, range(begin, i), readers)
-            done.append(binding)
-            region, begin = _Region(), i + 1
+            done.append(_with_view(binding))
+            region, begin = _Region(self.extents), i + 1
         done += self._lower(region, range(begin, at + len(block.bindings)), readers)
         same = len(done) == len(block.bindings) and all(
             [a is b for a, b in zip(done, block.bindings, strict=True)]
@@ -167,7 +204,13 @@ class _KernelLowering:
             fused = fusion()(optimization()(IRModule.from_expr(graph)))
         main = fused["main"]
         inputs = dict(zip(main.params, region.inputs, strict=True))
-        return _Emitter(self.compiler, inputs).run(main, outputs)
+        return _Emitter(self, inputs).run(main, outputs)
+
+    def kernel(self, func: GraphFunction) -> str:
+        """The name of the kernel of a fused function."""
+        if is_dynamic_kernel(func):
+            func = symbolic_kernel(func, self.pool).func
+        return self.compiler.lower(func).name
 
     def library(self) -> Any:
         """The kernels so far, compiled; None if there are none."""
@@ -176,11 +219,30 @@ class _KernelLowering:
         return build_kernels(self.compiler.module(), self.target, self.compiler.elsewhere())
 
 
+def _view(tensor: RelayExpr, info: TensorStructInfo) -> Call:
+    """The same memory in another shape."""
+    args = [ExternFunc("vm.builtin.reshape"), tensor, ShapeExpr(info.dimensions)]
+    made = Call(Op.get("relax.call_pure_packed"), args, None, [info])
+    update_struct_info(made, info)
+    return made
+
+
+def _with_view(binding: Binding) -> Binding:
+    """A reshape that the library's graphs cannot say needs no kernel."""
+    call = binding.value
+    if not isinstance(call, Call) or call.op is not Op.get("relax.reshape"):
+        return binding
+    operands = (call.args[0], call)
+    if not all([has_dimensions(operand.struct_info_) for operand in operands]):
+        return binding
+    return VarBinding(binding.var, _view(call.args[0], call.struct_info))
+
+
 class _Emitter:
     """Calls of kernels in the order of the fused graph."""
 
-    def __init__(self, compiler: KernelCompiler, inputs: dict[graphs.Var, Var]) -> None:
-        self.compiler = compiler
+    def __init__(self, lowering: _KernelLowering, inputs: dict[graphs.Var, Var]) -> None:
+        self.lowering = lowering
         self.values: dict[int, Any] = {id(p): v for p, v in inputs.items()}
         self.bindings: list[Binding] = []
 
@@ -208,15 +270,19 @@ class _Emitter:
         return self._call(node)
 
     def _call(self, call: Any) -> Any:
-        kernel = self.compiler.lower(call.op)
         args = [tensor for arg in call.args for tensor in self._flat(self.values[id(arg)])]
-        types = flat_types(call.checked_type)
-        infos = [TensorStructInfo(list(ty.shape), str(ty.dtype)) for ty in types]
+        # what a kernel gives may be known better than what it is declared to give
+        types = flat_types(call.op.body.checked_type)
+        infos = [
+            TensorStructInfo(self.lowering.extents.in_program(ty.shape), str(ty.dtype))
+            for ty in types
+        ]
+        if call.op.attrs.get("relay.reshape_only"):
+            return self._bind(_view(args[0], infos[0]))
         is_tuple = isinstance(call.checked_type, GraphTupleType)
         info: StructInfo = TupleStructInfo(infos) if is_tuple else infos[0]
-        made = Call(
-            Op.get("relax.call_dps_packed"), [ExternFunc(kernel.name), Tuple(args)], None, [info]
-        )
+        callee = ExternFunc(self.lowering.kernel(call.op))
+        made = Call(Op.get("relax.call_dps_packed"), [callee, Tuple(args)], None, [info])
         update_struct_info(made, info)
         var = self._bind(made)
         if not is_tuple:

@@ -53,6 +53,8 @@ def _unmerged(x: RelayExpr, like: RelayExpr, count: int) -> RelayExpr:
     shape = [*infer_shape(like)[:count], *infer_shape(x)[1:]]
     if sum([not isinstance(dim, int) for dim in shape]) <= 1:
         return _op.reshape(x, static_or(shape, -1))
+    if count == 2 and is_static(shape[:1]) != is_static(shape[1:2]):
+        return _op.reshape(x, [-4, *static_or(shape[:2], -1), *[0] * (len(shape) - 2)])
     return _op.reshape_like(x, like, 0, 1, 0, count) if count > 1 else x
 
 

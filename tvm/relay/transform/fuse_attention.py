@@ -26,12 +26,12 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import RESHAPES, calls, is_operator_call
-from tvm.relay.transform.sink_reshapes import Shape
 from tvm.relay.traverse import operands, post_order, rewrite_function, with_operands
 from tvm.relay.ty import static_shape
 from tvm.target import Target
 from tvm.topi.x86 import choose_attention
 
+Shape = tuple[int, ...]
 _MOVES = (*RESHAPES, ops.transpose, ops.strided_slice, ops.broadcast_to)
 
 
