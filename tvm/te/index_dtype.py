@@ -89,9 +89,9 @@ class _IndexCaster(BufferRewriter):
         return Range.from_min_extent(self.index(domain.min), self.index(domain.extent))
 
     def map_buffer(self, buffer: Buffer) -> Buffer:
-        for dim in (*buffer.shape, *buffer.strides):
-            if isinstance(dim, Var):
-                self.renew(dim)
+        for number in (*buffer.shape, *buffer.strides, buffer.elem_offset):
+            if isinstance(number, Var):
+                self.renew(number)
         return buffer.replace(
             shape=tuple([self.index(dim) for dim in buffer.shape]),
             strides=tuple([self.index(stride) for stride in buffer.strides]),

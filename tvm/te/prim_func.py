@@ -158,10 +158,16 @@ class _Builder:
         return PrimFunc(params, body, None, None, attrs)
 
     def declare(self, params: Sequence[Tensor], ops: Sequence[Operation]) -> None:
-        """The buffers of parameters, and those that extern operations declare for their tensors."""
+        """The buffers of parameters, those that extern operations declare for them among these.
+
+        An offset that such a declaration leaves open comes with the argument; a buffer between
+        operations has none.
+        """
         externs = [op for op in ops if isinstance(op, ExternOp)]
         for placeholder, tensor in [pair for op in externs for pair in _placeholders(op)]:
-            self.buffers.setdefault(tensor, placeholder)
+            is_param = any([tensor is param for param in params])
+            if is_param or not isinstance(placeholder.elem_offset, Var):
+                self.buffers.setdefault(tensor, placeholder)
         for tensor in params:
             if tensor not in self.buffers:
                 self.buffers[tensor] = decl_buffer(tensor.shape, tensor.dtype, _plain(tensor.name))
