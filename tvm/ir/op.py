@@ -56,6 +56,8 @@ class Op(RelayExpr):
     strategy: Any = ignored(default=None)
     fuse: Any = ignored(default=None)  # relay.op.OpPattern
     gradient: Callable[..., Any] | None = ignored(default=None)
+    # gradients of an elementwise function, from its arguments, its result and the result's gradient
+    derivative: Callable[..., Any] | None = ignored(default=None)
     layout: Any = ignored(default=None)
     legalize: Callable[..., Any] | None = ignored(default=None)
     qnn_legalize: Callable[..., Any] | None = ignored(default=None)

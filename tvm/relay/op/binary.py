@@ -26,6 +26,7 @@ from .types import (
     shape_of_type,
     tensor,
 )
+from .unary import number_like
 
 _BinaryGradient = Callable[
     [RelayExpr, RelayExpr, RelayExpr, RelayExpr], tuple[RelayExpr, RelayExpr]
@@ -74,6 +75,7 @@ def binary(
         compute=lambda attrs, inputs, out_type: [function(inputs[0], inputs[1])],
         fold=_broadcast_fold(fold) if fold else None,
         gradient=_collapsed(gradient) if gradient else None,
+        derivative=gradient,
         infer_layout=layout_broadcast,
         **{"support_level": 4, **facets},
     )(row)
@@ -179,7 +181,8 @@ mod = binary(
     support_level=1,
 )
 power = binary(
-    "power", "Power", topi.power, np.power, lambda a, b, y, g: (g * b * y / a, g * y * ops.log(a)),
+    "power", "Power", topi.power, np.power,
+    lambda a, b, y, g: (g * b * ops.power(a, b - number_like(1, b)), g * y * ops.log(a)),
     precision=Precision.KEEP_FLOAT32,
 )
 maximum = binary(

@@ -58,6 +58,7 @@ def unary(
         compute=lambda attrs, inputs, out_type: [function(inputs[0])],
         fold=_elementwise_fold(fold) if fold else None,
         gradient=_unary_gradient(gradient) if gradient else None,
+        derivative=gradient,
         infer_layout=layout_any,
         **{"support_level": 3, **facets},
     )(row)
@@ -117,7 +118,7 @@ def _numpy_rsqrt(x: np.ndarray) -> np.ndarray:
     return np.asarray(1 / np.sqrt(x))
 
 
-def _like(value: float, x: RelayExpr) -> RelayExpr:
+def number_like(value: float, x: RelayExpr) -> RelayExpr:
     """A number in the dtype of a tensor."""
     return ops.cast_like(const(value, "float64"), x)
 
@@ -131,11 +132,11 @@ def _flat(x: RelayExpr, y: RelayExpr, g: RelayExpr) -> RelayExpr:
 log = real_function("log", "Natural logarithm", topi.log, np.log, lambda x, y, g: g / x)
 log2 = real_function(
     "log2", "Logarithm to base 2", topi.log2, np.log2,
-    lambda x, y, g: g / (x * _like(math.log(2), x)),
+    lambda x, y, g: g / (x * number_like(math.log(2), x)),
 )
 log10 = real_function(
     "log10", "Logarithm to base 10", topi.log10, np.log10,
-    lambda x, y, g: g / (x * _like(math.log(10), x)),
+    lambda x, y, g: g / (x * number_like(math.log(10), x)),
 )
 exp = real_function(
     "exp", "Exponential", topi.exp, np.exp, lambda x, y, g: g * y, fast_math="fast_exp",
@@ -146,7 +147,7 @@ sqrt = real_function(
 )
 rsqrt = real_function(
     "rsqrt", "One over the square root", topi.rsqrt, _numpy_rsqrt,
-    lambda x, y, g: g * _like(-0.5, x) * y / x, precision=Precision.FOLLOW,
+    lambda x, y, g: g * number_like(-0.5, x) * y / x, precision=Precision.FOLLOW,
 )
 sigmoid = real_function(
     "sigmoid", "Logistic function", topi.sigmoid, _numpy_sigmoid,
@@ -159,7 +160,7 @@ tanh = real_function(
 )
 erf = real_function(
     "erf", "Gauss error function", topi.erf, None,
-    lambda x, y, g: g * _like(2 / math.sqrt(math.pi), x) * ops.exp(ops.negative(x * x)),
+    lambda x, y, g: g * number_like(2 / math.sqrt(math.pi), x) * ops.exp(ops.negative(x * x)),
     fast_math="fast_erf",
 )
 sin = real_function("sin", "Sine", topi.sin, np.sin, lambda x, y, g: g * ops.cos(x))
@@ -252,8 +253,8 @@ isinf = _predicate("isinf", "Whether each element is infinite.", topi.isinf, np.
 
 def _clip_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     x, attrs = call.args[0], call.attrs
-    below = ops.less_equal(_like(attrs.a_min, x), x)
-    inside = ops.logical_and(below, ops.less_equal(x, _like(attrs.a_max, x)))
+    below = ops.less_equal(number_like(attrs.a_min, x), x)
+    inside = ops.logical_and(below, ops.less_equal(x, number_like(attrs.a_max, x)))
     return [ops.where(inside, grad, ops.zeros_like(grad))]
 
 
