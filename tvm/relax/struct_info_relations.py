@@ -373,14 +373,14 @@ def _common_prim(a: PrimStructInfo, b: PrimStructInfo) -> StructInfo:
     return a if is_same else PrimStructInfo(a.dtype)
 
 
-def _are_same_dimensions(a: Sequence[PrimExpr] | None, b: Sequence[PrimExpr] | None) -> bool:
+def are_same_dimensions(a: Sequence[PrimExpr] | None, b: Sequence[PrimExpr] | None) -> bool:
     if a is None or b is None or len(a) != len(b):
         return False
     return all([prove_equal(x, y) for x, y in zip(a, b, strict=True)])
 
 
 def _common_shape(a: ShapeStructInfo, b: ShapeStructInfo) -> StructInfo:
-    if _are_same_dimensions(a.values, b.values):
+    if are_same_dimensions(a.values, b.values):
         return a
     return ShapeStructInfo(ndim=a.ndim if a.ndim == b.ndim else -1)
 
@@ -393,7 +393,7 @@ def _common_tensor(a: TensorStructInfo, b: TensorStructInfo) -> StructInfo:
         x, y = a.shape, b.shape
         is_same = x is y
         if isinstance(x, ShapeExpr) and isinstance(y, ShapeExpr):
-            is_same = _are_same_dimensions(x.values, y.values)
+            is_same = are_same_dimensions(x.values, y.values)
         if is_same:
             return TensorStructInfo(x, kind, device)
     return TensorStructInfo(None, kind, device, ndim)

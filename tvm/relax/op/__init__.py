@@ -2,7 +2,19 @@
 
 from tvm.ir.op import Op
 
-from . import builtin, ccl, distributed, grad, image, inspect, memory, nn, op_attrs, vm
+from . import (
+    _op_gradient,
+    builtin,
+    ccl,
+    distributed,
+    grad,
+    image,
+    inspect,
+    memory,
+    nn,
+    op_attrs,
+    vm,
+)
 from .base import (
     assert_op,
     call_builtin_with_ctx,

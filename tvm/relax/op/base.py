@@ -82,7 +82,10 @@ def _normalize_tuple(bb: Any, call: Call) -> Call:
 
 _CALL_TIR = define("relax.call_tir", _infer_call_tir, FNormalize=_normalize_tuple)
 _CALL_DPS = define("relax.call_dps_packed", _infer_call_tir, FNormalize=_normalize_tuple)
-_WITH_GRAD = define("relax.call_tir_with_grad", _infer_call_tir, FNormalize=_normalize_tuple)
+_WITH_GRAD = define(
+    "relax.call_tir_with_grad", _infer_call_tir, FNormalize=_normalize_tuple,
+    FLegalize=lambda bb, call: without_te_grad(call),
+)  # fmt: skip
 _INPLACE = define("relax.call_tir_inplace", _infer_call_tir, FNormalize=_normalize_tuple)
 
 InplaceAttrs = make_record("CallTIRInplaceAttrs", {"inplace_indices": ()})
@@ -174,6 +177,11 @@ def call_tir_with_grad(
     attrs = GradAttrs(str(te_grad_name), dict(te_grad_kwargs or {}))
     operands = [as_expr(gvar), _arguments(args), *_numbers(tir_vars)]
     return Call(_WITH_GRAD, operands, attrs, [_result(out_sinfo)])
+
+
+def without_te_grad(call: Call) -> Call:
+    """A call_tir_with_grad as a call_tir."""
+    return Call(_CALL_TIR, call.args, None, call.sinfo_args, call.span)
 
 
 def call_tir_inplace(

@@ -7,7 +7,7 @@ from typing import Any
 from tvm import te, tir, topi
 from tvm.error import TypeCheckError
 from tvm.ir.expr import RelayExpr
-from tvm.relax.expr import Call, PrimValue, ShapeExpr, TupleGetItem
+from tvm.relax.expr import Call, PrimValue, ShapeExpr, TupleGetItem, Var
 from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
@@ -440,7 +440,10 @@ def _infer_reshape(call: Any, bb: Any) -> Any:
         before, after = simplified(product(old)), simplified(product(new))
         if is_number(before) and is_number(after) and before.value != after.value:
             raise fail(call, f"requires a shape of {before.value} elements, got {shape}")
-    return TensorStructInfo(call.args[1], info.dtype, info.vdevice)
+    given = call.args[1]
+    bound = bb.lookup_binding(given) if isinstance(given, Var) else None
+    target = bound if isinstance(bound, ShapeExpr) else given
+    return TensorStructInfo(target, info.dtype, info.vdevice)
 
 
 def _completed(x: RelayExpr, shape: Any) -> Any:

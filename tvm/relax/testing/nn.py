@@ -12,7 +12,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relax import op as _op
 from tvm.relax.block_builder import BlockBuilder
-from tvm.relax.expr import Var, as_expr
+from tvm.relax.expr import Constant, Tuple, Var, as_expr
 from tvm.relax.frontend.nn.subroutine import SubroutineMixin
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.runtime.ndarray import NDArray, array
@@ -34,6 +34,76 @@ def emit(expr: RelayExpr, name_hint: str = "") -> Var:
 def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
     """Bind the call of what a function of tensor expressions computes."""
     return _builder().emit_te(func, *args, **kwargs)
+
+
+def _marked(value: Any) -> Any:
+    """Variables and computed values among arguments, as begins of a checkpoint."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([_marked(item) for item in value])
+    if isinstance(value, RelayExpr) and not isinstance(value, Constant):
+        return _op.grad.start_checkpoint(value)
+    return value
+
+
+def _ended(value: Any) -> Any:
+    if isinstance(value, (list, tuple, Tuple)):
+        return tuple([_ended(item) for item in value])
+    return _op.grad.end_checkpoint(value)
+
+
+def checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a function gives, which the backward pass computes again instead of keeping values.
+
+    Parameters
+    ----------
+    func : callable
+        From expressions to an expression or several.
+    args, kwargs
+        Its arguments.
+    """
+    named = {name: _marked(value) for name, value in kwargs.items()}
+    return _ended(func(*[_marked(arg) for arg in args], **named))
+
+
+def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """As `checkpoint`, each value bound in the function that is being built."""
+    found = checkpoint(func, *args, **kwargs)
+    return tuple([emit(f) for f in found]) if isinstance(found, tuple) else emit(found)
+
+
+def emit_checkpoint_sequential(
+    functions: Sequence[Callable[..., Any]],
+    segments: int,
+    input: Any,
+    checkpoint_last: bool = False,
+) -> Any:
+    """Functions one after the other, in segments of which the backward pass keeps the inputs alone.
+
+    Parameters
+    ----------
+    functions : list of callable
+    segments : int
+        The number of segments.
+    input : Expr
+        Of the first function.
+    checkpoint_last : bool
+        Whether the values of the last segment are computed again too.
+    """
+    size = len(functions) // segments
+
+    def run(part: Sequence[Callable[..., Any]], value: Any) -> Any:
+        for function in part:
+            value = emit(function(value))
+        return value
+
+    for start in range(0, len(functions), size):
+        part = functions[start : start + size]
+        is_last = start + size >= len(functions)
+        if is_last and not checkpoint_last:
+            input = run(part, input)
+        else:
+            input = emit(_ended(run(part, emit(_marked(input)))))
+    return input
 
 
 class Placeholder(Var, key="relax.testing.Placeholder"):

@@ -12,6 +12,7 @@ from .dead_code import DeadCodeElimination
 from .fold_constant import FoldConstant
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
+from .gradient import Gradient
 from .kill_after_last_use import KillAfterLastUse
 from .lambda_lift import LambdaLift
 from .legalize_ops import LegalizeOps
@@ -35,5 +36,6 @@ __all__ = [
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
     "FuseTIR", "KillAfterLastUse", "LegalizeOps", "LowerAllocTensor", "LowerRuntimeBuiltin",
     "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "StaticPlanBlockMemory", "ToNonDataflow", "VMBuiltinLower",
+    "Gradient",
     "VMShapeLower", "dataflowblock_pass", "function_pass",
 ]  # fmt: skip

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir, topi
-from tvm.error import TypeCheckError
 from tvm.relax.expr import Call, Var
-from tvm.relax.op.infer import same_as_first, tensor
+from tvm.relax.op.infer import fail, same_as_first, tensor
 from tvm.relax.op.nn.pooling import pool_attributes
 from tvm.relax.op.operator import Dims, Expr, OptExpr, operator
 
@@ -26,30 +25,32 @@ def no_grad(input: Expr) -> Expr:
     """
 
 
-@operator("relax.grad.start_checkpoint", infer=same_as_first, FLegalize=_keep)
+def _of_variable(call: Call, bb: Any) -> Any:
+    if not isinstance(call.args[0], Var):
+        raise fail(call, f"requires a variable, got {call.args[0]}")
+    return same_as_first(call, bb)
+
+
+@operator("relax.grad.start_checkpoint", infer=_of_variable, FLegalize=_keep)
 def start_checkpoint(input: Expr) -> Expr:
     """Where a part begins that the backward pass computes again.
 
     Parameters
     ----------
     input : relax.Expr
-        A variable.
+        A variable, or what is bound to one when it is emitted.
     """
-    if not isinstance(input, Var):
-        raise TypeCheckError(f"start_checkpoint requires a variable, got {type(input).__name__}")
 
 
-@operator("relax.grad.end_checkpoint", infer=same_as_first, FLegalize=_keep)
+@operator("relax.grad.end_checkpoint", infer=_of_variable, FLegalize=_keep)
 def end_checkpoint(input: Expr) -> Expr:
     """Where a part ends that the backward pass computes again.
 
     Parameters
     ----------
     input : relax.Expr
-        A variable.
+        A variable, or what is bound to one when it is emitted.
     """
-    if not isinstance(input, Var):
-        raise TypeCheckError(f"end_checkpoint requires a variable, got {type(input).__name__}")
 
 
 def _like(index: int) -> Any:
