@@ -132,6 +132,23 @@ def test_all_threads_read_a_sum_before_one_adds_to_it() -> None:
     np.testing.assert_array_equal(b, [28, 28])
 
 
+def test_all_threads_read_what_a_value_is_defined_by_before_one_writes() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((8,)), B: T.Buffer((2,))) -> None:
+        T.launch_thread("blockIdx.x", 1)
+        S = T.decl_buffer((1,), scope="shared")
+        S[0] = T.float32(0)
+        for k in range(8):
+            with T.LetStmt(S[0]) as x:
+                S[0] = x + A[k]
+        tx = T.launch_thread("threadIdx.x", 2)
+        B[tx] = S[0]
+
+    a, b = np.arange(8, dtype="float32"), np.zeros(2, "float32")
+    interpret(with_barriers(func), a, b)
+    np.testing.assert_array_equal(b, [28, 28])
+
+
 def test_no_barrier_within_a_sum_of_some_threads() -> None:
     """Neither where the thread is named, nor where a value or memory may differ between threads."""
 

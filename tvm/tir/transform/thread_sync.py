@@ -336,6 +336,10 @@ class BarrierInserter:
         """A definition of a value that is read from shared memory."""
         self._enter(scope)
         own, body = self._own_accesses(scope), self.insert(scope.body)
+        if self.is_of_all_threads and self.conflicts.between(own, body.summary.head):
+            barrier = Evaluate(tvm_storage_sync(self.scope))
+            stmt = scope.replace(body=seq([barrier, body.stmt]))
+            return Item(stmt, Summary(own, body.summary.tail, True))
         stmt = scope if body.stmt is scope.body else scope.replace(body=body.stmt)
         passes = body.summary.passes_barrier
         tail = body.summary.tail if passes else own + body.summary.tail
