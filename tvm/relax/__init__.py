@@ -9,6 +9,7 @@ from tvm.script.printer import relax as _printer
 from . import (
     analysis,
     bind,
+    dpl,
     exec_builder,
     expr,
     expr_functor,

@@ -66,7 +66,7 @@ class _BaseChecker:
     """Compares; subclasses may give variables of the base a meaning."""
 
     def check(self, base: StructInfo, derived: StructInfo) -> BaseCheckResult:
-        if base is derived and not isinstance(self, _CallDeriver):
+        if base is derived and not isinstance(self, CallDeriver):
             return BaseCheckResult.PASS
         if isinstance(base, ObjectStructInfo):
             return BaseCheckResult.PASS
@@ -295,7 +295,7 @@ def erase_to_well_defined(
 # ---- calls
 
 
-class _CallDeriver(_BaseChecker):
+class CallDeriver(_BaseChecker):
     """Matches arguments with parameters, which gives their symbolic variables a meaning."""
 
     def __init__(self) -> None:
@@ -342,7 +342,7 @@ def derive_call_ret_struct_info(func_sinfo: FuncStructInfo, call: Call, ctx: Any
             f"number of arguments and parameters mismatch: {call.op} requires "
             f"{len(func_sinfo.params)} arguments, got {len(call.args)}"
         )
-    deriver = _CallDeriver()
+    deriver = CallDeriver()
     for index, (param, arg) in enumerate(zip(func_sinfo.params, call.args, strict=True)):
         info = arg.struct_info
         if deriver.check(param, info) is BaseCheckResult.FAIL_L0:

@@ -15,6 +15,7 @@ from .parser.relax.entry import (
     function,
     macro,
     match_cast,
+    rewriter,
 )
 
 
@@ -24,5 +25,5 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Callable", "Object", "Prim", "Shape", "Tensor", "Tuple", "function", "macro", "match_cast",
+    "Callable", "Object", "Prim", "Shape", "Tensor", "Tuple", "function", "macro", "match_cast", "rewriter",
 ]  # fmt: skip

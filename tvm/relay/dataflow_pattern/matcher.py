@@ -8,10 +8,9 @@ takes time linear in the size of the program.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from tvm.error import TVMError
-from tvm.ir.expr import BaseExpr, RelayExpr
+from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal
 from tvm.ir.type import TensorType
@@ -20,6 +19,7 @@ from tvm.relay.expr import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import is_call_of, operands
 
+from .backtracking import Backtracking, has_attributes, is_same_value
 from .pattern import (
     AltPattern,
     AttrPattern,
@@ -44,41 +44,11 @@ _COMMUTATIVE = {"add", "multiply"}
 Found = list[tuple[DFPattern, RelayExpr]]
 
 
-class Matcher:
+class Matcher(Backtracking[DFPattern]):
     """One comparison: `found` lists what the patterns stand for after `match` was true."""
 
-    def __init__(self) -> None:
-        self.found: Found = []
-        self._bound: dict[DFPattern, RelayExpr] = {}
-
-    def match(self, pattern: DFPattern, expr: RelayExpr) -> bool:
-        """Whether `expr` looks like `pattern`; notes nothing if not."""
-        if (bound := self._bound.get(pattern)) is not None:
-            return bound is expr
-        mark = len(self.found)
-        if not _MATCHERS[type(pattern)](self, pattern, expr):
-            self._take_back(mark)
-            return False
-        self._bound[pattern] = expr
-        self.found.append((pattern, expr))
-        return True
-
-    def _take_back(self, mark: int, keep: bool = False) -> None:
-        """Forget what was noted since `mark`, or only let the patterns free again."""
-        for pattern, _ in self.found[mark:]:
-            self._bound.pop(pattern, None)
-        if not keep:
-            del self.found[mark:]
-
-    def _all(self, patterns: Sequence[DFPattern], exprs: Sequence[RelayExpr]) -> bool:
-        if len(patterns) != len(exprs):
-            return False
-        mark = len(self.found)
-        for pattern, expr in zip(patterns, exprs, strict=True):
-            if not self.match(pattern, expr):
-                self._take_back(mark)
-                return False
-        return True
+    def _methods(self) -> Mapping[type, Callable[..., bool]]:
+        return _MATCHERS
 
     # -- one method a kind of pattern
 
@@ -196,11 +166,11 @@ class Matcher:
         return (
             isinstance(ty, TensorType)
             and len(ty.shape) == len(pattern.shape)
-            and all([_same(a, b) for a, b in zip(ty.shape, pattern.shape, strict=True)])
+            and all([is_same_value(a, b) for a, b in zip(ty.shape, pattern.shape, strict=True)])
         )
 
     def attributes(self, pattern: AttrPattern, expr: RelayExpr) -> bool:
-        return self.match(pattern.pattern, expr) and _has_attributes(expr, pattern.attrs)
+        return self.match(pattern.pattern, expr) and has_attributes(expr, pattern.attrs)
 
     def dominator(self, pattern: DominatorPattern, expr: RelayExpr) -> bool:
         if not self.match(pattern.child, expr):
@@ -239,27 +209,6 @@ def _op_name(pattern: DFPattern) -> str | None:
 
 def _inputs(expr: RelayExpr) -> Sequence[RelayExpr]:
     return expr.args if isinstance(expr, Call) else operands(expr)
-
-
-def _has_attributes(expr: RelayExpr, wanted: Mapping[str, Any]) -> bool:
-    if isinstance(expr, Op):
-        return all([expr.has_attr(k) and _same(expr.get_attr(k), v) for k, v in wanted.items()])
-    attrs = expr.attrs if isinstance(expr, (Call, Function)) else None
-    return attrs is not None and all([k in attrs and _same(attrs[k], v) for k, v in wanted.items()])
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two attribute values are equal, immediates and lists taken as Python's."""
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all([_same(x, y) for x, y in zip(a, b, strict=True)])
-    a, b = _plain(a), _plain(b)
-    if isinstance(a, BaseExpr) or isinstance(b, BaseExpr):
-        return type(a) is type(b) and structural_equal(a, b)
-    return bool(a == b)
-
-
-def _plain(value: Any) -> Any:
-    return getattr(value, "value", value)
 
 
 _MATCHERS: dict[type[DFPattern], Callable[..., bool]] = {

@@ -112,11 +112,13 @@ def _is_filled(cell: CellType) -> bool:
     return True
 
 
-def decorated_classes(source: SourceText, decorator: str) -> set[int]:
-    """The first lines of the classes with a decorator of that name."""
+def decorated_classes(source: SourceText, *decorators: str) -> set[int]:
+    """The first lines of the classes with a decorator of one of these names."""
     return {
         line
         for line, node in source.definitions.items()
         if isinstance(node, ast.ClassDef)
-        and any(decorator in ast.unparse(item) for item in node.decorator_list)
+        and any(
+            name in ast.unparse(item) for item in node.decorator_list for name in decorators
+        )
     }

@@ -34,10 +34,10 @@ def inspect_class_capture(cls: type, outer: FrameType) -> dict[str, Any]:
 
 
 def is_defined_in_class(source: SourceText, frame: FrameType) -> bool:
-    """Whether a frame is the body of a class with ``ir_module``, whose decorator reads it."""
+    """Whether a frame is the body of a class whose decorator reads it: ``ir_module``, ``rewriter``."""
     if "__qualname__" not in frame.f_locals:
         return False
-    return frame.f_code.co_firstlineno in decorated_classes(source, "ir_module")
+    return frame.f_code.co_firstlineno in decorated_classes(source, "ir_module", "rewriter")
 
 
 __all__ = [

@@ -6,7 +6,18 @@ from typing import Any
 
 from ...ir_builder import relax as _builder
 from . import parser as _parser
-from .entry import Callable, Object, Prim, Shape, Tensor, Tuple, function, macro, match_cast
+from .entry import (
+    Callable,
+    Object,
+    Prim,
+    Shape,
+    Tensor,
+    Tuple,
+    function,
+    macro,
+    match_cast,
+    rewriter,
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -15,5 +26,5 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Callable", "Object", "Prim", "Shape", "Tensor", "Tuple", "function", "macro", "match_cast",
+    "Callable", "Object", "Prim", "Shape", "Tensor", "Tuple", "function", "macro", "match_cast", "rewriter",
 ]  # fmt: skip

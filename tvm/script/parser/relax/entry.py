@@ -8,10 +8,14 @@ from collections.abc import Callable as AnyCallable
 from types import FrameType, FunctionType
 from typing import Any
 
+from tvm.ir.module import IRModule
+from tvm.relax.dpl.rewriters import PatternMatchingRewriter
+
 from ..core.diagnostics import Source
 from ..core.entry import parse_function, scan_macro
 from ..core.parser import Parser, ScriptMacro, VarTable, current_parser
 from ..core.utils import inspect_function_capture, is_defined_in_class
+from ..ir.entry import module_of_class
 from .struct_infos import (
     Callable,
     MatchCastPair,
@@ -60,6 +64,22 @@ def function_of(func: Any, outer: FrameType, check_well_formed: bool = True) -> 
     if is_defined_in_class(Source(func, outer).text, outer):
         return func  # the decorator of the class reads it
     return parse_function(func, outer, "relax", check_well_formed)
+
+
+def rewriter(rewriter_mod: Any) -> PatternMatchingRewriter:
+    """Read a class with the functions ``pattern`` and ``replacement`` as a rewriter.
+
+    Parameters
+    ----------
+    rewriter_mod : class or IRModule
+        The definition; it may have private functions too, which the replacement calls.
+    """
+    if not isinstance(rewriter_mod, IRModule):
+        rewriter_mod = module_of_class(rewriter_mod, sys._getframe(1))
+    return PatternMatchingRewriter.from_module(rewriter_mod)
+
+
+rewriter.dispatch_token = "ir"  # type: ignore[attr-defined]
 
 
 class RelaxMacro(ScriptMacro):
@@ -126,5 +146,5 @@ def macro(*args: Any, hygienic: bool = True) -> Any:
 
 __all__ = [
     "Callable", "MatchCastPair", "Object", "Prim", "Shape", "StructInfoProxy", "Tensor", "Tuple",
-    "function", "macro", "match_cast",
+    "function", "macro", "match_cast", "rewriter",
 ]  # fmt: skip
