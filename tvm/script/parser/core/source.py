@@ -118,7 +118,5 @@ def decorated_classes(source: SourceText, *decorators: str) -> set[int]:
         line
         for line, node in source.definitions.items()
         if isinstance(node, ast.ClassDef)
-        and any(
-            name in ast.unparse(item) for item in node.decorator_list for name in decorators
-        )
+        and any(name in ast.unparse(item) for item in node.decorator_list for name in decorators)
     }
