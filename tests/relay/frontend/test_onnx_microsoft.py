@@ -69,7 +69,9 @@ def test_products_with_epilogues() -> None:
 
 def test_normalisation_of_sums() -> None:
     x = f32(2, 3, 8)
-    check("SkipLayerNormalization", [x, f32(2, 3, 8), f32(8), f32(8), f32(8)], epsilon=1e-5)
+    operands = [x, f32(2, 3, 8), f32(8), f32(8), f32(8)]
+    check("SkipLayerNormalization", operands, epsilon=1e-5)
+    check("SkipLayerNormalization", operands, outputs=4, epsilon=1e-5)
     check("SkipSimplifiedLayerNormalization", [x, f32(2, 3, 8), f32(8)], epsilon=1e-5)
 
 

@@ -113,13 +113,16 @@ def import_model(
     fallback: bool = False,
     convert_config: Mapping[str, Any] | None = None,
     allow_dynamic: bool = False,
+    folder: str = "",
 ) -> Imported:
     """Import a model; ``bound`` gives values of inputs, ``like`` examples of others.
 
-    With ``allow_dynamic`` shapes may depend on values known only at run time.
+    With ``allow_dynamic`` shapes may depend on values known only at run time. External data lies in
+    the folder of the model's file, or in ``folder`` if the model is no file.
     """
     config = _checked_config(convert_config or {})
-    model, folder = _load(model)
+    model, own_folder = loaded(model)
+    folder = own_folder or folder
     check_model(model, opset)
     opsets = {entry.domain: entry.version for entry in model.opset_import}
     if opset is not None:
@@ -189,8 +192,8 @@ def _variables(value: Value) -> list[Var]:
     return [value] if isinstance(value, Var) else []
 
 
-def _load(model: Any) -> tuple[Any, str]:
-    """The model, and the folder where its external data lies."""
+def loaded(model: Any) -> tuple[Any, str]:
+    """The model, and the folder where its external data lies if it is a file."""
     try:
         import onnx
     except ImportError:
@@ -230,7 +233,7 @@ def export_renamed(model: Any, path: str) -> Any:
     """Write the model with a name for each node; the model, which has the names now."""
     import onnx
 
-    found, folder = _load(model)
+    found, folder = loaded(model)
     renamed = onnx.ModelProto()
     renamed.CopyFrom(found)
     if folder:

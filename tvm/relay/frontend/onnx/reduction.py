@@ -102,12 +102,18 @@ def _layer_norm(node: OnnxNode) -> RelayExpr | list[RelayExpr]:
 
 @onnx_op("com.microsoft.SkipLayerNormalization")
 def _skip_layer_norm(node: OnnxNode) -> list[RelayExpr]:
+    """The outputs behind the first are means, reciprocal deviations and the sum."""
+    epsilon = node.attr("epsilon", 1e-5)
     total = node[0] + node[1]
     total = total + node[4] if node.has(4) else total
     beta = node[3] if node.has(3) else _op.zeros_like(node[2])
-    result = _op.nn.layer_norm(total, node[2], beta, axis=-1, epsilon=node.attr("epsilon", 1e-5))
-    unused = [total] * max(0, node.output_count - 1)
-    return [result, *unused]
+    result = _op.nn.layer_norm(total, node[2], beta, axis=-1, epsilon=epsilon)
+    if node.output_count < 2:
+        return [result]
+    mean = _op.mean(total, -1, keepdims=True)
+    variance = _op.variance(total, -1, keepdims=True)
+    deviation = _op.rsqrt(variance + scalar_like(epsilon, variance))
+    return [result, mean, deviation, total][: node.output_count]
 
 
 @onnx_op("InstanceNormalization")
