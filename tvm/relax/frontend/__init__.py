@@ -1,6 +1,6 @@
 """Models of other frameworks, and models written in Python, as modules of relax."""
 
-from . import nn
+from . import nn, onnx
 from .common import detach_params
 
-__all__ = ["detach_params", "nn"]
+__all__ = ["detach_params", "nn", "onnx"]

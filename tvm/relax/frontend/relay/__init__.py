@@ -1,0 +1,5 @@
+"""Graphs of relay as functions of relax."""
+
+from .translate import Translator, program_name
+
+__all__ = ["Translator", "program_name"]
