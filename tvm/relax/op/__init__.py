@@ -65,6 +65,7 @@ from .binary import (
 from .create import arange, full, full_like, ones, ones_like, tril, triu, zeros, zeros_like
 from .datatype import astype, wrap_param
 from .index import dynamic_strided_slice, strided_slice, take
+from .layouts import set_layout_rules
 from .linear_algebra import einsum, linear, matmul
 from .manipulate import (
     broadcast_to,
@@ -123,3 +124,4 @@ from .unary import (
 )
 
 get = Op.get
+set_layout_rules()

@@ -7,6 +7,7 @@ from .call_tir_rewrite import CallTIRRewrite
 from .canonicalize_bindings import CanonicalizeBindings
 from .common_subexpr import EliminateCommonSubexpr
 from .compute_prim_value import ComputePrimValue
+from .convert_layout import ConvertLayout
 from .convert_to_dataflow import ConvertToDataflow
 from .dead_code import DeadCodeElimination
 from .fold_constant import FoldConstant
@@ -36,6 +37,6 @@ __all__ = [
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
     "FuseTIR", "KillAfterLastUse", "LegalizeOps", "LowerAllocTensor", "LowerRuntimeBuiltin",
     "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "StaticPlanBlockMemory", "ToNonDataflow", "VMBuiltinLower",
-    "Gradient",
+    "ConvertLayout", "Gradient",
     "VMShapeLower", "dataflowblock_pass", "function_pass",
 ]  # fmt: skip
