@@ -6,6 +6,7 @@ import pytest
 
 import tvm
 from tvm import relax
+from tvm.error import DiagnosticError
 from tvm.ir import assert_structural_equal
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -100,3 +101,38 @@ def test_struct_info_is_printed_in_the_words_of_programs() -> None:
     assert str(relax.TensorStructInfo(None, "", ndim=2)) == "R.Tensor(ndim=2)"
     assert str(relax.FuncStructInfo.opaque_func()) == "R.Callable"
     assert str(relax.TupleStructInfo([relax.ObjectStructInfo()])) == "R.Tuple(R.Object)"
+
+
+def test_an_ill_formed_function_is_rejected() -> None:
+    with pytest.raises(DiagnosticError, match="is used before it is defined"):
+
+        @R.function
+        def bad(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+            m = T.int64()
+            gv: R.Tensor((m,), "float32") = R.call_dps_packed(
+                "f", (x,), out_sinfo=R.Tensor((m,), "float32")
+            )
+            return gv
+
+
+def test_an_ill_formed_function_is_accepted_where_that_is_asked_for() -> None:
+    @R.function(check_well_formed=False)
+    def allowed(x: R.Tensor(("n",), "float32")):
+        m = T.int64()
+        gv: R.Tensor((m,), "float32") = R.call_dps_packed(
+            "f", (x,), out_sinfo=R.Tensor((m,), "float32")
+        )
+        return gv
+
+    assert not relax.analysis.well_formed(allowed)
+
+
+def test_an_ill_formed_module_is_rejected() -> None:
+    with pytest.raises(DiagnosticError, match="impure"):
+
+        @I.ir_module
+        class Bad:
+            @R.function
+            def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                _ = R.print(x, format="{}")
+                return x

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relax.expr import Call, PrimValue, Tuple
@@ -29,12 +31,30 @@ Row = Callable[[Call, Sequence[Graph]], Graph]
 
 
 def numbers(values: Any) -> tuple[int, ...]:
-    """Integers that are known."""
-    return tuple([int(getattr(value, "value", value)) for value in values])
+    """Integers that are known.
+
+    Raises
+    ------
+    OpNotImplemented
+        If they are not.
+    """
+    found = [value.value if isinstance(value, IntImm) else value for value in values]
+    if not all([isinstance(value, (int, np.integer)) for value in found]):
+        raise OpNotImplemented(f"{values} are no numbers that are known")
+    return tuple([int(value) for value in found])
+
+
+def _require_tensors(call: Call, args: Sequence[Graph]) -> None:
+    if len(args) < len(call.args):
+        raise OpNotImplemented("operators of tensors and numbers are computed elsewhere")
 
 
 def _plain(function: Callable[..., Graph]) -> Row:
-    return lambda call, args: function(*args)
+    def row(call: Call, args: Sequence[Graph]) -> Graph:
+        _require_tensors(call, args)
+        return function(*args)
+
+    return row
 
 
 def _reduction(function: Callable[..., Graph]) -> Row:
@@ -60,13 +80,16 @@ def _conv2d(call: Call, args: Sequence[Graph]) -> Graph:
     attrs = call.attrs
     layouts = (str(attrs.data_layout), str(attrs.kernel_layout))
     shape = dict(zip(layouts[1], infer_shape(args[1]), strict=True))
+    if not all([layout.isalpha() and layout.isupper() for layout in layouts]):
+        raise OpNotImplemented("convolutions of packed layouts are computed elsewhere")
     convolve = {4: _op.nn.conv2d, 5: _op.nn.conv3d, 3: _op.nn.conv1d}[len(layouts[1])]
-    window = [shape[axis] for axis in layouts[1] if axis not in "OI"]
+    window = numbers([shape[axis] for axis in layouts[1] if axis not in "OI"])
+    (channels,) = numbers([shape["O"]])
     return convolve(
         args[0], args[1], strides=numbers(attrs.strides), padding=numbers(attrs.padding),
-        dilation=numbers(attrs.dilation), groups=int(attrs.groups), channels=shape["O"],
-        kernel_size=tuple(window), data_layout=layouts[0], kernel_layout=layouts[1],
-        out_layout=str(attrs.out_layout or ""),
+        dilation=numbers(attrs.dilation), groups=int(attrs.groups), channels=channels,
+        kernel_size=window, data_layout=layouts[0], kernel_layout=layouts[1],
+        out_layout=str(attrs.out_layout or ""), out_dtype=str(call.struct_info.dtype),
     )  # fmt: skip
 
 
@@ -74,6 +97,8 @@ def _conv_transpose(call: Call, args: Sequence[Graph]) -> Graph:
     attrs = call.attrs
     if not str(attrs.data_layout).startswith("NC") or not str(attrs.kernel_layout).startswith("IO"):
         raise OpNotImplemented("transposed convolutions of other layouts are computed elsewhere")
+    if call.struct_info.dtype != call.args[0].struct_info.dtype:
+        raise OpNotImplemented("transposed convolutions into other dtypes are computed elsewhere")
     return conv_transpose(
         args[0], args[1], numbers(attrs.strides), numbers(attrs.padding), numbers(attrs.dilation),
         int(attrs.groups), numbers(attrs.output_padding),
@@ -83,6 +108,8 @@ def _conv_transpose(call: Call, args: Sequence[Graph]) -> Graph:
 def _pool(function: Callable[..., Graph], counts: bool) -> Row:
     def row(call: Call, args: Sequence[Graph]) -> Graph:
         attrs = call.attrs
+        if str(attrs.out_layout or attrs.layout) != str(attrs.layout):
+            raise OpNotImplemented("pooling into another layout is computed elsewhere")
         options = {"count_include_pad": bool(attrs.count_include_pad)} if counts else {}
         return function(
             args[0], pool_size=numbers(attrs.pool_size), strides=numbers(attrs.strides),
@@ -169,8 +196,12 @@ def _concat(call: Call, args: Sequence[Graph]) -> Graph:
 
 def _split(call: Call, args: Sequence[Graph]) -> Graph:
     parts = call.attrs.indices_or_sections
-    parts = numbers(parts) if isinstance(parts, (tuple, list)) else int(parts)
-    return _op.split(args[0], parts, int(call.attrs.axis)).astuple()
+    axis = int(call.attrs.axis)
+    if isinstance(parts, (tuple, list)):
+        parts = numbers(parts)
+    elif numbers(infer_shape(args[0]))[axis] % int(parts):
+        raise OpNotImplemented("parts of different sizes are computed elsewhere")
+    return _op.split(args[0], parts, axis).astuple()
 
 
 def _strided_slice(call: Call, args: Sequence[Graph]) -> Graph:
@@ -181,12 +212,16 @@ def _strided_slice(call: Call, args: Sequence[Graph]) -> Graph:
 
 
 def _known_numbers(value: RelayExpr) -> tuple[int, ...]:
-    assert isinstance(value, (Tuple, ShapeExpr))
-    items = value.fields if isinstance(value, Tuple) else value.values
-    return numbers([getattr(item, "value", item) for item in items])
+    items: Sequence[Any] = [value]
+    if isinstance(value, Tuple):
+        items = [item.value if isinstance(item, PrimValue) else item for item in value.fields]
+    elif isinstance(value, ShapeExpr):
+        items = value.values
+    return numbers(items)
 
 
 def _take(call: Call, args: Sequence[Graph]) -> Graph:
+    _require_tensors(call, args)
     axis = call.attrs.axis
     mode = str(getattr(call.attrs, "mode", "fast"))
     return _op.take(args[0], args[1], axis=None if axis is None else int(axis), mode=mode)
@@ -204,6 +239,8 @@ def _number(value: RelayExpr) -> float:
 
 
 def _pad(call: Call, args: Sequence[Graph]) -> Graph:
+    if str(call.attrs.pad_mode) not in ("constant", "reflect", "edge"):
+        raise OpNotImplemented(f"padding by {call.attrs.pad_mode} is computed elsewhere")
     width = numbers(call.attrs.pad_width)
     pairs = tuple(zip(width[::2], width[1::2], strict=True))
     value = float(getattr(call.attrs, "pad_value", 0.0))
@@ -215,7 +252,7 @@ def _attention(call: Call, args: Sequence[Graph]) -> Graph:
     attrs = call.attrs
     if attrs.causal_mask is not None or attrs.window_size is not None:
         raise OpNotImplemented("masked attention is computed elsewhere")
-    depth = infer_shape(args[0])[-1]
+    (depth,) = numbers(infer_shape(args[0])[-1:])
     scale = depth**-0.5 if attrs.scale is None else _scale(attrs.scale)
     query, key, value = [_op.transpose(x, (0, 2, 1, 3)) for x in args[:3]]
     scores = matmul(query, swap_last(key)) * scalar_like(scale, query)

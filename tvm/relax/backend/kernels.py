@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.arith import Analyzer
-from tvm.error import TVMError
+from tvm.error import OpNotImplemented, TypeCheckError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -67,7 +67,7 @@ class _Region:
         """Whether the library computes the binding, given those before."""
         try:
             value = self._value(binding.value)
-        except (TVMError, KeyError, AttributeError, TypeError, ValueError):
+        except OpNotImplemented:
             return False
         if isinstance(value, TupleWrapper):
             value = value.astuple()
@@ -87,10 +87,11 @@ class _Region:
         return self._operand(value)
 
     def _call(self, call: Call) -> Any:
-        if not isinstance(call.op, Op) or not has_dimensions(call.struct_info_):
-            raise KeyError(call.op)
+        row = ROWS.get(call.op.name) if isinstance(call.op, Op) else None
+        if row is None or not has_dimensions(call.struct_info_):
+            raise OpNotImplemented(f"the library has no kernel for {call.op}")
         args = [self._operand(arg) for arg in call.args if not isinstance(arg, OPERANDS)]
-        made = ROWS[call.op.name](call, args)
+        made = row(call, args)
         if not _is_static(call.struct_info_):
             whole = made.astuple() if isinstance(made, TupleWrapper) else made
             _check_extents(whole, call.struct_info_, self.extents)
@@ -102,7 +103,7 @@ class _Region:
         if isinstance(arg, Tuple):
             return graphs.Tuple([self._operand(field) for field in arg.fields])
         if not isinstance(arg, Var) or not has_dimensions(arg.struct_info_):
-            raise KeyError(arg)
+            raise OpNotImplemented(f"{arg} is no tensor of known rank")
         if arg in self.values:
             return self.values[arg]
         if arg not in self.inputs:
@@ -129,15 +130,18 @@ def _is_static(info: Any) -> bool:
 
 
 def _check_extents(graph: RelayExpr, info: Any, extents: Extents) -> None:
-    """Raise KeyError unless the library's shapes are those of the program, whatever the run gives."""
+    """Raise OpNotImplemented unless the library's shapes are those of the program, whatever the run gives."""
     analyzer = Analyzer()
-    with undecided() as conditions:
-        types = flat_types(infer_type_of(graph))
+    try:
+        with undecided() as conditions:
+            types = flat_types(infer_type_of(graph))
+    except TypeCheckError as error:  # some operators of the library want to know extents
+        raise OpNotImplemented(f"{info} has no type in the library") from error
     for ty, wanted in zip(types, _tensors(info), strict=True):
         if not are_equal(analyzer, extents.in_program(ty.shape), wanted.dimensions or ()):
-            raise KeyError(graph)
+            raise OpNotImplemented(f"the library finds {ty}, not {wanted}")
     if not all([analyzer.can_prove(condition) for condition, _ in conditions]):
-        raise KeyError(graph)
+        raise OpNotImplemented(f"{info} holds under conditions that are not known")
 
 
 class _KernelLowering:

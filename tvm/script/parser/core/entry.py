@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType
 from typing import Any
 
 from tvm.ir.diagnostics import reported
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.support import deep
 from tvm.tir.analysis.verify_well_formed import scope_problems
@@ -20,6 +21,9 @@ from .utils import inspect_class_capture, inspect_function_capture
 
 # the languages that programs in strings may use without an import, by the names they have there
 LANGUAGES: dict[str, Any] = {}
+
+# what is wrong with a module or a function of a language that stands higher, in sentences
+WELL_FORMED_CHECKS: list[Callable[[IRModule | BaseFunc], list[str]]] = []
 
 
 def parse(
@@ -90,22 +94,24 @@ def _read(parser: Parser, names: dict[str, Any], check_well_formed: bool) -> Any
     if builder.result is None:
         raise ScriptError("a program requires a function or a class, got none")
     result = builder.get()
-    if check_well_formed and isinstance(result, (IRModule, PrimFunc)):
+    if check_well_formed and isinstance(result, (IRModule, BaseFunc)):
         _check(result, parser)
     return result
 
 
-def _check(program: IRModule | PrimFunc, parser: Parser) -> None:
+def _check(program: IRModule | BaseFunc, parser: Parser) -> None:
     """Reject what is used outside of its scope: no later pass can work on it."""
     functions = list(program.functions.values()) if isinstance(program, IRModule) else [program]
-    for func in functions:
-        if isinstance(func, PrimFunc) and (problems := scope_problems(func)):
-            source = parser.diag.source
-            parser.report_error(
-                source.node or source.text.tree.body[-1],
-                f"the function is not well formed: {problems[0].rstrip('.')}; "
-                "hint: check_well_formed=False allows it",
-            )
+    found = [p for func in functions if isinstance(func, PrimFunc) for p in scope_problems(func)]
+    problems = found or [p for check in WELL_FORMED_CHECKS for p in check(program)]
+    if problems:
+        source = parser.diag.source
+        what = "module" if isinstance(program, IRModule) else "function"
+        parser.report_error(
+            source.node or source.text.tree.body[-1],
+            f"the {what} is not well formed: {problems[0].rstrip('.')}; "
+            "hint: check_well_formed=False allows it",
+        )
 
 
 def scan_macro(

@@ -8,11 +8,14 @@ from collections.abc import Callable as AnyCallable
 from types import FrameType, FunctionType
 from typing import Any
 
+from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
+from tvm.relax.analysis.well_formed import well_formed_problems
 from tvm.relax.dpl.rewriters import PatternMatchingRewriter
+from tvm.relax.expr import Function, relax_functions
 
 from ..core.diagnostics import Source
-from ..core.entry import parse_function, scan_macro
+from ..core.entry import WELL_FORMED_CHECKS, parse_function, scan_macro
 from ..core.parser import Parser, ScriptMacro, VarTable, current_parser
 from ..core.utils import inspect_function_capture, is_defined_in_class
 from ..ir.entry import module_of_class
@@ -27,6 +30,17 @@ from .struct_infos import (
     Tuple,
     match_cast,
 )
+
+
+def _problems(program: IRModule | BaseFunc) -> list[str]:
+    if isinstance(program, Function) or (
+        isinstance(program, IRModule) and relax_functions(program)
+    ):
+        return well_formed_problems(program)
+    return []
+
+
+WELL_FORMED_CHECKS.append(_problems)
 
 
 def function(
