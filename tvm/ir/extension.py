@@ -89,6 +89,11 @@ module_of: ClassExtension[Callable[[Any, Any, Any], IRModule]] = ClassExtension(
 # the call of a global function, from (global variable, arguments)
 global_call: Extension[Callable[[Any, tuple[Any, ...]], Any]] = Extension("tvm.relay")
 
+# ---- tvm.target
+
+# a target of what one is made of
+as_target: Extension[Callable[[Any], Any]] = Extension("tvm.target")
+
 # ---- graph level: tvm.relax
 
 # the call of an expression, from (it, arguments, attributes or none); a field of it; the field of a DLTensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import extension
 from .node import Node, leaf
 
 
@@ -13,6 +14,10 @@ class GlobalInfo(Node, key="GlobalInfo"):
 
 class DummyGlobalInfo(GlobalInfo, key="DummyGlobalInfo"):
     """A fact without content."""
+
+
+def _as_target(value: Any) -> Any:
+    return None if value is None else extension.as_target.required(value)
 
 
 class VDevice(GlobalInfo, key="VDevice"):
@@ -28,6 +33,6 @@ class VDevice(GlobalInfo, key="VDevice"):
         The memory of the device.
     """
 
-    target: Any = leaf(default=None)
+    target: Any = leaf(default=None, convert=_as_target)
     vdevice_id: int = 0
     memory_scope: str = "global"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NoReturn
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from tvm._ffi import _core
 from tvm._ffi._core import DeviceBase, NDArrayBase
-from tvm._ffi.runtime_ctypes import Device
+from tvm._ffi.runtime_ctypes import Device, TVMArrayHandle
 from tvm.runtime.device import (
     cl,
     cpu,
@@ -67,21 +68,26 @@ class NDArray(NDArrayBase, Object):
             )
 
     @property
+    def handle(self) -> Any:
+        """A pointer of ctypes to the DLTensor."""
+        return ctypes.cast(super().handle, TVMArrayHandle)
+
+    @property
     def _tvm_handle(self) -> int:
         """The address of the DLTensor, which classes with arrays of their own hand on."""
-        address = self.handle.value
+        address = super().handle.value
         assert address is not None
         return address
 
     def same_as(self, other: object) -> bool:
         """Whether both are the same native array."""
-        return isinstance(other, NDArray) and self.handle.value == other.handle.value
+        return isinstance(other, NDArray) and self._tvm_handle == other._tvm_handle
 
     def __eq__(self, other: object) -> bool:
         return self.same_as(other)
 
     def __hash__(self) -> int:
-        return hash(self.handle.value)
+        return hash(self._tvm_handle)
 
     def elements(self) -> AnyArray:
         """The elements as a numpy array that must not be changed: no copy where numpy can read them."""

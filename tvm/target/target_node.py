@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tvm.ir import extension
 from tvm.ir.node import Node, leaf
 from tvm.support.scope import Scoped
 
@@ -282,3 +283,6 @@ def host_target() -> Target:
     """The machine this process runs on, spelled out."""
     features = [feature for feature in host_features() if feature.startswith("+")]
     return Target({"kind": "llvm", "mcpu": host_name(), "mattr": features})
+
+
+extension.as_target.provide(Target)

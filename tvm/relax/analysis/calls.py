@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
-from tvm.relax.expr import Function, Var, relax_functions
+from tvm.ir.op import Op
+from tvm.relax.expr import Binding, Call, Function, MatchCast, Var, relax_functions
 from tvm.relax.expr_functor import ExprVisitor
+from tvm.relax.purity import contains_impure_call
+from tvm.relax.struct_info import TupleStructInfo
 from tvm.relax.struct_info_relations import definable_tir_vars_in_struct_info, tir_vars_in
 
 from .variables import all_global_vars, bindings_of, used_vars
@@ -46,32 +50,58 @@ def _reached(start: GlobalVar, calls: dict[GlobalVar, list[GlobalVar]]) -> dict[
     return found
 
 
+class CompileTimeValues:
+    """What follows from the parameters of a model alone: variables and symbolic variables."""
+
+    def __init__(self, params: Sequence[Var]) -> None:
+        self.known: dict[Var, None] = {}
+        self.symbols: dict[Any, None] = {}
+        for param in params:
+            self.add(param, param.struct_info)
+
+    def add(self, var: Var, info: Any) -> None:
+        """Let a variable be known, and the symbolic variables that it defines."""
+        self.known[var] = None
+        for symbol in definable_tir_vars_in_struct_info(info):
+            self.symbols[symbol] = None
+
+    def has(self, binding: Binding) -> bool:
+        """Whether the value of a binding is known."""
+        needed = tir_vars_in(binding.value)
+        is_known = all([v in self.known for v in used_vars(binding.value)])
+        return is_known and all([s in self.symbols for s in needed])
+
+    def read(self, binding: Binding) -> bool:
+        """Whether a binding is known, which it counts as from then on."""
+        value = binding.value
+        if isinstance(value, Call) and value.op is Op.get("relax.builtin.stop_lift_params"):
+            return False
+        if contains_impure_call(value) or not self.has(binding):
+            return False
+        defined = binding.struct_info if isinstance(binding, MatchCast) else TupleStructInfo([])
+        self.add(binding.var, defined)
+        return True
+
+
 def computable_at_compile_time(func: Function) -> list[Var]:
-    """The variables of a function that depend on its model's parameters alone.
+    """The variables of a function that depend on its model's parameters alone, and these.
 
     Parameters
     ----------
     func : Function
-        Its attribute ``num_input`` says how many parameters are inputs at run time.
+        Its attribute ``num_input`` says how many parameters are inputs at run time; without it, all are.
     """
     count = func.attrs.get("num_input")
     if count is None:
         return []
-    inputs = int(count)
-    known: dict[Var, None] = dict.fromkeys(func.params[inputs:])
-    symbols: dict[Any, None] = {}
-    for param in func.params[inputs:]:
-        for var in definable_tir_vars_in_struct_info(param.struct_info):
-            symbols[var] = None
-    found = []
+    values = CompileTimeValues(func.params[int(count) :])
     for block in func.body.blocks:
         for binding in block.bindings:
-            if all([v in known for v in used_vars(binding.value)]) and all(
-                [s in symbols for s in tir_vars_in(binding)]
-            ):
-                known[binding.var] = None
-                found.append(binding.var)
-    return found
+            values.read(binding)
+    return list(values.known)
 
 
-__all__ = ["ExprVisitor", "bindings_of", "computable_at_compile_time", "detect_recursion"]
+__all__ = [
+    "CompileTimeValues", "ExprVisitor", "bindings_of", "computable_at_compile_time",
+    "detect_recursion",
+]  # fmt: skip

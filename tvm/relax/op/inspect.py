@@ -7,10 +7,12 @@ from typing import Any
 from tvm import tir
 from tvm.ir import extension
 from tvm.ir.expr import RelayExpr
+from tvm.ir.op import Op
 from tvm.relax.expr import Call, PrimValue
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 
 from .infer import check_count, dims_of, fail
+from .inspect_functions import read_by_function
 from .operator import Expr, define, operator
 
 
@@ -46,10 +48,17 @@ def _ndim(info: Any) -> Any:
     return None if info.ndim < 0 else _imm("int32", info.ndim)
 
 
-tensor_dtype_code = define("relax.inspect.tensor_dtype_code", _prim("uint8", _code))
-tensor_dtype_bits = define("relax.inspect.tensor_dtype_bits", _prim("uint8", _bits))
-tensor_dtype_lanes = define("relax.inspect.tensor_dtype_lanes", _prim("uint16", _lanes))
-tensor_ndim = define("relax.inspect.tensor_ndim", _prim("int32", _ndim))
+def _define(name: str, infer: Any) -> Op:
+    return define(
+        f"relax.inspect.{name}", infer,
+        FLegalize=read_by_function(name), RequiresArgumentShapes=False,
+    )  # fmt: skip
+
+
+tensor_dtype_code = _define("tensor_dtype_code", _prim("uint8", _code))
+tensor_dtype_bits = _define("tensor_dtype_bits", _prim("uint8", _bits))
+tensor_dtype_lanes = _define("tensor_dtype_lanes", _prim("uint16", _lanes))
+tensor_ndim = _define("tensor_ndim", _prim("int32", _ndim))
 
 
 def _axis(call: Any, dims_wanted: bool) -> tuple[Any, Any]:
@@ -81,10 +90,10 @@ def _infer_stride_i(call: Any, bb: Any) -> Any:
     return PrimStructInfo("int64")
 
 
-tensor_shape_i = define("relax.inspect.tensor_shape_i", _infer_shape_i)
-tensor_stride_i = define("relax.inspect.tensor_stride_i", _infer_stride_i)
-tensor_byte_offset = define("relax.inspect.tensor_byte_offset", _prim("uint64"))
-tensor_elem_offset = define("relax.inspect.tensor_elem_offset", _prim("uint64"))
+tensor_shape_i = _define("tensor_shape_i", _infer_shape_i)
+tensor_stride_i = _define("tensor_stride_i", _infer_stride_i)
+tensor_byte_offset = _define("tensor_byte_offset", _prim("uint64"))
+tensor_elem_offset = _define("tensor_elem_offset", _prim("uint64"))
 
 
 class _DTypeProxy:

@@ -3,6 +3,7 @@
 from .annotate_tir_op_pattern import AnnotateTIROpPattern
 from .attach_global_symbol import AttachGlobalSymbol
 from .bind_params import BindParams, BindSymbolicVars
+from .bundle_model_params import BundleModelParams
 from .call_tir_rewrite import CallTIRRewrite
 from .canonicalize_bindings import CanonicalizeBindings
 from .common_subexpr import EliminateCommonSubexpr
@@ -10,6 +11,7 @@ from .compute_prim_value import ComputePrimValue
 from .convert_layout import ConvertLayout
 from .convert_to_dataflow import ConvertToDataflow
 from .dead_code import DeadCodeElimination
+from .decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from .fold_constant import FoldConstant
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
@@ -27,8 +29,11 @@ from .private_functions import (
     RemoveUnusedParameters,
 )
 from .remove_purity_checking import RemovePurityChecking
+from .remove_unused_outputs import RemoveUnusedOutputs
 from .static_plan_block_memory import StaticPlanBlockMemory
 from .to_non_dataflow import ToNonDataflow
+from .topological_sort import TopologicalSort
+from .update_vdevice import UpdateVDevice
 from .vm_shape_lower import VMShapeLower
 
 __all__ = [
@@ -39,4 +44,6 @@ __all__ = [
     "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "StaticPlanBlockMemory", "ToNonDataflow", "VMBuiltinLower",
     "ConvertLayout", "Gradient",
     "VMShapeLower", "dataflowblock_pass", "function_pass",
+    "BundleModelParams", "DecomposeOpsForInference", "DecomposeOpsForTraining",
+    "RemoveUnusedOutputs", "TopologicalSort", "UpdateVDevice",
 ]  # fmt: skip

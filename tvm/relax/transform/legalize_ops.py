@@ -118,7 +118,9 @@ class _Legalizer:
             update_struct_info(made, call.struct_info_)
             return made
         rule = op.get_attr("FLegalize")
-        infos = [call.struct_info_, *[arg.struct_info_ for arg in call.args]]
+        infos = [call.struct_info_]
+        if op.get_attr("RequiresArgumentShapes") is not False:
+            infos.extend([arg.struct_info_ for arg in call.args])
         if rule is None or not all([has_known_shape(info) for info in infos]):
             return call
         return rule(self.builder, call)  # type: ignore[no-any-return]
