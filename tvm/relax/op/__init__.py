@@ -81,6 +81,7 @@ from .manipulate import (
     squeeze,
 )
 from .mask import masked_fill
+from .mixed_precision import set_policies
 from .qdq import dequantize, quantize
 from .repeat import flip, repeat, scatter_elements, scatter_nd, tile
 from .sampling import multinomial_from_uniform
@@ -125,3 +126,4 @@ from .unary import (
 
 get = Op.get
 set_layout_rules()
+set_policies()

@@ -31,6 +31,7 @@ from .private_functions import (
 from .remove_purity_checking import RemovePurityChecking
 from .remove_unused_outputs import RemoveUnusedOutputs
 from .static_plan_block_memory import StaticPlanBlockMemory
+from .to_mixed_precision import ToMixedPrecision
 from .to_non_dataflow import ToNonDataflow
 from .topological_sort import TopologicalSort
 from .update_vdevice import UpdateVDevice
@@ -42,7 +43,7 @@ __all__ = [
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
     "FuseTIR", "KillAfterLastUse", "LegalizeOps", "LowerAllocTensor", "LowerRuntimeBuiltin",
     "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "StaticPlanBlockMemory", "ToNonDataflow", "VMBuiltinLower",
-    "ConvertLayout", "Gradient",
+    "ConvertLayout", "Gradient", "ToMixedPrecision",
     "VMShapeLower", "dataflowblock_pass", "function_pass",
     "BundleModelParams", "DecomposeOpsForInference", "DecomposeOpsForTraining",
     "RemoveUnusedOutputs", "TopologicalSort", "UpdateVDevice",
