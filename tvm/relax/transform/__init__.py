@@ -19,6 +19,7 @@ from .gradient import Gradient
 from .kill_after_last_use import KillAfterLastUse
 from .lambda_lift import LambdaLift
 from .legalize_ops import LegalizeOps
+from .lift_transform_params import LiftTransformParams
 from .lower_alloc_tensor import LowerAllocTensor
 from .lower_runtime_builtin import LowerRuntimeBuiltin, VMBuiltinLower
 from .normalize import Normalize, NormalizeGlobalVar
@@ -41,7 +42,7 @@ __all__ = [
     "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars",
     "CallTIRRewrite", "CanonicalizeBindings", "ComputePrimValue", "ConvertToDataflow", "ExpandTupleArguments", "InlinePrivateFunctions", "LambdaLift", "RemoveUnusedParameters", "DataflowBlockPass",
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
-    "FuseTIR", "KillAfterLastUse", "LegalizeOps", "LowerAllocTensor", "LowerRuntimeBuiltin",
+    "FuseTIR", "KillAfterLastUse", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "LowerRuntimeBuiltin",
     "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "StaticPlanBlockMemory", "ToNonDataflow", "VMBuiltinLower",
     "ConvertLayout", "Gradient", "ToMixedPrecision",
     "VMShapeLower", "dataflowblock_pass", "function_pass",
