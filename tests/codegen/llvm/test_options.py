@@ -1,6 +1,8 @@
 """Every option of an llvm target acts on the code."""
 
 import gc
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,16 @@ def result_of(module: tvm.runtime.Module) -> np.ndarray:
 
 def test_loaders_of_code_agree() -> None:
     assert (result_of(twice("-jit=mcjit")) == result_of(twice("-jit=orcjit"))).all()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="fills the address space by mmap")
+@pytest.mark.parametrize("jit", ["mcjit", "orcjit"])
+def test_sections_are_near_each_other_in_crowded_memory(jit: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.codegen.llvm.crowded_memory", f"llvm -jit={jit}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 def test_optimisation_level_is_followed() -> None:

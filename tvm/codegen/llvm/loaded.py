@@ -39,7 +39,10 @@ class LoadedObject:
             return
         empty = llvm.parse_assembly("")
         target = llvm.Target.from_triple(host_triple())
-        engine = llvm.create_mcjit_compiler(empty, target.create_target_machine(jit=True))
+        # llvmlite's memory manager has one range for the sections of an object; LLVM's own takes
+        # any free memory for each, which offsets of 32 bits may not span
+        machine = target.create_target_machine(jit=True)
+        engine = llvm.create_mcjit_compiler(empty, machine, use_lmm=True)
         for object_code in reversed(objects):  # code comes behind what it uses
             engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
         engine.finalize_object()
@@ -60,7 +63,8 @@ def _load_by_orc(llvm: Any, objects: Sequence[bytes], wanted: Iterable[str]) -> 
     names = list(wanted)
     for name in names:
         builder.export_symbol(name)
-    compiler = llvm.create_lljit_compiler()
+    # JITLink has one range for the sections of an object, as llvmlite's memory manager above
+    compiler = llvm.create_lljit_compiler(use_jit_link=True)
     library = builder.link(compiler, "kernels")
     addresses = {name: library[name] for name in names}
 
