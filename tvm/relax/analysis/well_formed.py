@@ -31,7 +31,6 @@ from tvm.relax.purity import FORCE_PURE, find_impure_call, is_impure_call
 from tvm.relax.struct_info import FuncStructInfo, TensorStructInfo
 from tvm.relax.struct_info_relations import definable_tir_vars_in_struct_info, tir_vars_in
 from tvm.support import deep
-from tvm.tir import PrimFunc
 
 
 class _Checker(ExprVisitor):
@@ -248,7 +247,7 @@ def well_formed_problems(obj: IRModule | Function, check_struct_info: bool = Tru
     symbols: dict[str, GlobalVar] = {}
     for gvar, func in obj.functions_items():
         symbol = func.attrs.get("global_symbol") if hasattr(func, "attrs") else None
-        if symbol is not None and isinstance(func, (Function, PrimFunc)):
+        if symbol is not None and isinstance(func, Function):
             if str(symbol) != gvar.name_hint:
                 checker.report(
                     f"function {gvar.name_hint} has the global_symbol {symbol!r}, which is not its name"

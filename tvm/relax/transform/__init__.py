@@ -36,13 +36,14 @@ from .to_mixed_precision import ToMixedPrecision
 from .to_non_dataflow import ToNonDataflow
 from .topological_sort import TopologicalSort
 from .update_vdevice import UpdateVDevice
+from .use_inplace_calls import DataflowUseInplaceCalls
 from .vm_shape_lower import VMShapeLower
 
 __all__ = [
     "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars",
     "CallTIRRewrite", "CanonicalizeBindings", "ComputePrimValue", "ConvertToDataflow", "ExpandTupleArguments", "InlinePrivateFunctions", "LambdaLift", "RemoveUnusedParameters", "DataflowBlockPass",
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
-    "FuseTIR", "KillAfterLastUse", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "LowerRuntimeBuiltin",
+    "FuseTIR", "KillAfterLastUse", "DataflowUseInplaceCalls", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "LowerRuntimeBuiltin",
     "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "StaticPlanBlockMemory", "ToNonDataflow", "VMBuiltinLower",
     "ConvertLayout", "Gradient", "ToMixedPrecision",
     "VMShapeLower", "dataflowblock_pass", "function_pass",
