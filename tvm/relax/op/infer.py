@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, ConstIntBound
 from tvm.error import TypeCheckError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.structural import structural_equal
@@ -18,7 +18,7 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from tvm.relax.struct_info_relations import prove_equal
+from tvm.relax.struct_info_relations import prove_equal, tir_vars_in
 from tvm.support.dtype import DType, dtype
 from tvm.tir.expr import NE, IntImm
 from tvm.tir.expr import Var as Variable
@@ -262,6 +262,14 @@ def product(dims: Sequence[PrimExpr]) -> PrimExpr:
 def simplified(value: PrimExpr) -> PrimExpr:
     """An expression in its simplest form."""
     return value if type(value) is IntImm else Analyzer().simplify(value)
+
+
+def simplified_size(value: PrimExpr) -> PrimExpr:
+    """An expression over dimensions, none of which is negative, in its simplest form."""
+    analyzer = Analyzer()
+    for var in tir_vars_in(value):
+        analyzer.update(var, ConstIntBound(0, ConstIntBound.POS_INF))
+    return analyzer.simplify(value)
 
 
 def fields_of(arg: RelayExpr) -> list[RelayExpr]:

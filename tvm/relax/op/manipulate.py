@@ -31,6 +31,7 @@ from .infer import (
     prove_equal,
     shape_argument,
     simplified,
+    simplified_size,
     tensor,
     tensors,
     tuple_of_tensors,
@@ -168,7 +169,7 @@ def _infer_concat(call: Any, bb: Any) -> Any:
     total = dims[0][axis]  # type: ignore[index]
     for other in dims[1:]:
         total = total + other[axis]  # type: ignore[index]
-    new[axis] = simplified(total)
+    new[axis] = total
     return made(new, kind, device)
 
 
@@ -241,7 +242,7 @@ def _split_dims(dim: Any, parts: Any) -> list[Any]:
     found = []
     for start, end in zip(starts, ends, strict=True):
         low, high = [tir.max(tir.min(e, dim), 0) for e in (start, end)]
-        found.append(simplified(tir.max(high - low, 0)))
+        found.append(simplified_size(tir.max(high - low, 0)))
     return found
 
 

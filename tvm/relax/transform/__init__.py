@@ -1,17 +1,21 @@
 """Passes of relax."""
 
+from .adjust_matmul_order import AdjustMatmulOrder
 from .annotate_tir_op_pattern import AnnotateTIROpPattern
 from .attach_global_symbol import AttachGlobalSymbol
 from .bind_params import BindParams, BindSymbolicVars
 from .bundle_model_params import BundleModelParams
 from .call_tir_rewrite import CallTIRRewrite
 from .canonicalize_bindings import CanonicalizeBindings
+from .combine_parallel_matmul import CombineParallelMatmul
 from .common_subexpr import EliminateCommonSubexpr
 from .compute_prim_value import ComputePrimValue
 from .convert_layout import ConvertLayout
 from .convert_to_dataflow import ConvertToDataflow
 from .dead_code import DeadCodeElimination
 from .decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
+from .expand_matmul_of_sum import ExpandMatmulOfSum
+from .fast_math import FastMathTransform
 from .fold_constant import FoldConstant
 from .fuse_ops import FuseOps
 from .fuse_tir import FuseTIR
@@ -30,7 +34,10 @@ from .private_functions import (
     RemoveUnusedParameters,
 )
 from .remove_purity_checking import RemovePurityChecking
+from .remove_redundant_reshape import RemoveRedundantReshape
 from .remove_unused_outputs import RemoveUnusedOutputs
+from .reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
+from .reorder_take_after_matmul import ReorderTakeAfterMatmul
 from .static_plan_block_memory import StaticPlanBlockMemory
 from .to_mixed_precision import ToMixedPrecision
 from .to_non_dataflow import ToNonDataflow
@@ -45,6 +52,8 @@ __all__ = [
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
     "FuseTIR", "KillAfterLastUse", "DataflowUseInplaceCalls", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "LowerRuntimeBuiltin",
     "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "StaticPlanBlockMemory", "ToNonDataflow", "VMBuiltinLower",
+    "AdjustMatmulOrder", "CombineParallelMatmul", "ExpandMatmulOfSum", "FastMathTransform", "RemoveRedundantReshape",
+    "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
     "ConvertLayout", "Gradient", "ToMixedPrecision",
     "VMShapeLower", "dataflowblock_pass", "function_pass",
     "BundleModelParams", "DecomposeOpsForInference", "DecomposeOpsForTraining",
