@@ -8,6 +8,7 @@ from tvm.script.printer import relax as _printer
 
 from . import (
     analysis,
+    backend,
     bind,
     dpl,
     exec_builder,

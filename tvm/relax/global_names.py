@@ -11,7 +11,9 @@ from tvm.support import deep
 from .base import update_struct_info
 
 
-class _Renamer(Rewriter):
+class GlobalRenamer(Rewriter):
+    """Names functions anew."""
+
     def __init__(self, names: dict[GlobalVar, GlobalVar]) -> None:
         self.names = names
 
@@ -54,6 +56,6 @@ def with_symbol_names(mod: IRModule) -> IRModule:
         return mod
     for old, new in names.items():
         update_struct_info(new, old.struct_info_)
-    renamer = _Renamer(names)
+    renamer = GlobalRenamer(names)
     functions = {names.get(g, g): renamer.visit(f) for g, f in mod.functions.items()}
     return mod._with(functions)

@@ -16,6 +16,7 @@ from tvm.relax.backend.vm_tir_codegen import lower_functions
 from tvm.relax.exec_builder import ExecBuilder
 from tvm.relax.expr import Function
 from tvm.relax.pipeline import get_pipeline
+from tvm.relay.backend.external import ExternalCode
 from tvm.relay.backend.runtime import Runtime
 from tvm.runtime.module import Module
 from tvm.runtime.relax_vm import Executable as Executable
@@ -60,10 +61,11 @@ def build(
     if passes is not None:
         with kind:
             mod = passes(mod)
-    externals = (mod.attrs or {}).get("external_mods", [])
+    attrs = mod.attrs or {}
+    externals, constants = attrs.get("external_mods", []), attrs.get("const_name_to_constant", {})
     builder = ExecBuilder()
     rest = _vmcodegen(builder, mod, exec_mode)
-    return _vmlink(builder, kind, rest, externals, system_lib=system_lib)
+    return _vmlink(builder, kind, rest, externals, dict(constants), system_lib=system_lib)
 
 
 def _bound(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
@@ -116,28 +118,26 @@ def _vmlink(
         The loop programs.
     ext_libs : list of Module, optional
         Of external compilers.
-    params : dict, optional
-        Must be empty: constants are part of the instructions.
+    params : dict of str to NDArray, optional
+        The constants that modules of external compilers ask for; others are part of the instructions.
     system_lib : bool, optional
         As of `build`.
     """
-    if params:
-        raise TVMError("_vmlink takes no params: bind them before code generation")
     executable = builder.get()
     kind = Target(target) if isinstance(target, str) else target
-    libraries = list(ext_libs or ())
-    if tir_mod is not None and any([isinstance(f, PrimFunc) for f in tir_mod.functions.values()]):
-        programs = tir_mod.with_functions(
-            {g: f for g, f in tir_mod.functions.items() if isinstance(f, PrimFunc)}
-        )
-        library = build_library(programs, target=kind, runtime=_system_runtime(kind, system_lib))
-        for module in [lib for lib in libraries if lib.is_device_module]:
-            library.import_module(module)
-        libraries = [library, *[lib for lib in libraries if not lib.is_device_module]]
-    if libraries:
-        for module in libraries[1:]:
-            libraries[0].import_module(module)
-        executable.mod.import_module(libraries[0])
+    programs = {
+        gvar: func
+        for gvar, func in (tir_mod.functions.items() if tir_mod is not None else ())
+        if isinstance(func, PrimFunc)
+    }
+    if not programs and not ext_libs:
+        return executable
+    library = None
+    if tir_mod is not None and programs:
+        runtime = _system_runtime(kind, system_lib)
+        library = build_library(tir_mod.with_functions(programs), target=kind, runtime=runtime)
+    external = ExternalCode(tuple(ext_libs or ()), dict(params or {}))
+    executable.mod.import_module(external.link(library))
     return executable
 
 

@@ -1,1 +1,5 @@
 """Back ends of relax."""
+
+from . import contrib
+
+__all__ = ["contrib"]

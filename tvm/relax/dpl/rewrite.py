@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
+from tvm.relax.analysis.order import definitions_first
 from tvm.relax.analysis.unused import remove_all_unused
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Binding, BindingBlock, DataflowBlock, Function, Var
@@ -21,7 +22,7 @@ from .rewriters import (
     PatternMatchingRewriter,
     TupleRewriter,
 )
-from .rounds import definitions_first, flattened
+from .rounds import flattened
 
 Matches = dict[DFPattern, RelayExpr]
 

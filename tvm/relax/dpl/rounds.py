@@ -9,8 +9,9 @@ from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
+from tvm.relax.analysis.order import definitions_first
 from tvm.relax.analysis.unused import remove_all_unused
-from tvm.relax.analysis.variables import all_global_vars, used_vars
+from tvm.relax.analysis.variables import all_global_vars
 from tvm.relax.base import update_struct_info
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
@@ -232,21 +233,3 @@ def flattened(binding: Binding) -> list[Binding]:
         found += [b for block in value.blocks for b in block.bindings]
         value = value.body
     return [*found, binding if value is binding.value else binding.replace(value=value)]
-
-
-def definitions_first(bindings: Sequence[Binding]) -> list[Binding]:
-    """Bindings in their order, but for definitions that come after a use."""
-    by_var = {binding.var: binding for binding in bindings}
-    found: dict[Var, Binding] = {}
-
-    def put(binding: Binding) -> None:
-        if binding.var in found:
-            return
-        for var in used_vars(binding.value):
-            if var in by_var and var not in found:
-                put(by_var[var])
-        found[binding.var] = binding
-
-    for binding in bindings:
-        put(binding)
-    return list(found.values())

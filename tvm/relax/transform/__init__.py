@@ -18,6 +18,7 @@ from .expand_matmul_of_sum import ExpandMatmulOfSum
 from .fast_math import FastMathTransform
 from .fold_constant import FoldConstant
 from .fuse_ops import FuseOps
+from .fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_tir import FuseTIR
 from .gradient import Gradient
 from .kill_after_last_use import KillAfterLastUse
@@ -26,6 +27,7 @@ from .legalize_ops import LegalizeOps
 from .lift_transform_params import LiftTransformParams
 from .lower_alloc_tensor import LowerAllocTensor
 from .lower_runtime_builtin import LowerRuntimeBuiltin, VMBuiltinLower
+from .merge_composite import MergeCompositeFunctions
 from .normalize import Normalize, NormalizeGlobalVar
 from .pass_kinds import DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass
 from .private_functions import (
@@ -38,6 +40,7 @@ from .remove_redundant_reshape import RemoveRedundantReshape
 from .remove_unused_outputs import RemoveUnusedOutputs
 from .reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
 from .reorder_take_after_matmul import ReorderTakeAfterMatmul
+from .run_codegen import RunCodegen
 from .static_plan_block_memory import StaticPlanBlockMemory
 from .to_mixed_precision import ToMixedPrecision
 from .to_non_dataflow import ToNonDataflow
@@ -47,6 +50,7 @@ from .use_inplace_calls import DataflowUseInplaceCalls
 from .vm_shape_lower import VMShapeLower
 
 __all__ = [
+    "FuseOpsByPattern", "FusionPattern", "MergeCompositeFunctions", "PatternCheckContext", "RunCodegen",
     "AnnotateTIROpPattern", "AttachGlobalSymbol", "BindParams", "BindSymbolicVars",
     "CallTIRRewrite", "CanonicalizeBindings", "ComputePrimValue", "ConvertToDataflow", "ExpandTupleArguments", "InlinePrivateFunctions", "LambdaLift", "RemoveUnusedParameters", "DataflowBlockPass",
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",

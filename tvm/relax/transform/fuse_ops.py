@@ -14,6 +14,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.transform import Pass
+from tvm.relax.analysis.order import definitions_first
 from tvm.relax.analysis.variables import used_vars
 from tvm.relax.bind import copy_with_new_vars
 from tvm.relax.block_builder import BlockBuilder
@@ -209,7 +210,7 @@ def group_name(bindings: list[Binding]) -> str:
             else:
                 names.append(value.op.name.replace(".", "_"))
         elif isinstance(value, Call) and isinstance(value.op, GlobalVar):
-            names.append(value.op.name_hint)
+            names.append(value.op.name_hint.removeprefix("fused_"))
     return "_".join(names)
 
 
@@ -223,7 +224,7 @@ class Grouper(ExprMutator):
         self.lifts_constants = lifts_constants
 
     def groups(self, block: BindingBlock) -> list[list[int]]:
-        """The bindings of each group of two or more, by index."""
+        """The bindings of each group, by index."""
         raise NotImplementedError
 
     def attrs_of(self, bindings: list[Binding]) -> tuple[str, dict[str, Any]]:
@@ -242,7 +243,8 @@ class Grouper(ExprMutator):
                 found.append(binding)
             elif i in last:
                 found.extend(self._call(block, last[i], users))
-        return found
+        # what is between the bindings of a group may use one of them
+        return definitions_first(found)
 
     def _call(
         self, block: BindingBlock, group: list[int], users: dict[Var, set[int]]
@@ -302,6 +304,7 @@ class _Fuser(Grouper):
 
 def rewrite_with(grouper: Grouper, mod: IRModule, chosen: Any = None) -> IRModule:
     """The module with the groups of each function as functions of their own."""
+    is_same = True
     for gvar, func in relax_functions(mod).items():
         if func.attrs.get("Primitive") or func.attrs.get("Codegen") or not func.has_body:
             continue
@@ -310,7 +313,8 @@ def rewrite_with(grouper: Grouper, mod: IRModule, chosen: Any = None) -> IRModul
         new = grouper.visit_expr(func)
         if new is not func:
             grouper.builder_.update_func(gvar, new)
-    return grouper.builder_.get()
+            is_same = False
+    return mod if is_same else grouper.builder_.get()
 
 
 register_pass_config("relax.FuseOps.max_depth", int)

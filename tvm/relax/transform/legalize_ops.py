@@ -14,6 +14,7 @@ from typing import Any
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.pass_context import register_pass_config
 from tvm.ir.transform import ModulePass, Pass, PassInfo
 from tvm.relax.base import update_struct_info
 from tvm.relax.block_builder import BlockBuilder
@@ -126,6 +127,11 @@ class _Legalizer:
         return rule(self.builder, call)  # type: ignore[no-any-return]
 
 
+# whether the pass does something; off where other compilers take all operators
+APPLIES = "relax.transform.apply_legalize_ops"
+register_pass_config(APPLIES, bool)
+
+
 def _warn(mod: IRModule) -> None:
     for func in mod.functions.values():
         if not isinstance(func, Function):
@@ -161,6 +167,8 @@ def LegalizeOps(
     """
 
     def run(mod: IRModule, context: Any) -> IRModule:
+        if not context.get(APPLIES, True):
+            return mod
         new = legalize_ops(mod, customize_legalize_map)
         if enable_warning:
             _warn(new)

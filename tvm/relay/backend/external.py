@@ -104,10 +104,14 @@ class ExternalCode:
                     hint='Runtime("cpp") loads it',
                 )
 
-    def link(self, lib: Module) -> Module:
-        """A library with all functions: `lib`, which calls the others, or what imports it."""
+    def link(self, lib: Module | None) -> Module:
+        """A library with all functions: `lib`, which calls the others, or what imports it.
+
+        Without `lib` there are no other functions.
+        """
         inside: list[Module] = []
         around: list[Module] = []
+        called: list[Module] = []
         for module in self.modules:
             wanted = _wanted(module)
             if module.is_dso_exportable and wanted:
@@ -115,13 +119,19 @@ class ExternalCode:
             elif wanted is not None and not module.is_dso_exportable:
                 inside.append(module)
             else:
-                lib.import_module(module)
+                called.append(module)
         if inside:
-            lib.import_module(self._loader(inside))
+            called.append(self._loader(inside))
+        if lib is None and called:
+            lib = called.pop(0)
+        for module in called:
+            assert lib is not None
+            lib.import_module(module)
         if not around:
+            assert lib is not None
             return lib
         outer = self._loader(around)
-        for module in (lib, *around):
+        for module in around if lib is None else (lib, *around):
             outer.import_module(module)
         return outer
 

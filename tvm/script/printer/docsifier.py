@@ -178,13 +178,14 @@ class IRDocsifier:
         self.dialects["ir"] = None
         return AttrAccessDoc(IdDoc(self.config.ir_prefix), name)
 
-    def meta(self, node: Any) -> ExprDoc:
-        """``metadata["key"][0]``: a node that has no text of its own."""
-        known = self.metadata.setdefault(node.type_key, [])
+    def meta(self, node: Any, key: str | None = None) -> ExprDoc:
+        """``metadata["key"][0]``: an object that has no text of its own, by default by its type's."""
+        key = node.type_key if key is None else key
+        known = self.metadata.setdefault(key, [])
         index = next((i for i, other in enumerate(known) if other is node), len(known))
         if index == len(known):
             known.append(node)
-        return IdDoc("metadata")[LiteralDoc(node.type_key)][LiteralDoc(index)]
+        return IdDoc("metadata")[LiteralDoc(key)][LiteralDoc(index)]
 
     # ---- names
 

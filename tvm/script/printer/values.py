@@ -10,6 +10,8 @@ from tvm.ir.global_info import DummyGlobalInfo, VDevice
 from tvm.ir.node import Node
 from tvm.ir.op import Op
 from tvm.ir.type import PointerType, PrimType, TupleType
+from tvm.runtime.module import Module
+from tvm.runtime.ndarray import NDArray
 from tvm.support.dtype import DType
 
 from .doc import DictDoc, Doc, ExprDoc, ListDoc, LiteralDoc
@@ -62,6 +64,16 @@ def print_mapping(values: dict[Any, Any], path: Path, d: IRDocsifier) -> Doc:
     if all(isinstance(key, str) for key in values):
         items.sort(key=lambda item: str(item[0]))
     return DictDoc({d.expr(key, path): d.expr(value, path.map_value(key)) for key, value in items})
+
+
+@IRDocsifier.register(Module)
+def print_runtime_module(module: Module, path: Path, d: IRDocsifier) -> Doc:
+    return d.meta(module, "runtime.Module")
+
+
+@IRDocsifier.register(NDArray)
+def print_array(array: NDArray, path: Path, d: IRDocsifier) -> Doc:
+    return d.meta(array, "runtime.NDArray")
 
 
 @IRDocsifier.register(DictAttrs)

@@ -53,18 +53,16 @@ class JSONGraphNode:
         self.attrs[key] = _strings(value)
 
 
-class JSONSerializer:
-    """Writes one function.
+class JSONGraph:
+    """A graph that grows node by node, whatever language it is written from.
 
     Parameters
     ----------
-    symbol : the function's name, from which the names of its constants are made.
-    func : a typed function.
+    symbol : the function's name.
     """
 
-    def __init__(self, symbol: str, func: Function) -> None:
+    def __init__(self, symbol: str) -> None:
         self.symbol = symbol
-        self.func = func
         self.nodes: list[JSONGraphNode] = []
         self.constants: dict[str, NDArray] = {}
         self._types: list[list[tuple[tuple[int, ...], str]]] = []
@@ -75,17 +73,6 @@ class JSONSerializer:
     def const_names(self) -> list[str]:
         """The names of the constants, in the order in which the runtime gets them."""
         return list(self.constants)
-
-    def serialize(self) -> JSONSerializer:
-        """Visit the function; returns itself."""
-        for param in self.func.params:
-            node = JSONGraphNode(param.name_hint, "input")
-            self._entries[id(param)] = self.add_node(node, param)
-        for expr in nodes_outside_functions(self.func.body):
-            if id(expr) not in self._entries and not isinstance(expr, (Op, Function)):
-                self._entries[id(expr)] = self._visit(expr)
-        self._heads = self._entries[id(self.func.body)]
-        return self
 
     def get_json(self) -> str:
         """The text."""
@@ -100,13 +87,65 @@ class JSONSerializer:
         }
         return json.dumps(graph, indent=1)
 
+    def append(
+        self, node: JSONGraphNode, types: Sequence[tuple[tuple[int, ...], str]]
+    ) -> list[JSONGraphNodeEntry]:
+        """Append a node whose results have those shapes and dtypes; its entries."""
+        node.num_outputs = len(types)
+        self.nodes.append(node)
+        self._types.append(list(types))
+        return [JSONGraphNodeEntry(len(self.nodes) - 1, i) for i in range(len(types))]
+
+    @staticmethod
+    def set_attrs(node: JSONGraphNode, attrs: Attrs | Mapping[str, Any] | None) -> None:
+        """Copy an operator's attributes."""
+        for key, value in attrs.items() if attrs is not None else ():
+            node.set_attr(key, value)
+
+    def _node(self, index: int) -> dict[str, Any]:
+        node, types = self.nodes[index], self._types[index]
+        attrs: dict[str, Any] = {
+            "shape": [[list(shape) for shape, _ in types]],
+            "dtype": [[dtype for _, dtype in types]],
+            **{key: [values] for key, values in node.attrs.items()},
+        }
+        if node.kind != "kernel":
+            if node.num_outputs != 1:  # a tuple
+                attrs["num_outputs"] = str(node.num_outputs)
+            return {"op": node.kind, "name": node.name, "attrs": attrs}
+        attrs["num_inputs"] = str(len(node.inputs))
+        attrs["num_outputs"] = str(node.num_outputs)
+        return {"op": "kernel", "name": node.name, "inputs": node.inputs, "attrs": attrs}
+
+
+class JSONSerializer(JSONGraph):
+    """Writes one function.
+
+    Parameters
+    ----------
+    symbol : the function's name, from which the names of its constants are made.
+    func : a typed function.
+    """
+
+    def __init__(self, symbol: str, func: Function) -> None:
+        super().__init__(symbol)
+        self.func = func
+
+    def serialize(self) -> JSONSerializer:
+        """Visit the function; returns itself."""
+        for param in self.func.params:
+            node = JSONGraphNode(param.name_hint, "input")
+            self._entries[id(param)] = self.add_node(node, param)
+        for expr in nodes_outside_functions(self.func.body):
+            if id(expr) not in self._entries and not isinstance(expr, (Op, Function)):
+                self._entries[id(expr)] = self._visit(expr)
+        self._heads = self._entries[id(self.func.body)]
+        return self
+
     def add_node(self, node: JSONGraphNode, expr: RelayExpr) -> list[JSONGraphNodeEntry]:
         """Append a node whose results have the types of `expr`; its entries."""
         infos = [tensor_info(ty) for ty in flat_types(expr.checked_type)]
-        node.num_outputs = len(infos)
-        self.nodes.append(node)
-        self._types.append([(info.shape, str(info.dtype)) for info in infos])
-        return [JSONGraphNodeEntry(len(self.nodes) - 1, i) for i in range(len(infos))]
+        return self.append(node, [(info.shape, str(info.dtype)) for info in infos])
 
     def add_constant(self, constant: Constant) -> list[JSONGraphNodeEntry]:
         """The node of a constant."""
@@ -140,12 +179,6 @@ class JSONSerializer:
             )
         return str(composite)
 
-    @staticmethod
-    def set_attrs(node: JSONGraphNode, attrs: Attrs | Mapping[str, Any] | None) -> None:
-        """Copy an operator's attributes."""
-        for key, value in attrs.items() if attrs is not None else ():
-            node.set_attr(key, value)
-
     def _visit(self, expr: RelayExpr) -> list[JSONGraphNodeEntry]:
         if isinstance(expr, Constant):
             return self.add_constant(expr)
@@ -160,21 +193,6 @@ class JSONSerializer:
             return self.visit_call(expr, [e for a in expr.args for e in self._entries[id(a)]])
         what = f"the free variable {expr.name_hint}" if isinstance(expr, Var) else type(expr)
         raise TVMError(f"a JSON graph cannot contain {what}", at=expr)
-
-    def _node(self, index: int) -> dict[str, Any]:
-        node, types = self.nodes[index], self._types[index]
-        attrs: dict[str, Any] = {
-            "shape": [[list(shape) for shape, _ in types]],
-            "dtype": [[dtype for _, dtype in types]],
-            **{key: [values] for key, values in node.attrs.items()},
-        }
-        if node.kind != "kernel":
-            if node.num_outputs != 1:  # a tuple
-                attrs["num_outputs"] = str(node.num_outputs)
-            return {"op": node.kind, "name": node.name, "attrs": attrs}
-        attrs["num_inputs"] = str(len(node.inputs))
-        attrs["num_outputs"] = str(node.num_outputs)
-        return {"op": "kernel", "name": node.name, "inputs": node.inputs, "attrs": attrs}
 
 
 def _strings(value: Any) -> list[str]:

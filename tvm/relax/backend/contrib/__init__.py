@@ -1,0 +1,5 @@
+"""Other compilers: what they take, and their code generators."""
+
+from . import dnnl
+
+__all__ = ["dnnl"]
