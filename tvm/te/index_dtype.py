@@ -95,7 +95,8 @@ class _IndexCaster(BufferRewriter):
         return buffer.replace(
             shape=tuple([self.index(dim) for dim in buffer.shape]),
             strides=tuple([self.index(stride) for stride in buffer.strides]),
-            elem_offset=self.index(buffer.elem_offset),
+            # without dimensions there is no dtype of indices to follow
+            elem_offset=self.index(buffer.elem_offset) if buffer.shape else buffer.elem_offset,
         )
 
     def visit_var(self, var: Var) -> PrimExpr:
