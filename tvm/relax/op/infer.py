@@ -9,7 +9,7 @@ from tvm.arith import Analyzer, ConstIntBound
 from tvm.error import TypeCheckError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.structural import structural_equal
-from tvm.relax.expr import Call, Tuple, Var
+from tvm.relax.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relax.struct_info import (
     PrimStructInfo,
     ShapeExpr,
@@ -193,6 +193,13 @@ def broadcast_dims(
 
 def _text(dims: Sequence[PrimExpr]) -> str:
     return ", ".join([str(d) for d in dims])
+
+
+def items_of(value: RelayExpr) -> Sequence[RelayExpr]:
+    """The fields of what is known to be a tuple."""
+    if isinstance(value, Tuple):
+        return value.fields
+    return [TupleGetItem(value, i) for i in range(len(value.struct_info.fields))]
 
 
 def is_number(value: Any) -> TypeGuard[IntImm]:

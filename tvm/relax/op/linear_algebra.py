@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm import te, tir, topi
 from tvm.error import TypeCheckError
-from tvm.relax.expr import Call, TupleGetItem
+from tvm.relax.expr import Call
 
 from .infer import (
     VOID,
@@ -15,6 +15,7 @@ from .infer import (
     common_vdevice,
     dims_of,
     fail,
+    items_of,
     made,
     prove_unequal,
     tensors,
@@ -112,6 +113,8 @@ def matmul_compute(a: te.Tensor, b: te.Tensor, out_dtype: Any = None) -> te.Tens
 
 def _legalize_matmul(bb: Any, call: Call) -> Any:
     kind = None if call.attrs.out_dtype.is_void else call.attrs.out_dtype
+    if any([arg.struct_info.dtype.is_void for arg in call.args]):
+        raise fail(call, f"requires tensors of known dtype to be legalised, got {call}")
     return bb.call_te(
         lambda a, b: matmul_compute(a, b, kind), *call.args, primfunc_name_hint="matmul"
     )
@@ -199,8 +202,7 @@ def _einsum_shape(terms: list[str], output: str | None, dims: list[Any]) -> list
 
 def _legalize_einsum(bb: Any, call: Call) -> Any:
     value = call.args[0]
-    fields = [TupleGetItem(value, i) for i in range(len(value.struct_info.fields))]
-    return bb.call_te(topi.einsum, call.attrs.subscripts, *fields)
+    return bb.call_te(topi.einsum, call.attrs.subscripts, *items_of(value))
 
 
 @operator("relax.einsum", "EinsumAttrs", infer=_infer_einsum, FLegalize=_legalize_einsum)

@@ -7,7 +7,7 @@ from typing import Any
 from tvm import te, tir, topi
 from tvm.error import TypeCheckError
 from tvm.ir.expr import RelayExpr
-from tvm.relax.expr import Call, PrimValue, ShapeExpr, TupleGetItem, Var
+from tvm.relax.expr import Call, PrimValue, ShapeExpr, Var
 from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
@@ -25,6 +25,7 @@ from .infer import (
     fail,
     is_number,
     is_one,
+    items_of,
     known_dims,
     made,
     product,
@@ -192,8 +193,7 @@ def _agree(dims: Any, axis: int) -> bool:
 
 def _legalize_concat(bb: Any, call: Call) -> Any:
     value = call.args[0]
-    count = len(value.struct_info.fields)
-    fields = [TupleGetItem(value, i) for i in range(count)]
+    fields = items_of(value)
     axis = 0 if call.attrs.axis is None else call.attrs.axis
     return bb.call_te(topi.concatenate, fields, axis)
 

@@ -14,10 +14,12 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass
+from tvm.relax.analysis.unused import remove_all_unused
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     Call,
     Constant,
+    DataflowBlock,
     Function,
     PrimValue,
     ShapeExpr,
@@ -41,29 +43,20 @@ class _Folder(ExprMutator):
         super().__init__(mod)
         self.mod = mod
         self.built: dict[Any, Any] = {}
+        self.in_dataflow = False
 
     def visit_var_(self, op: Var) -> Any:
         new = super().visit_var_(op)
         value = self.lookup_binding(new)
-        return value if isinstance(value, (Constant, ShapeExpr)) and self._folds(new) else new
+        if isinstance(value, ShapeExpr) and all([isinstance(d, IntImm) for d in value.values]):
+            return value
+        return value if isinstance(value, Constant) else new
 
-    def _folds(self, var: Var) -> bool:
-        return var.vid in self.folded
-
-    @property
-    def folded(self) -> dict[Any, None]:
-        """The variables whose values were computed."""
-        return self._folded_vars
-
-    def visit_function_(self, op: Function) -> Any:
-        self._folded_vars: dict[Any, None] = getattr(self, "_folded_vars", {})
-        return super().visit_function_(op)
-
-    def visit_var_binding_(self, binding: Any) -> None:
-        value = self.visit_expr(binding.value)
-        if isinstance(value, Constant) and not isinstance(binding.value, Constant):
-            self._folded_vars[binding.var.vid] = None
-        self.reemit_binding(binding, value)
+    def visit_dataflow_block_(self, block: DataflowBlock) -> Any:
+        outer, self.in_dataflow = self.in_dataflow, True
+        new = super().visit_dataflow_block_(block)
+        self.in_dataflow = outer
+        return new
 
     def visit_call_(self, op: Call) -> Any:
         call = super().visit_call_(op)
@@ -72,7 +65,8 @@ class _Folder(ExprMutator):
         if call.op.name == "relax.call_tir":
             found = self._call_tir(call)
             return call if found is None else found
-        return self._operator(call)
+        # outside of dataflow blocks operators stay for passes that look for them
+        return self._operator(call) if self.in_dataflow else call
 
     def _call_tir(self, call: Call) -> Constant | None:
         info = call.sinfo_args[0]
@@ -110,6 +104,8 @@ class _Folder(ExprMutator):
             values = [d.value for d in dims if isinstance(d, IntImm)]
             if len(values) == len(dims):
                 return const(values, "int64")
+        if op.name == "relax.tensor_to_shape" and isinstance(call.args[0], Constant):
+            return ShapeExpr(call.args[0].data.numpy().tolist())
         rule = op.extra.get("FLegalize")
         kept = (Constant, ShapeExpr, PrimValue, StringImm)
         is_constant = call.args and all(
@@ -144,7 +140,12 @@ def _is_constants(arg: Any) -> bool:
 def fold_constant(mod: IRModule) -> IRModule:
     """The module with what depends on constants alone computed."""
     folder = _Folder(mod)
-    return mod.map_functions(lambda _, f: folder.visit_expr(f) if isinstance(f, Function) else f)
+
+    def folded(_: GlobalVar, func: Any) -> Any:
+        new = folder.visit_expr(func) if isinstance(func, Function) else func
+        return func if new is func else remove_all_unused(new)
+
+    return mod.map_functions(folded)
 
 
 def FoldConstant() -> Pass:

@@ -9,9 +9,9 @@ from tvm.ir.visitor import Rewriter
 from tvm.relax import expr as rx
 from tvm.relax.base import StructInfo, update_struct_info
 from tvm.relax.block_builder import BlockBuilder, function_struct_info
-from tvm.relax.normalize import is_leaf_or_tuple
+from tvm.relax.normalize import erase_in_scope, is_leaf_or_tuple
 from tvm.relax.struct_info import FuncStructInfo, TupleStructInfo
-from tvm.relax.struct_info_relations import BaseCheckResult, struct_info_base_check
+from tvm.relax.struct_info_relations import BaseCheckResult, struct_info_base_check, tir_vars_in
 
 from ..base import IRBuilder, IRBuilderFrame, namer
 from ..ir.frame import IRModuleFrame
@@ -98,7 +98,7 @@ class FunctionFrame(SeqExprFrame):
         body = bb.normalize(rx.SeqExpr(self.binding_blocks, self.output))
         info = self.ret_struct_info
         if info is None:
-            info = bb.erased(body.struct_info)
+            info = erase_in_scope(body.struct_info, self._symbols_of_callers())
         bb.end_scope()
         bb.end_scope()
         builder = IRBuilder.current()
@@ -119,6 +119,14 @@ class FunctionFrame(SeqExprFrame):
         if module.functions.get(gvar) is not None:
             raise ValueError(f"function {self.name} is defined already")
         module.functions[gvar] = func
+
+    def _symbols_of_callers(self) -> dict[Any, Any]:
+        """The symbolic variables that are known where the function is called."""
+        found = {v: v for p in self.params for v in tir_vars_in(p.struct_info)}
+        for frame in IRBuilder.current().frames:
+            if isinstance(frame, FunctionFrame) and frame is not self:
+                found.update(frame.block_builder.scopes[-1])
+        return found
 
 
 class BlockFrame(RelaxFrame):

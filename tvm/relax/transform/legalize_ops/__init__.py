@@ -107,7 +107,7 @@ class _Legalizer:
     def _call(self, call: Call, op: Op) -> RelayExpr:
         rule = self.rules.get(op.name)
         if rule is not None:
-            return rule(self.builder, call)
+            return self._replaced(rule, call)
         packed = op.get_attr("FCallPacked")
         if packed is not None:
             callee = ExternFunc(packed)
@@ -124,7 +124,21 @@ class _Legalizer:
             infos.extend([arg.struct_info_ for arg in call.args])
         if rule is None or not all([has_known_shape(info) for info in infos]):
             return call
-        return rule(self.builder, call)  # type: ignore[no-any-return]
+        return self._replaced(rule, call)
+
+    def _replaced(self, rule: Rule, call: Call) -> RelayExpr:
+        """What a rule makes of a call: operators that it uses in turn are legalised, too."""
+        builder = self.builder
+        builder.begin_block(builder.current_block_is_dataflow())
+        made = rule(builder, call)
+        for binding in builder.end_block().bindings:
+            new = self._value(binding.value) if isinstance(binding, VarBinding) else binding.value
+            builder.emit_normalized(
+                binding if new is binding.value else VarBinding(binding.var, builder.normalize(new))
+            )
+        if isinstance(made, Call) and made.op is not call.op:
+            return self._value(builder.normalize(made))
+        return made
 
 
 # whether the pass does something; off where other compilers take all operators
