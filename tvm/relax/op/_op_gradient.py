@@ -32,6 +32,7 @@ from .nn_gradient import (
     log_softmax_grad,
     max_pool2d_grad,
     nll_loss_grad,
+    relu_grad,
     silu_grad,
     softmax_grad,
 )
@@ -98,7 +99,7 @@ zeros_like_grad = ones_like_grad = full_like_grad = _no_grads
 zeros_grad = ones_grad = full_grad = _no_grads
 abs_grad, cos_grad, exp_grad, log_grad = [_unary(n) for n in ("abs", "cos", "exp", "log")]
 negative_grad, sigmoid_grad, sin_grad = [_unary(n) for n in ("negative", "sigmoid", "sin")]
-sqrt_grad, tanh_grad, relu_grad = [_unary(n) for n in ("sqrt", "tanh", "nn.relu")]
+sqrt_grad, tanh_grad = _unary("sqrt"), _unary("tanh")
 
 
 def triu_grad(orig_var: Var, orig_call: Call, output_grad: RelayExpr, ctx: Any) -> list[RelayExpr]:

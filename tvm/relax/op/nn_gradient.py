@@ -19,6 +19,12 @@ def _like(value: float, x: RelayExpr) -> Any:
     return const(value, x.struct_info.dtype)
 
 
+def relu_grad(orig_var: Var, orig_call: Call, output_grad: RelayExpr, ctx: Any) -> list[RelayExpr]:
+    """The gradient, zero below zero; at zero it passes, so that parameters of zero can be trained."""
+    x = orig_call.args[0]
+    return [search.where(binary.less(x, _like(0, x)), _like(0, x), output_grad)]
+
+
 def leakyrelu_grad(
     orig_var: Var, orig_call: Call, output_grad: RelayExpr, ctx: Any
 ) -> list[RelayExpr]:

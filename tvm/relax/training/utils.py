@@ -9,6 +9,8 @@ from tvm._ffi.registry import register_func
 from tvm.relax.expr import Call, Tuple, Var
 from tvm.relax.transform.gradient import TE_GRADIENTS
 
+from .append_loss import AppendLoss
+
 
 def register_te_gradient(te_grad_name: str, te_grad_func: Callable[..., Any] | None = None) -> Any:
     """Register the gradient of a function of tensor expressions; a decorator without the function.
@@ -38,4 +40,4 @@ def register_te_gradient(te_grad_name: str, te_grad_func: Callable[..., Any] | N
     return register if te_grad_func is None else register(te_grad_func)
 
 
-__all__ = ["register_te_gradient"]
+__all__ = ["AppendLoss", "register_te_gradient"]
