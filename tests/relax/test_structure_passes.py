@@ -202,3 +202,29 @@ def test_programs_read_the_descriptors_of_tensors() -> None:
     ]  # fmt: skip
     with pytest.raises(TVMError, match="below the rank"):
         vm["main"](x, 3)
+
+
+def test_copies_in_the_order_of_memory_are_views() -> None:
+    @I.ir_module
+    class Views:
+        @R.function
+        def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+            n = T.int64()
+            with R.dataflow():
+                a = R.reshape(x, (n * 4,))
+                b = R.reshape(R.exp(a), (n, 1, 4))
+                c = R.permute_dims(b, [1, 0, 2])
+                d = R.reshape(c, (n, 4))
+                R.output(d)
+            return d
+
+    legal = transform.LegalizeOps()(Views)
+    after = transform.RewriteDataflowReshape()(legal)
+    names = [
+        b.value.op.name for b in after["main"].body.blocks[0].bindings if hasattr(b.value, "op")
+    ]
+    # so is the exchange of a dimension of one; the result of the block is memory of its own
+    assert names.count("relax.reshape") == 3 and names[-1] == "relax.call_tir"
+    x = np.random.default_rng(0).random((3, 4), "float32")
+    np.testing.assert_allclose(run(after, x), np.exp(x), rtol=1e-5)
+    np.testing.assert_allclose(run(Views, x), np.exp(x), rtol=1e-5)

@@ -53,6 +53,8 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
 def lowering_passes() -> list[Pass]:
     """From operators to what the virtual machine runs."""
     return [
+        # copies in the order of memory are views
+        transform.RewriteDataflowReshape(),
         # results in memory that the caller has
         transform.ToNonDataflow(),
         transform.RemovePurityChecking(),

@@ -6,48 +6,78 @@ from typing import Any
 
 from tvm import tir
 from tvm.arith import Analyzer
+from tvm.ir.structural import structural_equal
+from tvm.ir.visitor import Rewriter
 from tvm.tir import PrimFunc
 from tvm.tir.stmt_functor import post_order_visit as visit_statements
-from tvm.tir.stmt_functor import substitute
 
 
 def has_reshape_pattern(func: PrimFunc) -> bool:
-    """Whether a loop program copies its input element by element, in the order of memory.
+    """Whether a loop program copies an input element by element, in the order of memory.
 
     Parameters
     ----------
     func : PrimFunc
-        Its first buffer is the input, its last one the output.
+        Its last buffer is the output.
     """
+    return reshaped_parameter(func) is not None
+
+
+def reshaped_parameter(func: PrimFunc) -> int | None:
+    """The number of the parameter that a loop program copies in the order of memory."""
+    # numbers come behind buffers
     buffers = [func.buffer_map[p] for p in func.params if p in func.buffer_map]
-    if len(buffers) < 2:
-        return False
-    source, target = buffers[0], buffers[-1]
-    blocks: list[Any] = []
-    visit_statements(
-        func.body, lambda s: blocks.append(s) if isinstance(s, tir.BlockRealize) else None
-    )
-    leaves = [b for b in blocks if isinstance(b.block.body, tir.BufferStore)]
-    if len(leaves) != 1:
-        return False
-    realize = leaves[0]
-    store = realize.block.body
+    stores = _stores(func)
+    if len(buffers) < 2 or len(stores) != 1:
+        return None
+    ((iter_vars, store),) = stores
     load = store.value
-    if store.buffer is not target or not isinstance(load, tir.BufferLoad):
-        return False
-    if load.buffer is not source:
-        return False
-    return _reads_in_order(func, realize, store, load)
+    if store.buffer is not buffers[-1] or not isinstance(load, tir.BufferLoad):
+        return None
+    places = [i for i, buffer in enumerate(buffers[:-1]) if load.buffer is buffer]
+    if not places or not _reads_in_order(iter_vars, store, load):
+        return None
+    return places[0]
 
 
-def _reads_in_order(func: PrimFunc, realize: Any, store: Any, load: Any) -> bool:
+def _stores(func: PrimFunc) -> list[tuple[list[Any], Any]]:
+    """The stores of a loop program, each with the variables of its block."""
+    blocks: list[Any] = []
+    stores: list[Any] = []
+
+    def note(node: Any) -> None:
+        if isinstance(node, tir.BlockRealize):
+            blocks.append(node)
+        elif isinstance(node, tir.BufferStore):
+            stores.append(node)
+
+    visit_statements(func.body, note)
+    around = [b for b in blocks if b.block.name_hint != "root"]
+    variables = [v for b in around for v in b.block.iter_vars]
+    return [(variables, store) for store in stores]
+
+
+class _WithinExtents(Rewriter):
+    """Leaves out the remainder of a variable by its own extent."""
+
+    def __init__(self, extents: dict[Any, Any]) -> None:
+        self.extents = extents
+
+    def visit_floor_mod(self, expr: Any) -> Any:
+        new = self.rewrite_children(expr)
+        extent = self.extents.get(new.a) if isinstance(new.a, tir.Var) else None
+        return new.a if extent is not None and structural_equal(extent, new.b) else new
+
+
+def _reads_in_order(iter_vars: list[Any], store: Any, load: Any) -> bool:
     """Whether the flat index of what is read is that of what is written."""
     analyzer = Analyzer()
-    for v in realize.block.iter_vars:
+    for v in iter_vars:
         analyzer.bind(v.var, v.dom)
-    values = {v.var: v.var for v in realize.block.iter_vars}
-    read = _flat(load.buffer, [substitute(i, values) for i in load.indices])
-    written = _flat(store.buffer, list(store.indices))
+    extents = {v.var: v.dom.extent for v in iter_vars}
+    plain = _WithinExtents(extents)
+    indices = [plain.visit(analyzer.simplify(i)) for i in load.indices]
+    read, written = _flat(load.buffer, indices), _flat(store.buffer, list(store.indices))
     if analyzer.can_prove_equal(read, written):
         return True
     return bool(

@@ -40,6 +40,7 @@ from .remove_redundant_reshape import RemoveRedundantReshape
 from .remove_unused_outputs import RemoveUnusedOutputs
 from .reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
 from .reorder_take_after_matmul import ReorderTakeAfterMatmul
+from .rewrite_dataflow_reshape import RewriteDataflowReshape
 from .run_codegen import RunCodegen
 from .static_plan_block_memory import StaticPlanBlockMemory
 from .to_mixed_precision import ToMixedPrecision
@@ -62,4 +63,5 @@ __all__ = [
     "VMShapeLower", "dataflowblock_pass", "function_pass",
     "BundleModelParams", "DecomposeOpsForInference", "DecomposeOpsForTraining",
     "RemoveUnusedOutputs", "TopologicalSort", "UpdateVDevice",
+    "RewriteDataflowReshape",
 ]  # fmt: skip
