@@ -79,7 +79,7 @@ def attention_compute(
         high = topi.max(scores, axis=-1, keepdims=True)
         masked = topi.trilu(
             topi.exp(topi.subtract(scores, high)),
-            tir.as_const(offset, "int32") if isinstance(offset, int) else offset,
+            tir.const(offset, "int32") if isinstance(offset, int) else offset,
             upper=False,
         )
         if window is not None:

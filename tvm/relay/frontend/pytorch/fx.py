@@ -155,7 +155,7 @@ class FxRunner:
             arguments = full_arguments(node.target, args, kwargs)
             if kind_of(node.target) == "aten::as_strided":
                 arguments = _strided_arguments(node, arguments)
-            if _wants_no_indices(node):
+            if wants_no_indices(node):
                 pool = self.converters[kind_of(node.target).removesuffix("_with_indices")]
                 return [self.fold_results(pool(*arguments)), None]
             return self.fold_results(self.convert(node.target, arguments))
@@ -239,7 +239,7 @@ def as_constant(tensor: Any) -> RelayExpr | Complex:
     return complex_constant(array) if array.dtype.kind == "c" else constant(array)
 
 
-def _wants_no_indices(node: Any) -> bool:
+def wants_no_indices(node: Any) -> bool:
     """Whether only the maxima of a pooling with indices are used."""
     return kind_of(node.target).endswith("d_with_indices") and all(
         user.target is operator.getitem and user.args[1] == 0 for user in node.users
