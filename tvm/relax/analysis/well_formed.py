@@ -177,6 +177,8 @@ class _Checker(ExprVisitor):
         for param in op.params:
             if isinstance(param, DataflowVar):
                 self.report(f"parameter {param.name_hint} is a dataflow variable")
+            if isinstance(shape := getattr(param.struct_info_, "shape", None), Var):
+                self.visible[shape] = None  # any shape, which the parameter gives a name
             self.define(param)
         if op.has_body:
             self._struct_info(op.ret_struct_info)

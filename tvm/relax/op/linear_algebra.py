@@ -113,8 +113,6 @@ def matmul_compute(a: te.Tensor, b: te.Tensor, out_dtype: Any = None) -> te.Tens
 
 def _legalize_matmul(bb: Any, call: Call) -> Any:
     kind = None if call.attrs.out_dtype.is_void else call.attrs.out_dtype
-    if any([arg.struct_info.dtype.is_void for arg in call.args]):
-        raise fail(call, f"requires tensors of known dtype to be legalised, got {call}")
     return bb.call_te(
         lambda a, b: matmul_compute(a, b, kind), *call.args, primfunc_name_hint="matmul"
     )

@@ -130,7 +130,7 @@ class _Legalizer:
         """What a rule makes of a call: operators that it uses in turn are legalised, too."""
         builder = self.builder
         builder.begin_block(builder.current_block_is_dataflow())
-        made = rule(builder, call)
+        made = builder.normalize(rule(builder, call))
         for binding in builder.end_block().bindings:
             new = self._value(binding.value) if isinstance(binding, VarBinding) else binding.value
             builder.emit_normalized(
