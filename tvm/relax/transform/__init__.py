@@ -1,6 +1,7 @@
 """Passes of relax."""
 
 from .adjust_matmul_order import AdjustMatmulOrder
+from .allocate_workspace import AllocateWorkspace
 from .annotate_tir_op_pattern import AnnotateTIROpPattern
 from .attach_global_symbol import AttachGlobalSymbol
 from .bind_params import BindParams, BindSymbolicVars
@@ -28,6 +29,12 @@ from .lift_transform_params import LiftTransformParams
 from .lower_alloc_tensor import LowerAllocTensor
 from .lower_runtime_builtin import LowerRuntimeBuiltin, VMBuiltinLower
 from .merge_composite import MergeCompositeFunctions
+from .meta_schedule import (
+    FewShotTuning,
+    MetaScheduleApplyDatabase,
+    MetaScheduleTuneIRMod,
+    MetaScheduleTuneTIR,
+)
 from .normalize import Normalize, NormalizeGlobalVar
 from .pass_kinds import DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass
 from .private_functions import (
@@ -35,6 +42,7 @@ from .private_functions import (
     InlinePrivateFunctions,
     RemoveUnusedParameters,
 )
+from .realize_vdevice import RealizeVDevice
 from .remove_purity_checking import RemovePurityChecking
 from .remove_redundant_reshape import RemoveRedundantReshape
 from .remove_unused_outputs import RemoveUnusedOutputs
@@ -46,6 +54,7 @@ from .static_plan_block_memory import StaticPlanBlockMemory
 from .to_mixed_precision import ToMixedPrecision
 from .to_non_dataflow import ToNonDataflow
 from .topological_sort import TopologicalSort
+from .update_param_struct_info import UpdateParamStructInfo
 from .update_vdevice import UpdateVDevice
 from .use_inplace_calls import DataflowUseInplaceCalls
 from .vm_shape_lower import VMShapeLower
@@ -64,4 +73,6 @@ __all__ = [
     "BundleModelParams", "DecomposeOpsForInference", "DecomposeOpsForTraining",
     "RemoveUnusedOutputs", "TopologicalSort", "UpdateVDevice",
     "RewriteDataflowReshape",
+    "AllocateWorkspace", "FewShotTuning", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod",
+    "MetaScheduleTuneTIR", "RealizeVDevice", "UpdateParamStructInfo",
 ]  # fmt: skip
