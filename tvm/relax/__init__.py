@@ -10,6 +10,7 @@ from . import (
     analysis,
     backend,
     bind,
+    binding_rewrite,
     dpl,
     exec_builder,
     expr,
@@ -23,6 +24,7 @@ from . import (
     utils,
     vm_build,
 )
+from .binding_rewrite import DataflowBlockRewrite
 from .block_builder import BlockBuilder
 from .exec_builder import ExecBuilder
 from .expr import (

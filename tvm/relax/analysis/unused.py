@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
@@ -124,13 +125,16 @@ def remove_all_unused(func: Function | DataflowBlock) -> Any:
 
     The same function if there are none.
     """
-    remover = _Remover(keeps_casts=True)
     if isinstance(func, DataflowBlock):
-        for binding in func.bindings:
-            if type(binding.var) is Var:
-                remover.used[binding.var] = None
-        return remover.block(func)
-    return remover.function(func)
+        return without_unused(func, [b.var for b in func.bindings if type(b.var) is Var])
+    return _Remover(keeps_casts=True).function(func)
 
 
-__all__ = ["as_seq_expr", "remove_all_unused"]
+def without_unused(block: DataflowBlock, outputs: Iterable[Var]) -> BindingBlock:
+    """A block without bindings that nothing uses, if those variables are used outside."""
+    remover = _Remover(keeps_casts=True)
+    remover.used.update(dict.fromkeys(outputs))
+    return remover.block(block)
+
+
+__all__ = ["as_seq_expr", "remove_all_unused", "without_unused"]
