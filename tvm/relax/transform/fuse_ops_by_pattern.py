@@ -276,6 +276,8 @@ def annotate_composites(mod: IRModule) -> IRModule:
         new = annotator.visit_expr(func)
         if new is not func:
             annotator.builder_.update_func(gvar, new)
+    if not annotator.wrapped:
+        return mod
     found = annotator.builder_.get()
     return found.with_functions(
         {g: f for g, f in found.functions.items() if g not in annotator.wrapped}

@@ -1,5 +1,5 @@
 """Other compilers: what they take, and their code generators."""
 
-from . import dnnl
+from . import coreml, cublas, cudnn, cutlass, dnnl, hipblas, nnapi
 
-__all__ = ["dnnl"]
+__all__ = ["coreml", "cublas", "cudnn", "cutlass", "dnnl", "hipblas", "nnapi"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import tir, topi
+from tvm.ir.op import Op
 from tvm.relax.expr import Call
 from tvm.relax.op.infer import (
     broadcast_dims,
@@ -136,6 +137,7 @@ def attention(
 attention_bias_op = define(
     "relax.nn.attention_bias", _infer_attention, FLegalize=_legalize_attention
 )
+attention_bias_op.set_facets(attrs_type=Op.get("relax.nn.attention").attrs_type)
 
 
 def _infer_var_len(call: Any, bb: Any) -> Any:
