@@ -7,6 +7,7 @@ with target:
 
 from . import (
     arm_cpu,
+    cpp,
     cpu,
     generic,
     image,
