@@ -151,6 +151,14 @@ class GlobalVar(Scriptable, RelayExpr):
     def astext(self, show_meta_data: bool = True, annotate: Any = None) -> str:
         return f"@{self.name_hint}"
 
+    def renamed(self, name: str) -> GlobalVar:
+        """A variable of another name and the same type."""
+        var = GlobalVar(name, self.type_annot)
+        for fact in ("_checked_type_", "_struct_info_"):
+            if hasattr(self, fact):
+                setattr(var, fact, getattr(self, fact))
+        return var
+
     def __call__(self, *args: Any) -> Any:
         """A call of the function."""
         kinds = [extension.global_call_with.find(type(arg)) for arg in args]

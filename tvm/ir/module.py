@@ -12,6 +12,7 @@ from .attrs import DictAttrs, as_dict_attrs
 from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
 from .node import Node, ignored, leaf
+from .replace_global_vars import replace_global_vars
 from .script_printer import Scriptable
 from .span import SourceMap
 
@@ -162,6 +163,33 @@ class IRModule(Scriptable, Node, key="IRModule"):
     def get_global_vars(self) -> list[GlobalVar]:
         """All global variables."""
         return list(self.functions)
+
+    def replace_global_vars(
+        self, replacements: Mapping[GlobalVar | str, GlobalVar | str]
+    ) -> IRModule:
+        """A module whose functions have other names, in calls and in ``global_symbol`` too.
+
+        Parameters
+        ----------
+        replacements : dict of GlobalVar or str to GlobalVar or str
+            Old names to new ones, replaced at once, so that two functions may swap names. A new
+            name that is a string has the type of the old variable.
+
+        Returns
+        -------
+        IRModule
+            Self if nothing is replaced.
+
+        Raises
+        ------
+        ValueError
+            If there is no function of an old name, or two functions would have one name.
+        """
+        pairs: dict[GlobalVar, GlobalVar] = {}
+        for old, new in replacements.items():
+            before = self.get_global_var(old) if isinstance(old, str) else old
+            pairs[before] = before.renamed(new) if isinstance(new, str) else new
+        return self.with_functions(replace_global_vars(self.functions, pairs))
 
     def get_global_type_vars(self) -> list[Any]:
         """All global type variables."""
