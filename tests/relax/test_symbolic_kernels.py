@@ -134,3 +134,10 @@ def test_derived_extents_meet_those_of_other_inputs(wanted: tuple[Any, ...]) -> 
         main = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())["main"]
         found = main(tvm.nd.array(x), tvm.nd.array(y)).numpy()
         np.testing.assert_allclose(found, x.T.reshape(y.shape) + y, rtol=1e-6)
+
+
+def test_tiles_of_rows_of_any_number() -> None:
+    w = constant(16, 32)
+    mod = module([tensor("x", N, 16)], lambda x: op.matmul(x, w), op.nn.relu)
+    reference = lambda x: np.maximum(x @ w.data.numpy(), 0)  # noqa: E731
+    check(mod, reference, *[(numbers(rows, 16),) for rows in (1, 5, 6, 7, 13)])

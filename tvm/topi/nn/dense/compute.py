@@ -88,6 +88,10 @@ def dense(
     return matmul(data, weight, bias, out_dtype, False, True)
 
 
+# rows of the tiles of symbolic numbers of them: few enough for the registers of any processor
+SYMBOLIC_TILE = 6
+
+
 def dense_pack(
     data: te.Tensor, weight: te.Tensor, bias: te.Tensor | None = None, out_dtype: str | None = None
 ) -> te.Tensor:
@@ -96,13 +100,13 @@ def dense_pack(
     if (wide := product_dtype(dtype)) != dtype:
         return cast(dense_pack(data, weight, bias, wide), dtype)
     *lead, rows, _ = dims(data.shape)
-    padded = padded_rows(rows)
+    padded = padded_rows(rows, SYMBOLIC_TILE)
     panels, inner, block = dims(weight.shape)
     k = te.reduce_axis((0, inner), name="k")
 
     def element(*i: Any) -> Any:
         *outer, y, x = i
-        y = y if padded == rows else tir.min(y, rows - 1)
+        y = y if padded is rows else tir.min(y, rows - 1)
         w = weight(tir.indexdiv(x, block), k.var, tir.indexmod(x, block))
         return te.sum(data(*outer, y, k.var).astype(dtype) * w.astype(dtype), axis=k)
 
@@ -110,17 +114,24 @@ def dense_pack(
     rows_alone = ("TENSOR", (rows, inner), data.dtype)
     asked = workload_attrs(PACK_TASK, rows_alone, weight, None, dtype)
     product = te.compute(shape, element, name="T_dense_pack", tag="dense_pack", attrs=asked)
-    if padded != rows:
+    if padded is not rows:
         product = crop(product, (*lead, rows, panels * block))
     return product if bias is None else _with_bias(product, bias, dtype)
 
 
-def padded_rows(rows: Any) -> Any:
+def padded_rows(rows: Any, symbolic_tile: int = 1) -> Any:
     """A number of rows that tiles divide: itself, or a little more where it has no good divisor.
 
-    The rows beyond the last are computed from the last one and dropped.
+    The rows beyond the last are computed from the last one and dropped. A symbolic number fills
+    tiles of a given height.
     """
-    if not isinstance(rows, int) or rows < 16 or any(rows % d == 0 for d in range(4, 13)):
+    if not isinstance(rows, int):
+        return (
+            rows
+            if symbolic_tile == 1
+            else tir.indexdiv(rows + (symbolic_tile - 1), symbolic_tile) * symbolic_tile
+        )
+    if rows < 16 or any(rows % d == 0 for d in range(4, 13)):
         return rows
     return min(rounded_up(rows, height) for height in (8, 7, 6))
 

@@ -42,7 +42,7 @@ from ...utils import (
     prod,
     product_dtype,
 )
-from .compute import PACK_TASK, padded_rows
+from .compute import PACK_TASK, SYMBOLIC_TILE, padded_rows
 
 # steps of a sum between two prefetches
 PREFETCH_STEPS = 16
@@ -150,7 +150,7 @@ def schedule_dense_pack(
     block = dims(anchor.input_tensors[1].shape)[2]
     if not is_full_output(output, product):
         return s
-    rows = rows if isinstance(rows, int) else 1  # a tile of one row fits any number of them
+    rows = rows if isinstance(rows, int) else SYMBOLIC_TILE
     chosen = config or panel_choices(rows, block, product.dtype, info).choose(workload_of(anchor))
     schedule_tile(s, output, product, chosen, streamed=anchor.input_tensors[1])
     return s
