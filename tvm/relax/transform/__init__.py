@@ -2,6 +2,7 @@
 
 from .adjust_matmul_order import AdjustMatmulOrder
 from .allocate_workspace import AllocateWorkspace
+from .alter_op_impl import AlterOpImpl
 from .annotate_tir_op_pattern import AnnotateTIROpPattern
 from .attach_global_symbol import AttachGlobalSymbol
 from .bind_params import BindParams, BindSymbolicVars
@@ -21,6 +22,7 @@ from .fold_constant import FoldConstant
 from .fuse_ops import FuseOps
 from .fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckContext
 from .fuse_tir import FuseTIR
+from .fuse_transpose_matmul import FuseTransposeMatmul
 from .gradient import Gradient
 from .kill_after_last_use import KillAfterLastUse
 from .lambda_lift import LambdaLift
@@ -36,6 +38,7 @@ from .meta_schedule import (
     MetaScheduleTuneTIR,
 )
 from .normalize import Normalize, NormalizeGlobalVar
+from .optimize_layout_transform import OptimizeLayoutTransform
 from .pass_kinds import DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass
 from .private_functions import (
     ExpandTupleArguments,
@@ -66,7 +69,7 @@ __all__ = [
     "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant", "FunctionPass", "FuseOps",
     "FuseTIR", "KillAfterLastUse", "DataflowUseInplaceCalls", "LegalizeOps", "LiftTransformParams", "LowerAllocTensor", "LowerRuntimeBuiltin",
     "Normalize", "NormalizeGlobalVar", "RemovePurityChecking", "StaticPlanBlockMemory", "ToNonDataflow", "VMBuiltinLower",
-    "AdjustMatmulOrder", "CombineParallelMatmul", "ExpandMatmulOfSum", "FastMathTransform", "RemoveRedundantReshape",
+    "FuseTransposeMatmul", "AdjustMatmulOrder", "CombineParallelMatmul", "ExpandMatmulOfSum", "FastMathTransform", "RemoveRedundantReshape",
     "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
     "ConvertLayout", "Gradient", "ToMixedPrecision",
     "VMShapeLower", "dataflowblock_pass", "function_pass",

@@ -12,6 +12,7 @@ from typing import Any
 
 from tvm.arith import Analyzer, ConstIntBound, Extension
 from tvm.ir.expr import PrimExpr, RelayExpr
+from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass
 from tvm.relax.analysis import computable_at_compile_time
@@ -28,7 +29,7 @@ from .rewrite_calls import Rule, definition, rewriting_pass
 _MATMUL, _PERMUTE = Op.get("relax.matmul"), Op.get("relax.permute_dims")
 
 
-def _rule_of(func: Function) -> Rule:
+def _rule_of(func: Function, mod: IRModule) -> Rule:
     known = {var.vid for var in computable_at_compile_time(func)}
     analyzer = _analyzer(func)
 

@@ -8,6 +8,7 @@ So weights of a model and of its adaptation stay apart. A sum that is computed a
 from __future__ import annotations
 
 from tvm.ir.expr import RelayExpr
+from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass
 from tvm.relax.analysis import computable_at_compile_time
@@ -23,7 +24,7 @@ from .rewrite_calls import Rule, definition, rewriting_pass
 _MATMUL, _ADD = Op.get("relax.matmul"), Op.get("relax.add")
 
 
-def _rule_of(func: Function) -> Rule:
+def _rule_of(func: Function, mod: IRModule) -> Rule:
     known = {var.vid for var in computable_at_compile_time(func)}
 
     def is_known(expr: RelayExpr) -> bool:

@@ -38,4 +38,4 @@ def FastMathTransform() -> Pass:
 
     Those of this package are vectorised without it; the pass is for programs that name it.
     """
-    return rewriting_pass("FastMathTransform", lambda func: _rule, is_repeated=False)
+    return rewriting_pass("FastMathTransform", lambda func, mod: _rule, is_repeated=False)

@@ -34,4 +34,4 @@ def _rule(call: Call, builder: BlockBuilder) -> RelayExpr | None:
 
 def RemoveRedundantReshape() -> Pass:
     """Remove reshapes that others follow, or that keep the shape."""
-    return rewriting_pass("RemoveRedundantReshape", lambda func: _rule)
+    return rewriting_pass("RemoveRedundantReshape", lambda func, mod: _rule)

@@ -42,4 +42,4 @@ def _rule(call: Call, builder: BlockBuilder) -> RelayExpr | None:
 
 def ReorderPermuteDimsAfterConcat() -> Pass:
     """Join tensors before they are permuted, where all are permuted alike."""
-    return rewriting_pass("ReorderPermuteDimsAfterConcat", lambda func: _rule)
+    return rewriting_pass("ReorderPermuteDimsAfterConcat", lambda func, mod: _rule)

@@ -64,4 +64,4 @@ def _of_batch(call: Call, x: RelayExpr, weights: RelayExpr, indices: RelayExpr) 
 
 def ReorderTakeAfterMatmul() -> Pass:
     """Take results of products rather than weights."""
-    return rewriting_pass("ReorderTakeAfterMatmul", lambda func: _rule)
+    return rewriting_pass("ReorderTakeAfterMatmul", lambda func, mod: _rule)

@@ -14,12 +14,13 @@ from tvm.relax.expr import Call, Function, Var
 from tvm.relax.expr_functor import ExprMutator
 
 from .canonicalize_bindings import canonicalize
+from .common_subexpr import eliminate_common_subexpr
 from .pass_kinds import whole_module_pass
 
 # from a call in normal form and the block builder to what is put in its place; None: the call
 Rule = Callable[[Call, BlockBuilder], "RelayExpr | None"]
-# from a function to its rule; None: the function stays as it is
-RuleOf = Callable[[Function], "Rule | None"]
+# from a function and its module to its rule
+RuleOf = Callable[[Function, IRModule], Rule]
 
 
 def definition(expr: RelayExpr, builder: BlockBuilder) -> RelayExpr:
@@ -52,7 +53,7 @@ def rewriting_pass(name: str, rule_of: RuleOf, is_repeated: bool = True) -> Pass
     ----------
     name : str
     rule_of : callable
-        From a function to its rule.
+        From a function and its module to its rule.
     is_repeated : bool
         Whether the rule may find something in what it made.
     """
@@ -64,13 +65,14 @@ def rewriting_pass(name: str, rule_of: RuleOf, is_repeated: bool = True) -> Pass
                 continue
             new, old = func, None
             while new is not old:
-                old, rewriter.rule = new, rule_of(new)
+                old, rewriter.rule = new, rule_of(new, mod)
                 found = rewriter.visit_expr(new)
                 if found is new:
                     break
                 new = remove_all_unused(canonicalize(found, mod))
                 if not is_repeated:
                     break
+                new = eliminate_common_subexpr(new, rewriter.builder_.get())
             if new is not func:
                 rewriter.builder_.update_func(gvar, new)
         made = rewriter.builder_.get()
