@@ -255,3 +255,19 @@ def test_layout_transform_moves_and_pads(pad_value: float | None) -> None:
     found = vm["main"](tvm.nd.array(np.arange(5, dtype="float32"))).numpy()
     expected = np.array([[0, 2, 4], [1, 3, pad_value or 0]], "float32")
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("extent", [5, 6, 7])
+@pytest.mark.parametrize("is_symbolic", [False, True])
+def test_split_into_parts_of_which_the_last_is_smaller(extent: int, is_symbolic: bool) -> None:
+    x = tensor("x", tir.Var("n", "int64") if is_symbolic else extent)
+
+    def emit(bb: relax.BlockBuilder) -> Any:
+        return bb.emit(op.split(x, 3))
+
+    machine = relax.VirtualMachine(relax.build(module([x], emit), "llvm"), tvm.cpu())
+    data = np.arange(extent, dtype="float32")
+    step = -(-extent // 3)
+    parts = machine["main"](tvm.nd.array(data))
+    for part, expected in zip(parts, np.split(data, [step, 2 * step]), strict=True):
+        np.testing.assert_array_equal(part.numpy(), expected)

@@ -87,10 +87,15 @@ def split(
     at = real_axis(axis, len(ary.shape))
     extent = dims(ary.shape)[at]
     if isinstance(indices_or_sections, int):
-        step = extent // indices_or_sections
+        # of a constant extent the last part is what is left
+        step = (
+            -(-extent // indices_or_sections)
+            if isinstance(extent, int)
+            else extent // indices_or_sections
+        )
         begins = [step * k if k else 0 for k in range(indices_or_sections)]
     else:
-        begins = [0, *[int(v) for v in indices_or_sections]]
+        begins = [0, *dims(indices_or_sections)]
     ends = [*begins[1:], extent]
     parts = []
     for begin, end in zip(begins, ends, strict=True):

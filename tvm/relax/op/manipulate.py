@@ -249,7 +249,12 @@ def _split_dims(dim: Any, parts: Any) -> list[Any]:
 def _legalize_split(bb: Any, call: Call) -> Any:
     parts = call.attrs.indices_or_sections
     if isinstance(parts, int):
-        return bb.call_te(topi.split, call.args[0], parts, call.attrs.axis)
+        info = call.args[0].struct_info
+        extent = info.dimensions[axis_of(call, call.attrs.axis, info.ndim)]
+        if isinstance(extent, IntImm):
+            return bb.call_te(topi.split, call.args[0], parts, call.attrs.axis)
+        step = tir.ceildiv(extent, parts)
+        parts = [simplified(step * k) for k in range(1, parts)]
     return bb.call_te(topi.split, call.args[0], list(parts), call.attrs.axis)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from tvm._ffi import register_func
 from tvm.arith import Analyzer
 from tvm.ir.env_func import EnvFunc
+from tvm.relax.base import update_struct_info
 from tvm.relax.expr import Call, DataTypeImm, ExternFunc, PrimValue, ShapeExpr, Tuple
 from tvm.relax.op.base import shape_of
 from tvm.relax.op.infer import check_count, dims_of, fail, product, simplified, tensor
@@ -63,29 +64,29 @@ def _infer(call: Any, bb: Any) -> Any:
 
 def _check_bytes(call: Any, info: Any, shape: Any, kind: Any, offset: int | None) -> None:
     """Reject a view that is known to be larger than the tensor."""
-    values = (
-        shape.values
-        if isinstance(shape, ShapeExpr)
-        else getattr(getattr(shape, "struct_info_", None), "values", None)
-    )
-    old = info.dimensions
-    if not offset and offset is not None and values is None and kind == info.dtype:
-        return
     if offset is None:
         return
-    known_before = old is not None and not info.dtype.is_void
-    if values is None or kind.is_void or not known_before:
-        if (
-            kind != info.dtype
-            and not kind.is_void
-            and not info.dtype.is_void
-            and shape is info.shape
-        ):
-            if kind.bits > info.dtype.bits:
-                raise fail(call, f"requires a view that is not larger, got {kind} of {info}")
+    is_same = kind == info.dtype and shape is info.shape
+    if is_same and offset:
+        raise fail(call, f"requires a view that is not larger, got all of {info} from {offset} on")
+    if is_same:
         return
-    before = product(old) * ((info.dtype.bits + 7) // 8)
-    after = product(values) * ((kind.bits + 7) // 8) + offset
+    units = (1, 1)  # elements of a data type that stays tell, whatever it is
+    if not kind.is_void and not info.dtype.is_void:
+        units = ((info.dtype.bits + 7) // 8, (kind.bits + 7) // 8)
+    elif kind != info.dtype or offset:
+        return
+    values = shape.values if isinstance(shape, ShapeExpr) else None
+    if values is None and isinstance(
+        known := getattr(shape, "struct_info_", None), ShapeStructInfo
+    ):
+        values = known.values
+    old = info.dimensions
+    if shape is info.shape:  # of one number of elements, whatever it is
+        values = old = ()
+    if values is None or old is None:
+        return
+    before, after = product(old) * units[0], product(values) * units[1] + offset
     if Analyzer().can_prove(simplified(after) > simplified(before)):
         raise fail(
             call, f"requires a view of at most {simplified(before)} bytes, got {simplified(after)}"
@@ -117,7 +118,9 @@ def _lower(bb: Any, call: Call) -> Any:
     if _is_absent(offset.struct_info):
         offset = PrimValue(0)
     function = ExternFunc("runtime.TVMArrayCreateView", FUNC)
-    return Call(function, [data, shape, kind, offset], None, [call.struct_info])
+    made = Call(function, [data, shape, kind, offset])
+    update_struct_info(made, call.struct_info)
+    return made
 
 
 @register_func("tvm.relax.struct_info.infer_view_sinfo", override=True)
@@ -166,7 +169,9 @@ def _infer_same(call: Any, bb: Any) -> Any:
 
 def _lower_offset(bb: Any, call: Call) -> Any:
     function = ExternFunc("vm.builtin.ensure_zero_offset")
-    return Call(function, call.args, None, [call.struct_info])
+    made = Call(function, call.args, None, [call.struct_info])
+    update_struct_info(made, call.struct_info)
+    return made
 
 
 @operator("relax.memory.ensure_zero_offset", infer=_infer_same, FLowerBuiltin=_lower_offset)
