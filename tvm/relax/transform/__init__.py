@@ -26,6 +26,7 @@ from .fuse_transpose_matmul import FuseTransposeMatmul
 from .gradient import Gradient
 from .kill_after_last_use import KillAfterLastUse
 from .lambda_lift import LambdaLift
+from .lazy_transform_params import LazyGetInput, LazySetOutput, LazyTransformParams
 from .legalize_ops import LegalizeOps
 from .lift_transform_params import LiftTransformParams
 from .lower_alloc_tensor import LowerAllocTensor
@@ -78,4 +79,5 @@ __all__ = [
     "RewriteDataflowReshape",
     "AllocateWorkspace", "FewShotTuning", "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod",
     "MetaScheduleTuneTIR", "RealizeVDevice", "UpdateParamStructInfo",
+    "LazyGetInput", "LazySetOutput", "LazyTransformParams",
 ]  # fmt: skip

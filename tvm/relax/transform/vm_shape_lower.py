@@ -33,7 +33,6 @@ from tvm.relax.expr import (
     Tuple,
     TupleGetItem,
     Var,
-    VarBinding,
 )
 from tvm.relax.struct_info import (
     FuncStructInfo,
@@ -370,7 +369,8 @@ class _ShapeLowering(BindingRewriter):
         info = binding.struct_info
         place = f"ErrorContext(match_cast, struct_info={info}) " if self.has_context else ""
         self._run(self._check(info, value, place))
-        self.put(VarBinding(binding.var, value))
+        # it still defines symbolic variables; code generation takes it for a plain binding
+        self.put(MatchCast(binding.var, value, info))
 
     def argument(self, arg: RelayExpr) -> RelayExpr:
         if isinstance(arg, Tuple):
