@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tvm import te, tir
-from tvm.ir import IRModule
+from tvm.ir import IRModule, assert_structural_equal
 from tvm.ir.transform import PassContext, Sequential
 from tvm.script import tir as T
 from tvm.tir import transform
@@ -209,6 +209,30 @@ def test_lowered_allocations_are_compact_too() -> None:
     after = transform.CompactBufferAllocation()(IRModule({"main": before}))["main"]
     assert int(after.body.body.extents[0]) == 4
     assert_same_results(before, after, (16,), (16,))
+
+
+def test_strides_are_padded_on_both_sides_of_lowering() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
+        for i in range(16):
+            with T.block(""):
+                t = T.alloc_buffer((16, 16))
+                for j in range(16):
+                    with T.block(""):
+                        T.reads(A[i, j])
+                        T.writes(t[i, j])
+                        T.block_attr({"buffer_dim_align": [[0, 0, 16, 15]]})
+                        t[i, j] = A[i, j] + 1.0
+                for j in range(16):
+                    B[i, j] = t[i, j] * 2.0
+
+    mod = IRModule({"main": before})
+    compact, lower = transform.CompactBufferAllocation(), transform.LowerOpaqueBlock()
+    simplify = transform.Simplify()
+    first, last = simplify(lower(compact(mod))), simplify(compact(lower(mod)))
+    assert_structural_equal(first, last)
+    assert [int(extent) for extent in last["main"].body.body.extents] == [1, 31]
+    assert_same_results(before, last["main"], (16, 16), (16, 16))
 
 
 def allocated(body: Stmt) -> list[tir.Buffer]:

@@ -14,18 +14,15 @@ from dataclasses import dataclass
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
-from tvm.ir.visitor import Visitor
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import BufferLoad, Range, Var, const
+from tvm.tir.expr import BufferLoad, Range, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Allocate, Block, BufferRegion, BufferStore, Stmt
+from tvm.tir.stmt import Allocate, BufferRegion, BufferStore, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
 from tvm.tir.transform.common import comes_from_te, is_const, prim_func_pass
+from tvm.tir.transform.dim_align import DIM_ALIGN, AlignFinder, Aligns, DimAlign, aligned_strides
 from tvm.tir.transform.lower_opaque_block import allocation_shape
-from tvm.tir.transform.storage_flatten import DimAlign
 from tvm.tir.transform.used_region import used_regions
-
-Aligns = dict[Buffer, dict[int, DimAlign]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class AllocationCompacter(BufferRewriter):
         self.allocated: dict[Var, Buffer] = {}
         self.analyzer = Analyzer()
         for buffer, region in regions.items():
-            self._compact(buffer, region, aligns.get(buffer, {}))
+            self._compact(buffer, region, aligns.get(buffer.data, {}))
 
     def _compact(
         self, buffer: Buffer, region: Sequence[Range], aligns: Mapping[int, DimAlign]
@@ -64,7 +61,8 @@ class AllocationCompacter(BufferRewriter):
         body = self.visit(alloc.body)
         if compact is None:
             return alloc if body is alloc.body else alloc.replace(body=body)
-        return alloc.replace(extents=allocation_shape(compact), body=body)
+        kept = {key: value for key, value in alloc.annotations.items() if key != DIM_ALIGN}
+        return alloc.replace(extents=allocation_shape(compact), body=body, annotations=kept)
 
     def visit_buffer_load(self, load: BufferLoad) -> PrimExpr:
         starts = self.starts.get(load.buffer)
@@ -99,34 +97,6 @@ class AllocationCompacter(BufferRewriter):
             index if is_const(start, 0) else self.analyzer.simplify(index - start)
             for index, start in zip(indices, starts, strict=True)
         ]
-
-
-class AlignFinder(Visitor):
-    """Collects how blocks want the strides of what they write."""
-
-    def __init__(self) -> None:
-        self.found: Aligns = {}
-
-    def visit_block(self, block: Block) -> None:
-        for buffer_index, axis, factor, offset in block.annotations.get("buffer_dim_align", ()):
-            buffer = block.writes[int(buffer_index)].buffer
-            align = DimAlign(int(factor), int(offset))
-            self.found.setdefault(buffer, {})[int(axis) % len(buffer.shape)] = align
-        self.visit_children(block)
-
-
-def aligned_strides(
-    shape: Sequence[PrimExpr], aligns: Mapping[int, DimAlign]
-) -> tuple[PrimExpr, ...]:
-    """The distances between neighbours, with some of them padded."""
-    analyzer = Analyzer()
-    strides: list[PrimExpr] = [const(1, shape[-1].dtype)]
-    if len(shape) - 1 in aligns:
-        strides = [aligns[len(shape) - 1].pad(strides[0])]
-    for axis in range(len(shape) - 2, -1, -1):
-        stride = strides[0] * shape[axis + 1]
-        strides.insert(0, aligns[axis].pad(stride) if axis in aligns else stride)
-    return tuple([analyzer.simplify(stride) for stride in strides])
 
 
 @prim_func_pass("tir.CompactBufferAllocation", CompactBufferAllocationConfig)

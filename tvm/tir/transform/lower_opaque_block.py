@@ -26,14 +26,16 @@ from tvm.tir.stmt import (
 )
 from tvm.tir.stmt_functor import Substituter
 from tvm.tir.transform.common import TRUE, comes_from_te, is_const, prim_func_pass
+from tvm.tir.transform.dim_align import AlignFinder, Aligns, annotations_of
 from tvm.tir.transform.simplify import KEEP_LOOPS
 
 
 class OpaqueBlockLowerer(Substituter):
     """Opens blocks; loops of one iteration are replaced by their body."""
 
-    def __init__(self) -> None:
+    def __init__(self, aligns: Aligns) -> None:
         self.values: dict[Var, PrimExpr] = {}
+        self.aligns = aligns
         self.keeps_loops = PassContext.current().get(KEEP_LOOPS, False)
         super().__init__(self.values)
 
@@ -43,7 +45,10 @@ class OpaqueBlockLowerer(Substituter):
         for buffer in reversed(block.alloc_buffers):
             placed = self.buffer(buffer)
             body = DeclBuffer(placed, body)
-            body = Allocate(placed.data, placed.dtype, allocation_shape(placed), TRUE, body)
+            body = Allocate(
+                placed.data, placed.dtype, allocation_shape(placed), TRUE, body,
+                annotations_of(buffer, self.aligns),
+            )  # fmt: skip
         body = self._annotated(block.annotations, body)
         predicate = self.visit(realize.predicate)
         return body if is_const(predicate, 1) else IfThenElse(predicate, body)
@@ -99,7 +104,11 @@ def thread_attribute(loop: For, start: PrimExpr, extent: PrimExpr, body: Stmt) -
 @prim_func_pass("tir.LowerOpaqueBlock")
 def lower_opaque_block(func: PrimFunc) -> PrimFunc:
     """Remove blocks."""
-    return func if comes_from_te(func) else func.with_body(OpaqueBlockLowerer().visit(func.body))
+    if comes_from_te(func):
+        return func
+    finder = AlignFinder()
+    finder.visit(func.body)
+    return func.with_body(OpaqueBlockLowerer(finder.found).visit(func.body))
 
 
 LowerOpaqueBlock = lower_opaque_block.factory

@@ -17,6 +17,7 @@ from tvm.tir.expr import Call, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, AttrStmt, BufferRealize, DeclBuffer, Prefetch, Stmt
 from tvm.tir.transform.common import as_int, comes_from_te, is_const, prim_func_pass
+from tvm.tir.transform.dim_align import DIM_ALIGN, DimAlign
 from tvm.tir.transform.flatten_buffer import (
     INT8,
     BufferFlattener,
@@ -36,18 +37,6 @@ class StorageFlattenConfig:
     create_bound_attribute: bool = False  # note the extents of what is allocated, as buffer_bound
 
 
-@dataclass(frozen=True)
-class DimAlign:
-    """The stride of an axis is to be ``offset`` modulo ``factor``."""
-
-    factor: int
-    offset: int
-
-    def pad(self, stride: PrimExpr) -> PrimExpr:
-        """The smallest stride that fits."""
-        return stride + (self.factor + self.offset - stride % self.factor) % self.factor
-
-
 class StorageFlattener(BufferFlattener):
     """Allocates what is realized."""
 
@@ -62,7 +51,7 @@ class StorageFlattener(BufferFlattener):
         return flat
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
-        if attr.attr_key != "buffer_dim_align":
+        if attr.attr_key != DIM_ALIGN:
             return self.rewrite_children(attr)
         assert isinstance(attr.value, Call)
         axis, factor, offset = [as_int(arg) for arg in attr.value.args]
