@@ -235,6 +235,22 @@ def test_strides_are_padded_on_both_sides_of_lowering() -> None:
     assert_same_results(before, last["main"], (16, 16), (16, 16))
 
 
+def test_an_excluded_end_is_not_allocated() -> None:
+    @T.prim_func
+    def before(B: T.Buffer((10,), "float32")):
+        for i in range(10):
+            B[i] = 0.0
+        t = T.decl_buffer((12,))
+        for i in range(10):
+            if i != 0:
+                t[i] = T.cast(i, "float32")
+                B[i] = t[i]
+
+    after = transform.CompactBufferAllocation()(IRModule({"main": before}))["main"]
+    assert int(after.body[1].extents[0]) == 9
+    assert_same_results(before, after, (10,))
+
+
 def allocated(body: Stmt) -> list[tir.Buffer]:
     found: list[tir.Buffer] = []
     tir.stmt_functor.post_order_visit(

@@ -28,6 +28,7 @@ from tvm.tir.expr import (
     GT,
     LE,
     LT,
+    NE,
     And,
     Broadcast,
     BufferLoad,
@@ -474,6 +475,8 @@ Limit = tuple[PrimExpr, bool, PrimExpr]
 
 def _limit_of(analyzer: Analyzer, condition: PrimExpr) -> Limit | None:
     """A comparison as (what, whether the bound is an upper one, the bound that it may reach)."""
+    if isinstance(condition, NE):
+        condition = _strict(analyzer, condition)
     if not isinstance(condition, (LT, LE, GT, GE)) or not condition.a.dtype.is_int:
         return None
     a, b = condition.a, condition.b
@@ -485,6 +488,17 @@ def _limit_of(analyzer: Analyzer, condition: PrimExpr) -> Limit | None:
     if isinstance(a, IntImm):
         return None if isinstance(b, IntImm) else (b, False, a)
     return a, True, b
+
+
+def _strict(analyzer: Analyzer, condition: NE) -> PrimExpr:
+    """``a < b`` or ``a > b`` where that is what ``a != b`` means."""
+    a, b = condition.a, condition.b
+    if not a.dtype.is_int:
+        return condition
+    distance = analyzer.const_int_bound(a - b)
+    if distance.min_value == 0:
+        return GT(a, b)
+    return LT(a, b) if distance.max_value == 0 else condition
 
 
 def _is_view_of_all(buffer: Buffer, alloc: Allocate) -> bool:
