@@ -9,6 +9,7 @@ import pytest
 
 import tvm
 from tvm import relax
+from tvm.error import TVMError
 from tvm.relax import transform
 from tvm.script import ir as I
 from tvm.script import relax as R
@@ -235,3 +236,8 @@ def test_fast_functions_stay_near_exact_ones(name: str) -> None:
         y = builder.emit(getattr(relax.op, name)(relax.op.nn.softmax(x, 0)))
         builder.emit_func_output(y)
     assert _compare(builder.get(), transform.FastMathTransform()) == {"call_tir": 2}
+
+
+def test_passes_without_code_generators_say_so() -> None:
+    with pytest.raises(TVMError, match="SplitCallTIRByPattern requires code generators"):
+        transform.SplitCallTIRByPattern([], lambda *match: None)

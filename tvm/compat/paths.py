@@ -18,6 +18,8 @@ from tvm.support.later import provide
 # package -> the modules that it had
 CLASSIC = {
     "tvm.ir": "tensor_type type_relation",
+    "tvm.relax.analysis": "analysis",
+    "tvm.relax.transform": "transform",
     "tvm.relay": "type_relation",
     "tvm.relay.analysis": "analysis",
     "tvm.relay.quantize": "_annotate _calibrate _partition _partition_conversions",
