@@ -136,8 +136,9 @@ def test_derived_extents_meet_those_of_other_inputs(wanted: tuple[Any, ...]) -> 
         np.testing.assert_allclose(found, x.T.reshape(y.shape) + y, rtol=1e-6)
 
 
-def test_tiles_of_rows_of_any_number() -> None:
-    w = constant(16, 32)
+@pytest.mark.parametrize("units", [32, 70])
+def test_tiles_of_rows_of_any_number(units: int) -> None:
+    w = constant(16, units)
     mod = module([tensor("x", N, 16)], lambda x: op.matmul(x, w), op.nn.relu)
     reference = lambda x: np.maximum(x @ w.data.numpy(), 0)  # noqa: E731
     check(mod, reference, *[(numbers(rows, 16),) for rows in (1, 5, 6, 7, 13)])

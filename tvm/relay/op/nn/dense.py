@@ -118,7 +118,7 @@ def _dense_on_cpu(
     # small memories
     step = 64 if units >= 64 else next(size for size in (4, 8, 16) if size >= min(units, 16))
     wide = -(-units // step) * step
-    can_pad = isinstance(weight, Constant) and are_known(out) and target.kind.name == "llvm"
+    can_pad = isinstance(weight, Constant) and target.kind.name == "llvm"
     lanes = topi.cpu.common.lanes_of(dtype, topi.cpu.common.processor(target))
     # half a vector will do for a single row, which streams the weight, and for few units
     has_halves = units % (lanes // 2) == 0 and (rows == 1 or units < 64)
@@ -134,7 +134,9 @@ def _dense_on_cpu(
     zero = const(0, dtype=own[1])
     padded = ops.nn.pad(weight, zero, pad_width=((0, wide - units), (0, 0)))
     product = _packed(call, padded, layout, dtypes, wide)
-    return ops.strided_slice(product, begin=(0,) * len(out), end=out)
+    if are_known(out):
+        return ops.strided_slice(product, begin=(0,) * len(out), end=out)
+    return ops.strided_slice(product, begin=(0,), end=(units,), axes=(len(out) - 1,))
 
 
 def _in_groups(
