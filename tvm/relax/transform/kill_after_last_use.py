@@ -26,7 +26,6 @@ from tvm.relax.expr import (
     DataflowBlock,
     Function,
     If,
-    MatchCast,
     SeqExpr,
     Tuple,
     TupleGetItem,
@@ -128,7 +127,7 @@ class _Killer(BindingRewriter):
 
 def _is_part(binding: Binding, var: Var) -> bool:
     """Whether a binding hands a variable on, rather than using it."""
-    return isinstance(binding, MatchCast) or isinstance(binding.value, (Var, Tuple, If))
+    return isinstance(binding, VarBinding) and isinstance(binding.value, (Var, Tuple, If))
 
 
 def _killer(maker: Any) -> str | None:

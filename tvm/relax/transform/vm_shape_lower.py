@@ -16,8 +16,10 @@ from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelayExpr
 from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
+from tvm.ir.op import Op
 from tvm.ir.structural import structural_equal, structural_hash
 from tvm.ir.transform import ModulePass, Pass, PassInfo
+from tvm.relax.analysis.variables import bindings_of
 from tvm.relax.base import StructInfo, update_struct_info
 from tvm.relax.expr import (
     BindingBlock,
@@ -155,8 +157,13 @@ class _ShapeLowering(BindingRewriter):
         self.has_context = has_context
         self.slots = _Slots()
         self.added: dict[GlobalVar, PrimFunc] = {}
+        self.killed: dict[RelayExpr, None] = {}
 
     def function(self, func: Function) -> Function:
+        kill = Op.get("relax.vm.kill_object")
+        values = [b.value for b in bindings_of(func)]
+        calls = [v for v in values if isinstance(v, Call) and v.op is kill]
+        self.killed = {call.args[0]: None for call in calls}
         for param in func.params:
             self.slots.of_struct_info(param.struct_info_)
         self.slots.of_expr(func.body)
@@ -366,6 +373,10 @@ class _ShapeLowering(BindingRewriter):
         value = self.argument(binding.value)
         if not isinstance(value, (Var, Constant, Tuple)):
             value = self.emit(value, "value")
+        elif isinstance(value, Var) and value in self.killed:
+            # variables of checks share the registers of their values, which end here
+            copy = packed_call("vm.builtin.copy", value, info=value.struct_info)
+            value = self.emit(copy, value.name_hint)
         info = binding.struct_info
         place = f"ErrorContext(match_cast, struct_info={info}) " if self.has_context else ""
         self._run(self._check(info, value, place))
