@@ -251,6 +251,21 @@ def test_an_excluded_end_is_not_allocated() -> None:
     assert_same_results(before, after, (10,))
 
 
+def test_conditions_on_sums_limit_what_is_allocated() -> None:
+    @T.prim_func
+    def before(A: T.Buffer((30, 8), "float32"), B: T.Buffer((30, 8), "float32")):
+        for k in range(8):
+            t = T.decl_buffer((30, 8))
+            for i, j in T.grid(16, 3):
+                if k * 4 + (i * 3 + j) // 4 < 30 and i * 3 + j < 16:
+                    t[k * 4 + (i * 3 + j) // 4, i] = A[k * 4 + (i * 3 + j) // 4, i]
+                    B[k * 4 + (i * 3 + j) // 4, i] = t[k * 4 + (i * 3 + j) // 4, i]
+
+    after = transform.CompactBufferAllocation()(IRModule({"main": before}))["main"]
+    assert [int(extent) for extent in after.body.body.extents] == [4, 6]
+    assert_same_results(before, after, (30, 8), (30, 8))
+
+
 def allocated(body: Stmt) -> list[tir.Buffer]:
     found: list[tir.Buffer] = []
     tir.stmt_functor.post_order_visit(

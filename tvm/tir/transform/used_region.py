@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tvm.arith import Analyzer, IntervalSet, neg_inf, pos_inf
+from tvm.arith import Analyzer, IntervalSet, detect_linear_equation, neg_inf, pos_inf
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter, Visitor
@@ -36,6 +36,8 @@ from tvm.tir.expr import (
     IntImm,
     IterVar,
     Let,
+    Max,
+    Min,
     Not,
     Or,
     Ramp,
@@ -58,7 +60,7 @@ from tvm.tir.stmt import (
     LetStmt,
     Stmt,
 )
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import post_order_visit, substitute
 from tvm.tir.transform.common import IF_THEN_ELSE, LIKELY, contains, variables_of
 
 if TYPE_CHECKING:
@@ -210,7 +212,7 @@ class UsedRegionFinder(Visitor):
         if self._is_unknown(low, inside) or self._is_unknown(extent, inside):
             return Range.from_min_extent(zero, whole)
         if not isinstance(extent, IntImm):
-            bound = self.analyzer.const_int_bound(extent).max_value
+            bound = greatest_difference(self.analyzer, high, low) + 1
             if bound < LARGEST and self.analyzer.can_prove(bound <= whole):
                 extent = const(bound, whole.dtype)
         return Range.from_min_extent(op.cast(low, whole.dtype), op.cast(extent, whole.dtype))
@@ -403,11 +405,30 @@ class BoundFinder:
         conditions: Sequence[PrimExpr],
     ) -> None:
         self.analyzer = analyzer
-        self.limits = [limit for e in conditions if (limit := _limit_of(analyzer, e)) is not None]
+        found = [limit for e in conditions if (limit := _limit_of(analyzer, e)) is not None]
+        self.limits = sorted(found, key=lambda limit: size_of(limit[0]))  # operands come first
         self.domains = dict(domains)
         for e, is_upper, bound in self.limits:
-            if isinstance(e, Var) and e in domains and not self._runs(bound):
-                self.domains[e] = self._cut(self.domains[e], is_upper, bound)
+            if not self._runs(bound):
+                self._narrow_operands(e, is_upper, bound)
+
+    def _narrow_operands(self, e: PrimExpr, is_upper: bool, bound: PrimExpr) -> None:
+        """x*c + rest <= bound, so that x <= (bound - min(rest)) // c; lower bounds likewise."""
+        for var in variables_of(e):
+            linear = detect_linear_equation(e, [var]) if var in self.domains else ()
+            if not linear or not isinstance(linear[0], IntImm) or linear[0].value <= 0:
+                continue
+            factor, rest = linear
+            side = self._plain(rest)
+            if is_upper and side.min_value is not neg_inf():
+                limit = op.floordiv(bound - side.min_value, factor)
+            elif not is_upper and side.max_value is not pos_inf():
+                limit = op.floordiv(bound - side.max_value + factor - 1, factor)
+            else:
+                continue
+            if not self._runs(limit):
+                simple = self.analyzer.simplify(limit)
+                self.domains[var] = self._cut(self.domains[var], is_upper, simple)
 
     def interval(self, index: PrimExpr) -> IntervalSet:
         """The values that an index has."""
@@ -423,14 +444,19 @@ class BoundFinder:
     def _evaluated(self, index: PrimExpr) -> IntervalSet:
         """The set of values; what a condition limits counts as one variable of limited range."""
         limited: dict[Var, IntervalSet] = {}
+        replacers: list[_Replacer] = []
         for e, is_upper, bound in self.limits:
             if isinstance(e, (Var, IntImm)) or self._runs(bound):
                 continue
+            for replacer in replacers:
+                e = replacer.visit(e)
             part = Var("part", e.dtype)
             replaced = _Replacer(e, part).visit(index)
             if replaced is not index:
                 index = replaced
-                side = self._plain(e)
+                replacers.append(_Replacer(e, part))
+                side = self.analyzer.int_set(e, {**self.domains, **limited})
+                side = IntervalSet(side.min_value, side.max_value)
                 limited[part] = self._cut(side, is_upper, bound)
                 if isinstance(limited[part].max_value, IntImm) and isinstance(
                     limited[part].min_value, IntImm
@@ -456,6 +482,29 @@ class BoundFinder:
 
     def _runs(self, e: PrimExpr) -> bool:
         return any([var in self.domains for var in variables_of(e)])
+
+
+def greatest_difference(analyzer: Analyzer, high: PrimExpr, low: PrimExpr) -> int:
+    """An upper bound of ``high - low``, each side's cases apart: min(i + 7, n) - i is at most 7."""
+    if isinstance(high, (Min, Max)):
+        found = [greatest_difference(analyzer, side, low) for side in (high.a, high.b)]
+        return min(found) if isinstance(high, Min) else max(found)
+    if isinstance(low, (Min, Max)):
+        found = [greatest_difference(analyzer, high, side) for side in (low.a, low.b)]
+        return max(found) if isinstance(low, Min) else min(found)
+    return int(analyzer.const_int_bound(analyzer.simplify(high - low)).max_value)
+
+
+def size_of(e: PrimExpr) -> int:
+    """The number of nodes."""
+    count = 0
+
+    def note(_: Any) -> None:
+        nonlocal count
+        count += 1
+
+    post_order_visit(e, note)
+    return count
 
 
 class _Replacer(Rewriter):
