@@ -86,6 +86,29 @@ def test_steps_of_several_rows(step: int) -> None:
     check(s, a, c, step)
 
 
+def test_steps_may_differ() -> None:
+    a = te.placeholder((14,), name="A")
+    b = te.compute((14,), lambda i: a[i] * 2, name="B")
+    c = te.compute((12,), lambda i: b[i] + b[i + 2], name="C")
+    d = te.compute((20,), lambda i: c[i // 2] + c[i // 2 + 1], name="D")
+    s = te.create_schedule(d.op)
+    outer, _ = s[d].split(d.op.axis[0], factor=5)  # rows from outer*5 // 2: 0, 2, 5, 7
+    for stage in (b, c):
+        s[stage].compute_at(s[d], outer)
+        s[stage].rolling_buffer()
+    module = tvm.lower(s, [a, d])
+    assert str(module).count("% ") >= 4
+    x = np.arange(14, dtype="float32") ** 2
+    sums = 2 * (x[:12] + x[2:])
+    expected = np.repeat(sums[:10] + sums[1:11], 2)
+    out = np.zeros(20, "float32")
+    interpret(module["main"], x, out)
+    np.testing.assert_array_equal(out, expected)
+    compiled = tvm.nd.empty((20,))
+    tvm.build(s, [a, d], "llvm")(tvm.nd.array(x), compiled)
+    np.testing.assert_array_equal(compiled.numpy(), expected)
+
+
 def test_two_stages_roll_one_behind_the_other() -> None:
     a = te.placeholder((12,), name="A")
     b = te.compute((12,), lambda i: a[i] * 2, name="B")

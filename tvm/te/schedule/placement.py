@@ -141,8 +141,8 @@ class PlacementPrimitives(StageState):
                 B[y : y + 3] = ...              ->        B[(y + 2) % 3] = ...
                 C[y] = B[y] + B[y + 2]                    C[y] = B[y % 3] + B[(y + 2) % 3]
 
-        The stage is placed by ``compute_at`` in a loop that moves what its reader reads by a
-        constant step; the first iteration computes all of it.
+        The stage is placed by ``compute_at`` in a loop that moves what its reader reads forwards;
+        the first iteration computes all of it.
         """
         self.require_own_memory("rolling_buffer")
         if self.is_output:

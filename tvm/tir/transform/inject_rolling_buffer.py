@@ -7,8 +7,8 @@
                     B[y + i] = f(y + i)                       B[(y + i) % 3] = f(y + i)
             C[y] = B[y] + B[y + 2]                    C[y] = B[y % 3] + B[(y + 2) % 3]
 
-The buffer rolls along the innermost loop that moves its region, which has to do so by a constant
-step in one dimension.
+The buffer rolls along the innermost loop that moves its region, which has to do so forwards, in one
+dimension; steps may differ, as those of y*5 // 2 do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm.arith import Analyzer, detect_linear_equation
+from tvm.arith import Analyzer
 from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter, Visitor
@@ -34,6 +34,7 @@ from tvm.tir.stmt import (
     IfThenElse,
     Stmt,
 )
+from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import prim_func_pass
 
 ROLLING_SCOPE = "rolling_buffer_scope"
@@ -49,7 +50,7 @@ class Roll:
     realize: BufferRealize
     loop: For
     axis: int
-    step: int
+    step: PrimExpr  # since the iteration before
     extent: int
 
     @property
@@ -133,17 +134,18 @@ def _roll_along(realize: BufferRealize, loop: For, moved: Sequence[int]) -> Roll
         raise _rejection(realize, "a loop that runs in order", f"{loop.loop_var}, {loop.kind.name}")
     axis = moved[0]
     domain = realize.bounds[axis]
-    found = detect_linear_equation(domain.min, [loop.loop_var])
-    step: Any = found[0] if found else None
-    extent: Any = domain.extent
-    is_constant = isinstance(step, IntImm) and isinstance(extent, IntImm)
-    if len(moved) > 1 or not is_constant or step.value <= 0:
+    analyzer = Analyzer()
+    analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent))
+    before = substitute(domain.min, {loop.loop_var: loop.loop_var - 1})
+    step, extent = analyzer.simplify(domain.min - before), domain.extent
+    moves_forwards = len(moved) == 1 and analyzer.can_prove(step >= 0)
+    if not moves_forwards or not isinstance(extent, IntImm):
         raise _rejection(
-            realize, "a region that moves by a constant step in one dimension", f"from {domain.min}"
+            realize, "a region that moves forwards in one dimension", f"from {domain.min}"
         )
-    if step.value >= extent.value:
+    if analyzer.can_prove(step >= extent):
         return None
-    return Roll(realize, loop, axis, step.value, extent.value)
+    return Roll(realize, loop, axis, step, extent.value)
 
 
 def _rejection(realize: BufferRealize, required: str, found: object) -> LoweringError:
