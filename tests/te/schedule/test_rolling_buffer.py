@@ -109,6 +109,27 @@ def test_steps_may_differ() -> None:
     np.testing.assert_array_equal(compiled.numpy(), expected)
 
 
+def test_the_mark_may_name_the_buffer() -> None:
+    s, a, _, c = rolling()
+    func = te.schedule.lower_schedule(s, [a, c])
+    roll = tvm.tir.transform.InjectRollingBuffer()
+    by_pointer = roll(tvm.IRModule({"main": func}))
+    buffers: dict[tvm.tir.Var, tvm.tir.Buffer] = {}
+
+    def note(node: object) -> None:
+        if isinstance(node, tvm.tir.BufferRealize):
+            buffers[node.buffer.data] = node.buffer
+
+    def named(node: object) -> tvm.tir.Stmt | None:
+        is_mark = isinstance(node, tvm.tir.AttrStmt) and node.attr_key == "rolling_buffer_scope"
+        return node.replace(node=buffers[node.node]) if is_mark else None
+
+    tvm.tir.stmt_functor.post_order_visit(func.body, note)
+    body = tvm.tir.stmt_functor.ir_transform(func.body, None, named, ["tir.AttrStmt"])
+    by_buffer = roll(tvm.IRModule({"main": func.with_body(body)}))
+    tvm.ir.assert_structural_equal(by_buffer, by_pointer)
+
+
 def test_two_stages_roll_one_behind_the_other() -> None:
     a = te.placeholder((12,), name="A")
     b = te.compute((12,), lambda i: a[i] * 2, name="B")

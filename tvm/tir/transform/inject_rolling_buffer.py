@@ -105,11 +105,12 @@ class _RollFinder(Visitor):
             return
         self.visit_children(attr)
 
-    def _realize_of(self, data: Any) -> BufferRealize:
+    def _realize_of(self, node: Any) -> BufferRealize:
+        data = node.data if isinstance(node, Buffer) else node
         for stmt in reversed(self.around):
             if isinstance(stmt, BufferRealize) and stmt.buffer.data is data:
                 return stmt
-        raise LoweringError(f"rolling_buffer requires memory that is realized around, got {data}")
+        raise LoweringError(f"rolling_buffer requires memory that is realized around, got {node}")
 
     def _find(self, realize: BufferRealize) -> Roll | None:
         """The roll of a buffer; None if one iteration shares nothing with the next."""
