@@ -129,6 +129,8 @@ class RelayExpr(BaseExpr):
             If it has not been normalised.
         """
         found = self.struct_info_
+        if found is None and (infer := extension.struct_info_of.find(type(self))) is not None:
+            found = infer(self)
         if found is None:
             raise ValueError(
                 f"struct_info of {type(self).__name__} is not known yet; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tvm.ir import extension
 from tvm.ir.type import PrimType, TupleType
 from tvm.tir import PrimFunc
 from tvm.tir.analysis import is_pure_function
@@ -40,3 +41,6 @@ def prim_func_struct_info(func: PrimFunc) -> FuncStructInfo:
     else:
         ret = ObjectStructInfo()
     return FuncStructInfo(params, ret, is_pure_function(func))
+
+
+extension.struct_info_of.provide(PrimFunc, prim_func_struct_info)
