@@ -378,7 +378,7 @@ def _masked_fill(e: Importer, x: Any, mask: Any, value: Any) -> Any:
     number = scalar(value)
     if is_tensor(number):
         raise NoEmitter("a value that is computed")
-    values = e.emit(_op.full_like(x, const(number, e.dtype_of(x))))
+    values = e.emit(_op.full_like(x, const(number)))
     return e.emit(_op.where(mask, values, x))
 
 

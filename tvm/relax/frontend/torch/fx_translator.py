@@ -103,7 +103,8 @@ class TorchFXImporter(BaseFXGraphImporter):
     def _call(self, node: Any) -> Any:
         name = _name_of(node)
         module = self.named_modules[node.target] if node.op == "call_module" else None
-        custom = self.custom.get(name) or self.custom.get(type(module))
+        keys = (name, node.target, type(module))
+        custom = next((self.custom[key] for key in keys if key in self.custom), None)
         if custom is not None:
             return custom(node, self)
         args, kwargs = self.retrieve_args(node), self.value(dict(node.kwargs))
@@ -230,7 +231,8 @@ def from_fx(
     no_bind_return_tuple : bool
         Return a tuple without binding it to a variable.
     custom_convert_map : dict, optional
-        Converters by name of the function, method or class of module, ``f(node, importer) -> expr``.
+        Converters ``f(node, importer) -> expr`` by function or its name, name of a method, or class
+        of a module.
 
     Returns
     -------

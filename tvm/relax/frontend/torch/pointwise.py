@@ -309,9 +309,7 @@ def _same(e: Importer, x: Any, **options: Any) -> Any:
     return x
 
 
-@emitter("dropout", "alpha_dropout", "feature_dropout")
-def _dropout(
-    e: Importer, x: Any, p: float = 0.5, training: bool = False, inplace: bool = False, **_: Any
-) -> Any:
+@emitter("dropout", "alpha_dropout", "feature_dropout", "stochastic_depth")
+def _dropout(e: Importer, x: Any, *options: Any, **named: Any) -> Any:
     """Of inference, whatever the graph was traced for."""
     return x

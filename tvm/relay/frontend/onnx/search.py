@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import as_exprs, constant, scalar_like
+from tvm.relay.frontend.common import as_exprs, constant, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import as_vector, broadcast, extent, iota
 from tvm.relay.frontend.indexing import along_axis
 
@@ -46,8 +46,9 @@ def _compress(node: OnnxNode) -> RelayExpr:
 def _non_zero(node: OnnxNode) -> RelayExpr:
     data = node.value_or_expr(0, "the data")
     if isinstance(data, RelayExpr):
+        data = data if infer_shape(data) else _op.reshape(data, (1,))
         return _op.cast(_op.transpose(_op.argwhere(data), (1, 0)), "int64")
-    return constant(np.array(np.nonzero(data)), "int64")
+    return constant(np.array(np.nonzero(np.atleast_1d(data))), "int64")
 
 
 @onnx_op("Unique")
