@@ -251,7 +251,7 @@ class _Annotator(ExprMutator):
         codegen = codegen_of(str(func.attrs["Composite"]))
         name = f"{gvar.name_hint}_{codegen}"
         params = [Var(p.name_hint, p.struct_info_) for p in func.params]
-        body = as_seq_expr(Call(func, params))
+        body = as_seq_expr(Call(func.without_attr("Primitive"), params))
         attrs = {"Codegen": codegen, "global_symbol": name}
         made = Function(params, body, func.ret_struct_info, func.is_pure, attrs)
         return self.builder_.add_func(self.builder_.normalize(made), name)  # type: ignore[arg-type]

@@ -128,7 +128,9 @@ class _Inliner(ExprMutator):
             return call
         name = self.builder_.get_unique_name("lv")
         var = DataflowVar(name, func.struct_info)
-        self.builder_.emit_normalized(VarBinding(var, copy_with_new_vars(func)))
+        self.builder_.emit_normalized(
+            VarBinding(var, copy_with_new_vars(func.without_attr("Primitive")))
+        )
         return Call(var, call.args, call.attrs, call.sinfo_args, call.span)
 
 
