@@ -177,7 +177,8 @@ def test_instruments_see_the_passes(capsys: pytest.CaptureFixture[str]) -> None:
     with PassContext(instruments=[PrintBeforeAll(), PrintAfterAll()]):
         scaled(2)
     shown = capsys.readouterr().out
-    assert "Before Running Pass: " in shown and "After Running Pass: " in shown
+    told = "Running Pass: The meta data of the pass - pass name: tir.Simplify, opt_level: 0, "
+    assert f"Before {told}" in shown and f"After {told}" in shown
 
 
 @pytest.mark.parametrize(

@@ -105,14 +105,16 @@ class PrintAfterAll(PassInstrument):
     """Prints the module after every pass."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        print(f"After Running Pass: {info.name}\n{mod}\n")
+        print("After Running Pass:", info)
+        print(mod)
 
 
 class PrintBeforeAll(PassInstrument):
     """Prints the module before every pass."""
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        print(f"Before Running Pass: {info.name}\n{mod}\n")
+        print("Before Running Pass:", info)
+        print(mod)
 
 
 class DumpIR(PassInstrument):

@@ -65,6 +65,13 @@ class PassInfo:
     def __post_init__(self) -> None:
         _DECLARED.add(self.name)
 
+    def __str__(self) -> str:
+        required = ", ".join(self.required)
+        return (
+            f"The meta data of the pass - pass name: {self.name}, opt_level: {self.opt_level}, "
+            f"required passes: [{required}]\n"
+        )
+
 
 def known_passes() -> frozenset[str]:
     """The names that ``required_pass`` and ``disabled_pass`` may have."""
