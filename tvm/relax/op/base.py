@@ -21,7 +21,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.script.ir_builder.ir import lookup_vdevice
 
-from .infer import check_count, fail, tensors
+from .infer import check_count, fail, prove_unequal, tensors
 from .operator import Attr, Expr, define, make_record, operator
 
 
@@ -61,6 +61,40 @@ def _infer_call_tir(call: Call, bb: Any) -> StructInfo:
     return call.sinfo_args[0]
 
 
+def _infer_inplace(call: Call, bb: Any) -> StructInfo:
+    """As of `call_tir`; results that replace inputs are tensors of their shape and data type."""
+    _check_dps_arguments(call)
+    result, given = call.sinfo_args[0], call.args[1].struct_info_
+    results = result.fields if isinstance(result, TupleStructInfo) else (result,)
+    inputs = given.fields if isinstance(given, TupleStructInfo) else (given,)
+    places = [int(place) for place in call.attrs.inplace_indices]
+    if len(places) != len(results):
+        raise fail(
+            call, f"requires an inplace index for each of {len(results)} results, got {places}"
+        )
+    written = [place for place in places if place != -1]
+    if not written or len({*written}) < len(written):
+        raise fail(call, f"requires inplace indices, each input once at most, got {places}")
+    for place, out in zip(places, results, strict=True):
+        if not -1 <= place < len(inputs):
+            raise fail(call, f"requires inplace indices below {len(inputs)} or -1, got {place}")
+        if place >= 0 and not _may_replace(inputs[place], out):
+            raise fail(call, f"requires an input that can be {out} at {place}, got {inputs[place]}")
+    return result
+
+
+def _may_replace(info: StructInfo | None, out: StructInfo) -> bool:
+    """Whether a result may be written over an input."""
+    if not isinstance(info, TensorStructInfo) or not isinstance(out, TensorStructInfo):
+        return False
+    if info.dtype != out.dtype or (info.ndim != out.ndim and -1 not in (info.ndim, out.ndim)):
+        return False
+    a, b = info.dimensions, out.dimensions
+    return (
+        a is None or b is None or not any([prove_unequal(x, y) for x, y in zip(a, b, strict=True)])
+    )
+
+
 def _normalize_tuple(bb: Any, call: Call) -> Call:
     """The arguments as a tuple that is written out."""
     arguments = call.args[1]
@@ -86,7 +120,7 @@ _WITH_GRAD = define(
     "relax.call_tir_with_grad", _infer_call_tir, FNormalize=_normalize_tuple,
     FLegalize=lambda bb, call: without_te_grad(call),
 )  # fmt: skip
-_INPLACE = define("relax.call_tir_inplace", _infer_call_tir, FNormalize=_normalize_tuple)
+_INPLACE = define("relax.call_tir_inplace", _infer_inplace, FNormalize=_normalize_tuple)
 
 InplaceAttrs = make_record("CallTIRInplaceAttrs", {"inplace_indices": ()})
 InplacePackedAttrs = make_record("CallInplacePackedAttrs", {"inplace_indices": ()})
