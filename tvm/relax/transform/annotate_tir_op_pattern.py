@@ -13,7 +13,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass
 from tvm.relax.analysis.reshape import has_reshape_pattern
 from tvm.tir import PrimFunc
-from tvm.tir.stmt_functor import post_order_visit
+from tvm.tir.stmt_functor import post_order_visit, variables_of
 
 from .pass_kinds import whole_module_pass
 
@@ -65,7 +65,9 @@ def _is_broadcast(load: Any, store: Any) -> bool:
 def _block_pattern(block: Any) -> OpPatternKind:
     """The pattern of one block."""
     store = block.body
-    if isinstance(store, tir.SeqStmt) or not isinstance(store, tir.BufferStore):
+    if isinstance(store, tir.SeqStmt) and _has_reduction(block):  # several results of one loop nest
+        return max([_block_pattern(block.replace(body=part)) for part in store.seq])
+    if not isinstance(store, tir.BufferStore):
         return OpPatternKind.OPAQUE
     if not all([isinstance(i, tir.Var) for i in store.indices]):
         if not _has_reduction(block) and not all(
@@ -96,16 +98,25 @@ def _has_reduction(block: Any) -> bool:
 
 
 def _reduction_pattern(block: Any, store: Any, loads: Any) -> OpPatternKind:
-    """A sum of products that two inputs share an axis of may have an epilogue; other ones are reductions."""
+    """Sums of products, and windows, may have an epilogue; other ones are reductions of whole axes."""
     others = [x for x in loads if x.buffer is not store.buffer]
-    sources = {id(x.buffer) for x in others}
     value = store.value
     is_sum = isinstance(value, tir.Add)
-    terms = [value.b] if is_sum else []
-    is_product = any([_is_product(t) for t in terms])
-    if len(sources) >= 2 and is_product:
+    if len({id(x.buffer) for x in others}) >= 2 and is_sum and _is_product(value.b):
         return OpPatternKind.OUT_ELEMWISE_FUSABLE
-    return OpPatternKind.COMM_REDUCE
+    reduced = {v.var for v in block.iter_vars if v.iter_type == tir.IterVar.CommReduce}
+    whole = [_reads_whole_axes(x, reduced) for x in others]
+    return OpPatternKind.COMM_REDUCE if all(whole) else OpPatternKind.OUT_ELEMWISE_FUSABLE
+
+
+def _reads_whole_axes(load: Any, reduced: set[Any]) -> bool:
+    """Whether the variables of the reduction are indices themselves, not parts of windows."""
+    return all(
+        [
+            isinstance(i, tir.Var) or not any([v in reduced for v in variables_of(i)])
+            for i in load.indices
+        ]
+    )
 
 
 def _is_product(term: Any) -> bool:
@@ -130,16 +141,14 @@ def prim_func_pattern(func: PrimFunc) -> OpPatternKind:
 
 
 def _combined(kinds: list[OpPatternKind]) -> OpPatternKind:
-    """Several stages: element-wise ones around one reduction, else the loosest of them."""
-    heavy = [k for k in kinds if k >= OpPatternKind.COMM_REDUCE]
-    if not heavy:
-        return max(kinds)
-    if len(heavy) > 1:
-        return OpPatternKind.OPAQUE
-    if heavy[0] is OpPatternKind.OUT_ELEMWISE_FUSABLE:
-        return OpPatternKind.OUT_ELEMWISE_FUSABLE
-    after = kinds[kinds.index(heavy[0]) + 1 :]
-    return OpPatternKind.OPAQUE if any([k > OpPatternKind.ELEMWISE for k in after]) else heavy[0]
+    """Of several stages: the loosest; a reduction with others behind it, as softmax, has a heavy core."""
+    found = kinds[0]
+    for kind in kinds[1:]:
+        if found is OpPatternKind.COMM_REDUCE and kind < OpPatternKind.COMM_REDUCE:
+            found = OpPatternKind.OUT_ELEMWISE_FUSABLE
+        else:
+            found = max(found, kind)
+    return found
 
 
 def annotate(mod: IRModule) -> IRModule:
