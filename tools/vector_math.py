@@ -21,7 +21,7 @@ import mpmath
 import numpy as np
 
 from tvm import tir
-from tvm.codegen.llvm.loaded import LoadedObject
+from tvm.codegen.llvm.loaded import LoadedObject, symbols_of
 from tvm.codegen.llvm.parts import compile_module
 from tvm.codegen.vector_math.trigonometric import DOUBLE, SINGLE
 from tvm.ir.module import IRModule
@@ -93,7 +93,8 @@ def compile_all(names: list[str], dtypes: list[str], target: str) -> LoadedObjec
     """A module with a loop for each function and type."""
     functions = {f"{name}_{dtype}": loop_over(name, dtype) for name in names for dtype in dtypes}
     compilation = compile_module(IRModule(functions), Target(target))
-    return LoadedObject([compilation.object_code()])
+    code = compilation.object_code()
+    return LoadedObject([code], symbols_of(code, defined=True))
 
 
 def loop_over(name: str, dtype: str) -> tir.PrimFunc:

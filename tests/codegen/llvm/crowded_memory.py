@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import sys
 
 import numpy as np
 
@@ -36,14 +35,14 @@ def crowd() -> None:
         _libc.munmap(gap + GAP - (2 * page + 2) * mmap.PAGESIZE, mmap.PAGESIZE)
 
 
-def main(target: str) -> None:
+def main() -> None:
     """Print how far the kernel's results are from numpy's."""
     data = te.placeholder((100,), name="data")
     out = te.compute((100,), lambda i: te.exp(data[i]) + te.sin(data[i]) * te.tanh(data[i]))
     schedule = te.create_schedule(out.op)
     schedule[out].unroll(out.op.axis[0])  # code of more than a page, constants of less
     crowd()
-    func = tvm.build(schedule, [data, out], target)
+    func = tvm.build(schedule, [data, out], "llvm")
     given = np.linspace(-1, 1, 100, dtype="float32")
     found = tvm.nd.empty((100,))
     func(tvm.nd.array(given), found)
@@ -51,4 +50,4 @@ def main(target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tvm import tir
-from tvm.codegen.llvm.loaded import LoadedObject
+from tvm.codegen.llvm.loaded import LoadedObject, symbols_of
 from tvm.codegen.llvm.parts import compile_module
 from tvm.codegen.vector_math import FLOAT32_FUNCTIONS, MathFunction
 from tvm.ir.module import IRModule
@@ -45,7 +45,8 @@ def compiled() -> LoadedObject:
         for lanes in WIDTHS
     }
     compilation = compile_module(IRModule(functions), Target("llvm"))
-    return LoadedObject([compilation.object_code()])
+    code = compilation.object_code()
+    return LoadedObject([code], symbols_of(code, defined=True))
 
 
 def evaluate(compiled: LoadedObject, name: str, lanes: int, *args: np.ndarray) -> np.ndarray:

@@ -54,7 +54,7 @@ def codegen_blob(
     object_code = compilation.object_code()
     # what registers symbols can only be linked: here it would stay after the module is gone
     is_foreign = bool(system_lib) or not runs_here(triple)
-    loaded = None if is_foreign else LoadedObject([object_code])
+    loaded = None if is_foreign else LoadedObject([object_code], [symbol])
     return module_from_symbols(
         "llvm",
         {} if loaded is None else {symbol: loaded.address(symbol)},

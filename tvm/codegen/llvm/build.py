@@ -108,5 +108,5 @@ def _load(
         name: symbol + suffix if name in exports.functions else symbol
         for name, symbol in exports.symbols().items()
     }
-    loaded = LoadedObject(objects, exports.options.jit, names.values())
+    loaded = LoadedObject(objects, names.values(), exports.options.jit)
     return loaded, {name: loaded.address(symbol) for name, symbol in names.items()}

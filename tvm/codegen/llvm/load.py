@@ -32,10 +32,11 @@ def load_llvm(path: str, fmt: str) -> Module:
             f"cannot load module {path}: it is for {found.triple}, and this machine is {host_triple()}"
         )
     code = found.code
-    loaded = LoadedObject([code.object_code])
+    names = (*found.functions, *found.variables)
+    loaded = LoadedObject([code.object_code], names)
     return module_from_symbols(
         "llvm",
-        {name: loaded.address(name) for name in (*found.functions, *found.variables)},
+        {name: loaded.address(name) for name in names},
         object_code=code.object_code,
         get_source=lambda form: _source(found, code, form),
         facts={"get_func_names": found.functions, "_get_target_string": str(target)},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tvm._ffi.libinfo import find_lib_path
@@ -23,50 +23,56 @@ class LoadedObject:
     ----------
     objects : list of bytes
         The files.
-    jit : str
-        Which of LLVM's loaders: ``mcjit`` or ``orcjit``.
     wanted : iterable of str
-        The symbols whose addresses will be asked for; ``orcjit`` has to be told before.
+        The symbols whose addresses will be asked for.
+    jit : str
+        Which of LLVM's loaders. ``orcjit`` takes one range of memory for the sections of an object.
+        ``mcjit`` takes any free memory for each; offsets of 32 bits do not span what lies between
+        them in a process with many mappings, and LLVM then ends the process.
     """
 
     def __init__(
-        self, objects: Sequence[bytes], jit: str = "mcjit", wanted: Iterable[str] = ()
+        self, objects: Sequence[bytes], wanted: Iterable[str], jit: str = "orcjit"
     ) -> None:
-        llvm = native_llvm()
-        _add_runtime(llvm)
-        if jit == "orcjit":
-            self._address = _load_by_orc(llvm, objects, wanted)
-            return
-        empty = llvm.parse_assembly("")
-        target = llvm.Target.from_triple(host_triple())
-        # llvmlite's memory manager has one range for the sections of an object; LLVM's own takes
-        # any free memory for each, which offsets of 32 bits may not span
-        machine = target.create_target_machine(jit=True)
-        engine = llvm.create_mcjit_compiler(empty, machine, use_lmm=True)
-        for object_code in reversed(objects):  # code comes behind what it uses
-            engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
-        engine.finalize_object()
-        self._address = lambda symbol: (
-            engine.get_function_address(symbol) or engine.get_global_value_address(symbol)
-        )
+        load = {"mcjit": _load_by_mcjit, "orcjit": _load_by_orc}[jit]
+        self._address = load(native_llvm(), objects, wanted)
 
     def address(self, symbol: str) -> int:
         """The address of a function or variable; 0 if there is none."""
         return int(self._address(symbol))
 
 
-def _load_by_orc(llvm: Any, objects: Sequence[bytes], wanted: Iterable[str]) -> Any:
+def _load_by_mcjit(
+    llvm: Any, objects: Sequence[bytes], wanted: Iterable[str]
+) -> Callable[[str], int]:
+    del wanted  # all can be asked for
+    llvm.add_symbol(REGISTER, _runtime_address())
+    empty = llvm.parse_assembly("")
+    target = llvm.Target.from_triple(host_triple())
+    engine = llvm.create_mcjit_compiler(empty, target.create_target_machine(jit=True))
+    for object_code in reversed(objects):  # code comes behind what it uses
+        engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+    engine.finalize_object()
+
+    def address(symbol: str) -> int:
+        return int(engine.get_function_address(symbol) or engine.get_global_value_address(symbol))
+
+    return address
+
+
+def _load_by_orc(
+    llvm: Any, objects: Sequence[bytes], wanted: Iterable[str]
+) -> Callable[[str], int]:
     builder = llvm.JITLibraryBuilder()
     for object_code in objects:
         builder = builder.add_object_img(object_code)
-    builder = builder.add_current_process()
+    builder = builder.import_symbol(REGISTER, _runtime_address()).add_current_process()
     names = list(wanted)
     for name in names:
         builder.export_symbol(name)
-    # JITLink has one range for the sections of an object, as llvmlite's memory manager above
     compiler = llvm.create_lljit_compiler(use_jit_link=True)
     library = builder.link(compiler, "kernels")
-    addresses = {name: library[name] for name in names}
+    addresses = {name: int(library[name]) for name in names}
 
     def address(symbol: str) -> int:
         # the library goes with the last reference to it
@@ -75,17 +81,16 @@ def _load_by_orc(llvm: Any, objects: Sequence[bytes], wanted: Iterable[str]) -> 
     return address
 
 
-def _add_runtime(llvm: Any) -> None:
-    """The runtime's own library is not among those that the whole process sees."""
+def _runtime_address() -> int:
+    """Where the runtime registers symbols: its library is not among those that all processes see."""
     runtime = ctypes.CDLL(find_lib_path()[0])
-    address = ctypes.cast(getattr(runtime, REGISTER), ctypes.c_void_p).value
-    llvm.add_symbol(REGISTER, address)
+    return ctypes.cast(getattr(runtime, REGISTER), ctypes.c_void_p).value or 0
 
 
 def undefined_names(objects: Sequence[bytes]) -> list[str]:
     """The names that objects use and neither they nor this process define; LLVM links them to address 0."""
     llvm = native_llvm()
-    _add_runtime(llvm)
+    llvm.add_symbol(REGISTER, _runtime_address())
     process = ctypes.CDLL(None)
     defined = {name for code in objects for name in symbols_of(code, defined=True)}
     return [

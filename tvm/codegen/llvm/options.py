@@ -13,7 +13,7 @@ from .worker_process import command_line_option
 # contraction only joins a multiplication with an addition, which makes results more exact;
 # the other flags change results, or their validity for NaN and infinity, and have to be asked for
 _FLAGS = ("nnan", "ninf", "nsz", "arcp", "contract", "reassoc")
-JITS = ("mcjit", "orcjit")  # LLVM's loaders of code into this process
+JITS = ("orcjit", "mcjit")  # LLVM's loaders of code into this process, the usual one first
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class CodegenOptions:
     fast_math: str = "contract"  # flags of floating-point instructions
     opt_level: int = 3
     pointer_bits: int = 64
-    jit: str = "mcjit"
+    jit: str = JITS[0]
     llvm_options: tuple[str, ...] = ()  # LLVM's own, for a whole process
     processor: str = ""  # attributes of functions that name the processor
 
