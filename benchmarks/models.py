@@ -63,7 +63,8 @@ def main() -> None:
             continue
         ratios.append(ratio)
         table.add_row(Path(name).stem, *row)
-    table.add_row("geometric mean", "", "", "", f"{statistics.geometric_mean(ratios):.2f}")
+    if ratios:
+        table.add_row("geometric mean", "", "", "", f"{statistics.geometric_mean(ratios):.2f}")
     Console(width=100).print(table)
 
 
