@@ -121,6 +121,7 @@ MASK = ROW > 0
         (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), [X]),
         (lambda x, i: F.cross_entropy(x, i), [ROW, INTEGERS[:, 1]]),
         (lambda x: (torch.sort(x, 1)[0], torch.topk(x, 3)[1], x.roll(1, 1), x.flip(1)), [ROW]),
+        (lambda x: (torch.round(x, decimals=2), torch.round(x * 100, decimals=-1)), [ROW]),
     ],
 )  # fmt: skip
 def test_functions_agree_with_pytorch(function, tensors) -> None:

@@ -66,7 +66,7 @@ EMITTERS.update({"argmax": _best(_op.argmax), "argmin": _best(_op.argmin)})
 @emitter("cumsum")
 def _cumsum(e: Importer, x: Any, dim: int, dtype: Any = None, out: Any = None) -> Any:
     if out is not None:
-        raise ValueError("specifying out for cumsum is not supported yet")
+        raise ValueError("cumsum requires out=None: results of relax are new tensors")
     kind = None if dtype is None else dtype_name(dtype)
     if kind is None and not e.dtype_of(x).startswith(("float", "bfloat")):
         kind = "int64"

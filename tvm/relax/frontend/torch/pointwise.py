@@ -255,9 +255,12 @@ emitter("log_softmax", "_log_softmax")(_softmax(_op.nn.log_softmax))
 
 @emitter("round")
 def _round(e: Importer, x: Any, decimals: int = 0) -> Any:
-    if decimals:
-        raise ValueError("specifying decimals for round is not supported yet")
-    return e.emit(_op.round(x))
+    if not decimals:
+        return e.emit(_op.round(x))
+    # scaled by a power that is a whole number, which is exact, as PyTorch does
+    power = const(10.0 ** abs(decimals), e.dtype_of(x))
+    up, down = (_op.multiply, _op.divide) if decimals > 0 else (_op.divide, _op.multiply)
+    return e.emit(down(e.emit(_op.round(e.emit(up(x, power)))), power))
 
 
 def _triangle(function: Callable[..., Any]) -> Emitter:

@@ -112,10 +112,8 @@ def attention_prefill(
                 output, lse, causal, rotary_mode, rope_scale, rope_theta, attn_score_scaling_factor,
             )  # fmt: skip
 
-    suffix = "_sliding_window" * sliding_window
-    found: tir.PrimFunc = attention_prefill_cpu.with_attr(
-        "global_symbol", f"attention_prefill_cpu{suffix}"
-    )
+    name = "attention_prefill_cpu" + "_sliding_window" * sliding_window
+    found: tir.PrimFunc = attention_prefill_cpu.with_attr("global_symbol", name)
     return found
 
 
