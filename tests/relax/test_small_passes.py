@@ -104,3 +104,25 @@ def test_in_place_results_must_fit(indices: object, dtype: str) -> None:
     call = relax.op.call_tir_inplace(func, x, indices, infos)
     with pytest.raises((DiagnosticError, tvm.TVMError), match="inplace|input"):
         relax.BlockBuilder().normalize(call)
+
+
+def test_loop_programs_call_functions_by_their_normalized_names() -> None:
+    @I.ir_module(check_well_formed=False)
+    class Before:
+        @T.prim_func(private=True)
+        def f1(x: T.int32) -> T.int32:
+            return x + 1
+
+        @T.prim_func
+        def f(x: T.int32) -> T.int32:
+            T.func_attr({"global_symbol": "f1"})
+            return Before.f1(x)
+
+    after = transform.NormalizeGlobalVar()(Before)
+    called = []
+    tvm.tir.stmt_functor.post_order_visit(
+        after["f1"].body,
+        lambda node: called.append(node.op) if isinstance(node, tvm.tir.Call) else None,
+    )
+    (private,) = set(after.get_global_vars()) - {after.get_global_var("f1")}
+    assert private in called

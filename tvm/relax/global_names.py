@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
+from tvm.ir.replace_global_vars import GlobalVarReplacer
 from tvm.ir.supply import NameSupply
-from tvm.ir.visitor import Rewriter
 from tvm.support import deep
-
-from .base import update_struct_info
-
-
-class GlobalRenamer(Rewriter):
-    """Names functions anew."""
-
-    def __init__(self, names: dict[GlobalVar, GlobalVar]) -> None:
-        self.names = names
-
-    def visit_global_var(self, var: GlobalVar) -> GlobalVar:
-        return self.names.get(var, var)
 
 
 @deep
@@ -44,18 +32,16 @@ def with_symbol_names(mod: IRModule) -> IRModule:
     names: dict[GlobalVar, GlobalVar] = {}
     for symbol, gvar in public.items():
         if symbol != gvar.name_hint:
-            names[gvar] = GlobalVar(symbol)
+            names[gvar] = gvar.renamed(symbol)
     owners = {id(g) for g in public.values()}
     for gvar, _ in mod.functions_items():
         if id(gvar) not in owners:
             if supply.contains_name(gvar.name_hint):
-                names[gvar] = GlobalVar(supply.fresh_name(gvar.name_hint))
+                names[gvar] = gvar.renamed(supply.fresh_name(gvar.name_hint))
             else:
                 supply.reserve_name(gvar.name_hint)
     if not names:
         return mod
-    for old, new in names.items():
-        update_struct_info(new, old.struct_info_)
-    renamer = GlobalRenamer(names)
+    renamer = GlobalVarReplacer(names)
     functions = {names.get(g, g): renamer.visit(f) for g, f in mod.functions.items()}
     return mod._with(functions)

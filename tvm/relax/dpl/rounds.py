@@ -8,6 +8,7 @@ from typing import Any
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
+from tvm.ir.replace_global_vars import GlobalVarReplacer
 from tvm.ir.structural import structural_equal
 from tvm.relax.analysis.order import definitions_first
 from tvm.relax.analysis.unused import remove_all_unused
@@ -26,7 +27,7 @@ from tvm.relax.expr import (
     Var,
     VarBinding,
 )
-from tvm.relax.expr_functor import ExprMutator, ExprMutatorBase
+from tvm.relax.expr_functor import ExprMutator
 from tvm.relax.purity import is_impure_call
 from tvm.relax.transform.canonicalize_bindings import canonicalize
 from tvm.relax.transform.common_subexpr import eliminate_common_subexpr
@@ -79,10 +80,10 @@ class Rewriting:
                 self.names[gvar] = self._named(gvar, functions[gvar])
                 added.append(gvar)
                 pending += [g for g in all_global_vars(functions[gvar]) if g in functions]
-        renamer = _GlobalRenamer(self.names)
+        renamer = GlobalVarReplacer(self.names)
         for gvar in added:
-            self.introduced[self.names[gvar]] = renamer.visit_expr(functions[gvar])
-        found: Function = renamer.visit_expr(func)
+            self.introduced[self.names[gvar]] = renamer.visit(functions[gvar])
+        found: Function = renamer.visit(func)
         return found
 
     def _named(self, gvar: GlobalVar, func: Function) -> GlobalVar:
@@ -95,14 +96,6 @@ class Rewriting:
         made = GlobalVar(name)
         update_struct_info(made, func.struct_info)
         return made
-
-
-class _GlobalRenamer(ExprMutatorBase):
-    def __init__(self, names: Mapping[GlobalVar, GlobalVar]) -> None:
-        self.names = names
-
-    def visit_global_var_(self, op: GlobalVar) -> GlobalVar:
-        return self.names.get(op, op)
 
 
 def _normalized(func: Function, mod: IRModule | None) -> Function:

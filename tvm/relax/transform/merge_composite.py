@@ -14,6 +14,7 @@ from typing import Any
 
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
+from tvm.ir.replace_global_vars import GlobalVarReplacer
 from tvm.ir.transform import Pass
 from tvm.relax.analysis.variables import used_vars
 from tvm.relax.base import update_struct_info
@@ -29,7 +30,6 @@ from tvm.relax.expr import (
     relax_functions,
 )
 from tvm.relax.expr_functor import ExprMutator
-from tvm.relax.global_names import GlobalRenamer
 
 from .dead_code import called_functions
 from .fuse_ops import Grouper, rewrite_with
@@ -151,7 +151,7 @@ def merge_composite_functions(mod: IRModule) -> IRModule:
         functions[names[gvar]] = new.with_attr("global_symbol", name)
     if not names:
         return mod
-    renamer = GlobalRenamer(names)
+    renamer = GlobalVarReplacer(names)
     functions = {
         g: renamer.visit(f) if isinstance(f, Function) else f for g, f in functions.items()
     }
