@@ -6,6 +6,7 @@ ATen, and as a module.
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -120,11 +121,10 @@ class BaseFXGraphImporter:
         if "input" in given:
             args = [given.pop("input"), *args]
         try:
-            return found(self, *args, **given)
+            bound = inspect.signature(found).bind(self, *args, **given)
         except TypeError as error:
-            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-                raise
-            raise NoEmitter(f"{name} with arguments {sorted(given)} has no emitter") from error
+            raise NoEmitter(f"{name} has no emitter for its arguments: {error}") from error
+        return found(*bound.args, **bound.kwargs)
 
     def write_back(self, name: str, node: Any) -> None:
         """The tensor that a function writes to in place has its result from now on."""
