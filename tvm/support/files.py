@@ -7,6 +7,7 @@ with replacing("model.so") as path:       # a path of the same name, in a folder
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import stat
@@ -68,6 +69,9 @@ def append_lines(path: str | os.PathLike[str], text: str) -> None:
     """
     log = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
+        # the size grows while another process writes: its line would seem torn
+        with suppress(OSError):  # file systems without locks
+            fcntl.flock(log, fcntl.LOCK_EX)
         status = os.fstat(log)
         is_torn = (
             stat.S_ISREG(status.st_mode)
