@@ -38,6 +38,11 @@ def test_all_options_are_shown_on_request(capsys: Capture) -> None:
     assert "--help-all" in short and len(full.splitlines()) > 100
 
 
+@pytest.mark.parametrize("command", [[], ["run"]])
+def test_all_options_are_shown_where_help_has_them_all(command: list[str], capsys: Capture) -> None:
+    assert shown([*command, "--help-all"], capsys) == shown([*command, "--help"], capsys)
+
+
 @pytest.mark.parametrize(
     ("argv", "part"),
     [

@@ -27,8 +27,8 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
         self.common = common
         self.add_argument("-h", "--help", action="help", help="show this and exit")
-        if common is not None:
-            self.add_argument("--help-all", action=_HelpAll, help="show all options and exit")
+        all_shown = argparse.SUPPRESS if common is None else "show all options and exit"
+        self.add_argument("--help-all", action=_HelpAll, help=all_shown)
 
     def format_help(self) -> str:
         """The common options."""
