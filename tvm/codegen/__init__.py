@@ -17,6 +17,7 @@ from .llvm import blob as _blob
 from .llvm.build import build_llvm
 from .llvm.load import load_llvm
 from .llvm.parts import Lowering
+from .nvptx import build_nvptx
 
 
 def build_stackvm(mod: IRModule, target: Target) -> Module:
@@ -31,6 +32,7 @@ GENERATORS: dict[str, Callable[..., Module]] = {
     "stackvm": build_stackvm,
     "opencl": build_opencl,
     "cuda": build_cuda,
+    "nvptx": build_nvptx,
 }
 
 

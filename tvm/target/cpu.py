@@ -57,7 +57,7 @@ class CpuInfo:
             return "vfp4" in features
         if arch.startswith("riscv"):
             return "f" in features
-        return arch.startswith(("aarch64", "arm64", "ppc", "powerpc"))
+        return arch.startswith(("aarch64", "arm64", "ppc", "powerpc", "nvptx"))
 
     @property
     def fp32_lanes(self) -> int:

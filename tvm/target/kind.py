@@ -165,8 +165,13 @@ _KINDS = (
         "nvptx",
         2,
         ("cuda", "gpu"),
-        _options("mcpu mtriple max_num_threads:int thread_warp_size:int"),
-        {"max_num_threads": 1024, "thread_warp_size": 32},
+        _options("mcpu mtriple mattr:strings max_num_threads:int thread_warp_size:int"),
+        {
+            "max_num_threads": 1024,
+            "mcpu": "sm_50",
+            "mtriple": "nvptx64-nvidia-cuda",
+            "thread_warp_size": 32,
+        },
     ),
     TargetKind(
         "rocm",

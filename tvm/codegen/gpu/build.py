@@ -28,6 +28,13 @@ class KernelText:
     param_types: tuple[str, ...]
     launch_params: tuple[str, ...]
 
+    @staticmethod
+    def of(name: str, func: PrimFunc, text: str) -> KernelText:
+        """A function's kernel of that text."""
+        types = [str(param.dtype) for param in func.params]
+        launch = [str(param) for param in func.attrs.get("tir.kernel_launch_params", ())]
+        return KernelText(name, text, tuple(types), tuple(launch))
+
     @property
     def table_row(self) -> list[str | int]:
         """The row of the runtime's table of kernels."""
@@ -47,7 +54,7 @@ def build_opencl(mod: IRModule, target: Target) -> Module:
         kernels.append(kernel)
         parts += [f"// Function: {name}", language.prelude, *module.parts(), kernel.text]
     create = get_global_func("runtime.OpenCLModuleCreate")
-    made: Module = create("\n".join(parts), "cl", *_table(kernels))
+    made: Module = create("\n".join(parts), "cl", *kernel_table(kernels))
     return made
 
 
@@ -58,7 +65,7 @@ def build_cuda(mod: IRModule, target: Target) -> Module:
         text = str(change(text, target))
     code, form = compiled(text, target)
     create = get_global_func("runtime.CUDAModuleCreate")
-    made: Module = create(bytearray(code), form, text, *_table(kernels))
+    made: Module = create(bytearray(code), form, text, *kernel_table(kernels))
     return made
 
 
@@ -92,7 +99,8 @@ def functions_of(mod: IRModule) -> list[tuple[str, PrimFunc]]:
     ]
 
 
-def _table(kernels: list[KernelText]) -> list[str | int]:
+def kernel_table(kernels: list[KernelText]) -> list[str | int]:
+    """The runtime's table of kernels."""
     return [item for kernel in kernels for item in kernel.table_row]
 
 
@@ -103,12 +111,7 @@ def write_kernel(name: str, func: PrimFunc, module: KernelModule) -> KernelText:
     writer = KernelWriter(module, language, name, code)
     writer.restricted.update([param for param in func.params if param.dtype.is_handle])
     names = [writer.define(param) for param in func.params]
-    for param in func.params:
-        if param.dtype.is_bool or param.dtype.lanes > 1 or param.dtype.bits < 32:
-            raise LoweringError(
-                f"kernel {name} needs parameters of 32 or 64 bits, got {param.name} of {param.dtype}",
-                hint="pass it in an array of one element, or as an int32",
-            )
+    check_parameters(name, func)
     writer.visit(func.body)
     params = [
         f"{writer.parameter_type(param)} {given}"
@@ -119,6 +122,14 @@ def write_kernel(name: str, func: PrimFunc, module: KernelModule) -> KernelText:
     block = [writer.block.get(f"threadIdx.{axis}", 1) for axis in "xyz"]
     code.lines[:0] = writer.head
     code.signature = language.signature(name, params, block)
-    types = [str(param.dtype) for param in func.params]
-    launch = [str(param) for param in func.attrs.get("tir.kernel_launch_params", ())]
-    return KernelText(name, code.text(), tuple(types), tuple(launch))
+    return KernelText.of(name, func, code.text())
+
+
+def check_parameters(name: str, func: PrimFunc) -> None:
+    """Reject parameters that launches do not pass."""
+    for param in func.params:
+        if param.dtype.is_bool or param.dtype.lanes > 1 or param.dtype.bits < 32:
+            raise LoweringError(
+                f"kernel {name} needs parameters of 32 or 64 bits, got {param.name} of {param.dtype}",
+                hint="pass it in an array of one element, or as an int32",
+            )

@@ -211,7 +211,7 @@ class KernelWriter(FunctionWriter):
 
     def visit_evaluate(self, stmt: stmts.Evaluate) -> None:
         lanes = stmt.value.dtype.lanes
-        if lanes == 1:
+        if lanes <= 1:  # none: a call without a result
             super().visit_evaluate(stmt)
             return
         for text in self.lane_texts(stmt.value, lanes):

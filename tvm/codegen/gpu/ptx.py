@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tvm.codegen.c.arithmetic import bare
@@ -28,7 +29,8 @@ _TYPES = {
     "int8": ("s8", 8), "uint8": ("u8", 8), "int4": ("s4", 4), "uint4": ("u4", 4), "int32": ("s32", 32),
     "e4m3": ("e4m3", 8), "e5m2": ("e5m2", 8),
 }  # fmt: skip
-_REGISTERS = {"f32": ("float", "f"), "f64": ("double", "d")}  # others are words of 32 bits
+# the type of registers in C, and inline assembly's name of them
+_REGISTERS = {"f32": ("float", "f"), "f64": ("double", "d"), "b32": ("uint32_t", "r")}
 WARP = 32
 
 
@@ -51,25 +53,68 @@ def _type(name: str, call: Call) -> tuple[str, int]:
     return _TYPES[name]
 
 
-class _Operand:
-    """The registers of one operand, in the memory of a thread's array."""
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """The registers of one operand."""
 
-    def __init__(self, pointer: str, elements: int, name: str, bits: int) -> None:
-        self.c_type, self.constraint = _REGISTERS.get(name, ("uint32_t", "r"))
-        wide = 64 if name == "f64" else 32
-        self.count = max(elements * bits // wide, 1)
-        self.pointer = pointer
+    kind: str  # f32, f64 or b32, a word
+    count: int
 
-    def registers(self, mode: str = "") -> list[str]:
-        """The constraints of inline assembly."""
-        return [
-            f'"{mode}{self.constraint}"((({self.c_type}*)({self.pointer}))[{place}])'
-            for place in range(self.count)
-        ]
+    @staticmethod
+    def of(elements: int, name: str, bits: int) -> Registers:
+        """What elements of a type are packed into."""
+        kind = name if name in ("f32", "f64") else "b32"
+        return Registers(kind, max(elements * bits // (64 if name == "f64" else 32), 1))
+
+    @property
+    def constraint(self) -> str:
+        """How inline assembly names them."""
+        return _REGISTERS[self.kind][1]
 
 
-def _names(start: int, count: int) -> str:
-    return "{" + ", ".join([f"%{place}" for place in range(start, start + count)]) + "}"
+@dataclass(frozen=True, slots=True)
+class MatrixProduct:
+    """One ``mma`` instruction: c += a * b."""
+
+    head: str
+    a: Registers
+    b: Registers
+    c: Registers
+
+    @staticmethod
+    def of(call: Call) -> MatrixProduct:
+        """The instruction of a call of ``ptx_mma``."""
+        shape, a_layout, b_layout, *names = [_text(arg) for arg in call.args[:6]]
+        m, n, k = [int(extent) for extent in re.findall(r"\d+", shape)]
+        a_type, b_type, c_type = [_type(name, call) for name in names]
+        saturates = ".satfinite" if c_type[0] == "s32" and _number(call.args[12]) else ""
+        operation = f".{_text(call.args[13])}.popc" if len(call.args) > 13 else ""
+        kinds = ".".join([c_type[0], a_type[0], b_type[0], c_type[0]])
+        return MatrixProduct(
+            f"mma.sync.aligned.{shape}.{a_layout}.{b_layout}{saturates}.{kinds}{operation}",
+            Registers.of(m * k // WARP, *a_type),
+            Registers.of(k * n // WARP, *b_type),
+            Registers.of(m * n // WARP, *c_type),
+        )
+
+    def text(self, mark: str) -> str:
+        """The instruction, whose operands are numbered behind a mark: ``%0`` or ``$0``."""
+        a, b, c = self.a.count, self.b.count, self.c.count
+        starts = ((0, c), (c, a), (c + a, b), (0, c))
+        return f"{self.head} {', '.join([_names(*part, mark) for part in starts])};"
+
+
+def _constraints(pointer: str, registers: Registers, mode: str = "") -> list[str]:
+    """The operands of inline assembly for registers in the memory of a thread's array."""
+    c_type, constraint = _REGISTERS[registers.kind]
+    return [
+        f'"{mode}{constraint}"((({c_type}*)({pointer}))[{place}])'
+        for place in range(registers.count)
+    ]
+
+
+def _names(start: int, count: int, mark: str) -> str:
+    return "{" + ", ".join([f"{mark}{place}" for place in range(start, start + count)]) + "}"
 
 
 def _address(w: KernelWriter, pointer: PrimExpr, offset: PrimExpr) -> str:
@@ -77,64 +122,84 @@ def _address(w: KernelWriter, pointer: PrimExpr, offset: PrimExpr) -> str:
 
 
 def _mma(w: KernelWriter, call: Call) -> str:
-    shape, a_layout, b_layout, *names = [_text(arg) for arg in call.args[:6]]
-    pairs = call.args[6:12]
-    m, n, k = [int(extent) for extent in re.findall(r"\d+", shape)]
-    a_type, b_type, c_type = [_type(name, call) for name in names]
-    pointers = [_address(w, *pairs[i : i + 2]) for i in (0, 2, 4)]
-    a = _Operand(pointers[0], m * k // WARP, *a_type)
-    b = _Operand(pointers[1], k * n // WARP, *b_type)
-    c = _Operand(pointers[2], m * n // WARP, *c_type)
-    is_integer = c_type[0] == "s32"
-    saturates = ".satfinite" if is_integer and _number(call.args[12]) else ""
-    operation = f".{_text(call.args[13])}.popc" if len(call.args) > 13 else ""
-    kinds = ".".join([c_type[0], a_type[0], b_type[0], c_type[0]])
-    head = f"mma.sync.aligned.{shape}.{a_layout}.{b_layout}{saturates}.{kinds}{operation}"
-    after = c.count
-    operands = [
-        _names(0, c.count), _names(after, a.count), _names(after + a.count, b.count), _names(0, c.count)
-    ]  # fmt: skip
-    _assembly(
-        w, f"{head} {', '.join(operands)};", c.registers("+"), [*a.registers(), *b.registers()]
-    )
+    product, pairs = MatrixProduct.of(call), call.args[6:12]
+    a, b, c = [_address(w, *pairs[i : i + 2]) for i in (0, 2, 4)]
+    inputs = [*_constraints(a, product.a), *_constraints(b, product.b)]
+    _assembly(w, product.text("%"), _constraints(c, product.c, "+"), inputs)
     return "0"
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixLoad:
+    """One ``ldmatrix`` instruction: tiles of 8 x 8 from shared memory, a word of each to a thread."""
+
+    count: int
+    is_transposed: bool
+
+    @staticmethod
+    def of(call: Call) -> MatrixLoad:
+        """The instruction of a call of ``ptx_ldmatrix``."""
+        transposed, count, kind = _number(call.args[0]), _number(call.args[1]), _text(call.args[2])
+        if kind.lstrip(".") == "b8" and transposed:
+            raise LoweringError("there is no ldmatrix that transposes bytes", at=call)
+        return MatrixLoad(count, bool(transposed))
+
+    def text(self, mark: str) -> str:
+        """The instruction, whose operands are numbered behind a mark: registers, then the address."""
+        order = ".trans" if self.is_transposed else ""
+        registers = _names(0, self.count, mark)
+        return f"ldmatrix.sync.aligned.m8n8.x{self.count}{order}.shared.b16 {registers}, [{mark}{self.count}];"
 
 
 def _ldmatrix(w: KernelWriter, call: Call) -> str:
-    transposed, count, kind = _number(call.args[0]), _number(call.args[1]), _text(call.args[2])
-    if kind.lstrip(".") == "b8" and transposed:
-        raise LoweringError("cuda has no ldmatrix that transposes bytes", at=call)
-    target = _Operand(_address(w, *call.args[3:5]), count * 2, "b16", 16)
+    load = MatrixLoad.of(call)
+    target = _constraints(_address(w, *call.args[3:5]), Registers("b32", load.count), "=")
     source = f"(uint32_t)__cvta_generic_to_shared({_address(w, *call.args[5:7])})"
-    order = ".trans" if transposed else ""
-    text = f"ldmatrix.sync.aligned.m8n8.x{count}{order}.shared.b16 {_names(0, count)}, [%{count}];"
-    _assembly(w, text, target.registers("="), [f'"r"({source})'], is_volatile=True)
+    _assembly(w, load.text("%"), target, [f'"r"({source})'], is_volatile=True)
     return "0"
 
 
-def _copy_async(w: KernelWriter, call: Call) -> str:
+def async_copy(call: Call, mark: str) -> str:
+    """The instruction of a call of ``ptx_cp_async``; operands are both addresses and the bytes to read."""
+    size = number_of_bytes(call)
+    caching = "cg" if size == 16 else "ca"
+    read = f", {mark}2" if len(call.args) > 5 else ""  # zeros where the condition does not hold
+    return f"cp.async.{caching}.shared.global [{mark}0], [{mark}1], {size}{read};"
+
+
+def number_of_bytes(call: Call) -> int:
+    """How many bytes a call of ``ptx_cp_async`` copies."""
     size = _number(call.args[4])
     if size not in (4, 8, 16):
         raise LoweringError(f"ptx_cp_async copies 4, 8 or 16 bytes, got {size}", at=call)
+    return size
+
+
+def _copy_async(w: KernelWriter, call: Call) -> str:
+    text, size = async_copy(call, "%"), number_of_bytes(call)
     target = f"(uint32_t)__cvta_generic_to_shared({_address(w, *call.args[:2])})"
-    source = _address(w, *call.args[2:4])
-    caching = "cg" if size == 16 else "ca"
-    text = f"cp.async.{caching}.shared.global [%0], [%1], {size}"
-    operands = [f'"r"({target})', f'"l"((const void*)({source}))']
-    if len(call.args) > 5:  # with a condition: zeros where it does not hold
-        text += ", %2"
+    operands = [f'"r"({target})', f'"l"((const void*)({_address(w, *call.args[2:4])}))']
+    if len(call.args) > 5:
         operands.append(f'"r"({w.visit(call.args[5])} ? {size} : 0)')
-    _assembly(w, f"{text};", [], operands, is_volatile=True)
+    _assembly(w, text, [], operands, is_volatile=True)
     return "0"
 
 
 def _commit_group(w: KernelWriter, call: Call) -> str:
-    _assembly(w, "cp.async.commit_group;", [], [], is_volatile=True)
+    _assembly(w, COMMIT_GROUP, [], [], is_volatile=True)
     return "0"
 
 
+COMMIT_GROUP = "cp.async.commit_group;"
+
+
+def wait_group(call: Call) -> str:
+    """The instruction of a call of ``ptx_wait_group``."""
+    return f"cp.async.wait_group {_number(call.args[0])};"
+
+
 def _wait_group(w: KernelWriter, call: Call) -> str:
-    _assembly(w, f"cp.async.wait_group {_number(call.args[0])};", [], [], is_volatile=True)
+    _assembly(w, wait_group(call), [], [], is_volatile=True)
     return "0"
 
 

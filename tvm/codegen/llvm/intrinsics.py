@@ -381,6 +381,10 @@ def _prefetch(w: FunctionWriter, call: Call) -> str:
 def _atomic_add(w: FunctionWriter, call: Call) -> str:
     address, value = call.args
     type_ = TYPES[value.dtype]
+    if type_.kind not in ("signed", "unsigned", "float") or type_.lanes > 1:
+        raise LoweringError(
+            f"there are atomic additions of integers and IEEE floats, got {value.dtype}", at=call
+        )
     name = "fadd" if type_.kind == "float" else "add"
     pointer, operand = w.visit(address), w.visit(value)
     return w.code.value(f"atomicrmw {name} ptr {pointer}, {type_.text} {operand} monotonic")

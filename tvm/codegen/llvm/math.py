@@ -81,11 +81,11 @@ def find_math_function(name: str, dtype: DType) -> MathFunction | None:
     return (FLOAT64_FUNCTIONS if dtype.bits == 64 else FLOAT32_FUNCTIONS).get(name)
 
 
-def write_math_function(module: ModuleWriter, name: str, symbol: str, dtype: DType) -> str:
+def write_math_function(
+    module: ModuleWriter, function: MathFunction, symbol: str, dtype: DType
+) -> str:
     """The definition of a math function on the lanes of a vector type."""
     cpu = module.options.cpu
-    function = find_math_function(name, dtype)
-    assert function is not None
     text = TYPES[dtype].text
     params = [Var(f"x{i}", dtype) for i in range(function.arity)]
     operands = [f"%p{i}" for i in range(function.arity)]

@@ -114,8 +114,10 @@ class ModuleWriter:
         """The symbol of a math function on the lanes of a type; written on first use."""
         symbol = f"tvm.{name}.v{dtype.lanes}f{dtype.bits}"
         if symbol not in self._math:
+            function = find_math_function(name, dtype)
+            assert function is not None
             self._math[symbol] = ""
-            self._math[symbol] = write_math_function(self, name, symbol, dtype)
+            self._math[symbol] = write_math_function(self, function, symbol, dtype)
         return symbol
 
     def has_math(self, name: str, dtype: DType) -> bool:
