@@ -63,7 +63,7 @@ def test_parts_for_some_uses_are_imported_and_rejected_there(
         ("tvm.contrib.cublas", "matmul", "targets llvm, c, opencl and cuda"),
         ("tvm.contrib.cutlass", "finalize_modules", "targets llvm, c, opencl and cuda"),
         ("tvm.contrib.coreml_runtime", "create", "executors"),
-        ("tvm.relay.op.contrib.tensorrt", "partition_for_tensorrt", "dnnl"),
+        ("tvm.relay.op.contrib.ethosu", "partition_for_ethosu", "dnnl"),
         ("tvm.relay.op.contrib", "partition_for_ethosn", "dnnl"),
         ("tvm.contrib.hexagon", "allocate_hexagon_array", "targets llvm and c"),
         ("tvm.contrib.hexagon.session", "Session", "targets llvm and c"),
@@ -91,7 +91,8 @@ def test_questions_about_absent_libraries_are_answered() -> None:
 
     assert not thrust.can_use_thrust("llvm", "tvm.contrib.thrust.sort")
     assert not nnpack.is_available() and not vitis_ai_available()
-    assert not ethosn.ethosn_available() and not tensorrt.is_tensorrt_runtime_enabled()
+    assert ethosn.ethosn_available() == ethosn.Available.UNAVAILABLE
+    assert not tensorrt.is_tensorrt_runtime_enabled()
 
 
 def test_device_libraries_reject_what_they_would_run() -> None:

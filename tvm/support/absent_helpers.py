@@ -43,35 +43,14 @@ _COMPUTES = {
     "rocblas": "matmul batch_matmul",
 }
 _COMPILER_FUNCTIONS = {
-    "arm_compute_lib": HelperModule(
-        _COMPILERS,
-        "partition_for_arm_compute_lib arm_compute_lib_pattern_table",
-        "is_arm_compute_runtime_enabled",
-    ),
-    "bnns": HelperModule(_COMPILERS, "partition_for_bnns"),
-    "clml": HelperModule(
-        _COMPILERS,
-        "partition_for_clml preprocess_for_clml clml_sdk_version CLMLGenSrc",
-        "is_clml_runtime_enabled",
-    ),
-    "cmsisnn": HelperModule(_COMPILERS, "partition_for_cmsisnn pattern_table", "enabled"),
-    "coreml": HelperModule(_COMPILERS, "partition_for_coreml"),
-    "cublas": HelperModule(_COMPILERS, "partition_for_cublas pattern_table"),
-    "cudnn": HelperModule(_COMPILERS, "partition_for_cudnn pattern_table"),
-    "cutlass": HelperModule(_COMPILERS, "partition_for_cutlass"),
     "ethosn": HelperModule(
         _COMPILERS,
         "partition_for_ethosn ConvertEquivalents InlineNonComputeIntensivePartitions",
         "ethosn_available ethosn_api_version",
+        choices={"Available": "UNAVAILABLE=0 SW_ONLY=1 SW_AND_HW=2"},
     ),
     "ethosu": HelperModule(_COMPILERS, "partition_for_ethosu pattern_table"),
     "mrvl": HelperModule(_COMPILERS, "partition_for_mrvl mrvl_pattern_table"),
-    "tensorrt": HelperModule(
-        _COMPILERS,
-        "partition_for_tensorrt get_tensorrt_version get_tensorrt_use_implicit_batch_mode "
-        "prune_tensorrt_subgraphs",
-        "is_tensorrt_compiler_enabled is_tensorrt_runtime_enabled",
-    ),
     "vitis_ai": HelperModule(_COMPILERS, "partition_for_vitis_ai annotation"),
 }
 HELPERS: dict[str, HelperModule] = {

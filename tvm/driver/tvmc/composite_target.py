@@ -42,9 +42,9 @@ def get_codegen_by_target(name: str) -> Mapping[str, Any]:
 
 def _codegens() -> dict[str, Mapping[str, Any]]:
     modules = [info.name for info in pkgutil.iter_modules(contrib.__path__)]
-    modules += [name for name in absent_compilers() if name not in _NOT_NAMED]
+    modules += absent_compilers()
     found: dict[str, Mapping[str, Any]] = {}
-    for name in modules:
+    for name in [name for name in modules if name not in _NOT_NAMED]:
         module = importlib.import_module(f"{contrib.__name__}.{name}")
         if partition := getattr(module, f"partition_for_{name}", None):
             known_as = _NAMES.get(name, name.replace("_", "-"))

@@ -5,10 +5,38 @@ from typing import Any as _Any
 
 from tvm.support.absent_helpers import absent_compilers as _absent_compilers
 
-from . import dnnl, libtorch, register
+from . import (
+    arm_compute_lib,
+    bnns,
+    clml,
+    cmsisnn,
+    coreml,
+    cublas,
+    cudnn,
+    cutlass,
+    dnnl,
+    libtorch,
+    register,
+    tensorrt,
+)
 from .register import get_pattern_table, register_pattern_table
 
-__all__ = ["dnnl", "get_pattern_table", "libtorch", "register", "register_pattern_table"]
+__all__ = [
+    "arm_compute_lib",
+    "bnns",
+    "clml",
+    "cmsisnn",
+    "coreml",
+    "cublas",
+    "cudnn",
+    "cutlass",
+    "dnnl",
+    "get_pattern_table",
+    "libtorch",
+    "register",
+    "register_pattern_table",
+    "tensorrt",
+]
 
 
 def __getattr__(name: str) -> _Any:
