@@ -175,42 +175,29 @@ def _find_pass(name: str) -> Pass:
     return PASSES[name]
 
 
-def module_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Iterable[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a module pass of a function, or of a class with ``transform_module``.
+def make_pass_decorator(
+    public_name: str, build: Callable[[Any, PassInfo], Pass], method: str, form: str
+) -> Callable[..., Any]:
+    """A classic pass decorator: of functions gives a pass, of classes a factory of passes.
 
     Parameters
     ----------
-    pass_func : callable or class, optional
-        ``f(mod, ctx) -> mod``; without it, a decorator is returned.
-    opt_level : int
-        The level from which on the pass runs.
-    name : str, optional
-        The function's name by default.
-    required : list of str, optional
-        Names of passes to run before.
+    public_name : str
+        The decorator's own name.
+    build : callable
+        From (transform, info) to the pass.
+    method : str
+        What a class of passes calls its transform.
+    form : str
+        The transform's arguments and result, for the documentation.
     """
-    return make_pass_decorator(
-        lambda transform, info: ModulePass(transform, info), "transform_module"
-    )(pass_func, opt_level, name, required, traceable)
-
-
-def make_pass_decorator(
-    build: Callable[[Any, PassInfo], Pass], method: str
-) -> Callable[[Any, int | None, str | None, Iterable[str] | None, bool], Any]:
-    """A classic pass decorator: of functions gives a pass, of classes a factory of passes."""
 
     def decorate(
-        target: Any,
-        opt_level: int | None,
-        name: str | None,
-        required: Iterable[str] | None,
-        traceable: bool,
+        pass_func: Any = None,
+        opt_level: int | None = None,
+        name: str | None = None,
+        required: Iterable[str] | None = None,
+        traceable: bool = False,
     ) -> Any:
         if opt_level is None:
             raise ValueError("a pass requires an opt_level, got None")
@@ -223,9 +210,26 @@ def make_pass_decorator(
                 raise TypeError(f"a pass requires a function, got {function!r}")
             return build(function, info)
 
-        return make if target is None else make(target)
+        return make if pass_func is None else make(pass_func)
 
+    decorate.__name__ = decorate.__qualname__ = public_name
+    decorate.__doc__ = _PASS_DECORATOR.format(method=method, form=form)
     return decorate
+
+
+_PASS_DECORATOR = """Make a pass of a function, or of a class with ``{method}``.
+
+    Parameters
+    ----------
+    pass_func : callable or class, optional
+        ``{form}``; without it, a decorator is returned.
+    opt_level : int
+        The level from which on the pass runs.
+    name : str, optional
+        The function's name by default.
+    required : list of str, optional
+        Names of passes to run before.
+    """
 
 
 def _class_factory(
@@ -243,6 +247,11 @@ def _class_factory(
     PassFactory.__name__, PassFactory.__doc__ = cls.__name__, cls.__doc__
     PassFactory.__qualname__, PassFactory.__module__ = cls.__qualname__, cls.__module__
     return PassFactory
+
+
+module_pass = make_pass_decorator(
+    "module_pass", ModulePass, "transform_module", "f(mod, ctx) -> mod"
+)
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:

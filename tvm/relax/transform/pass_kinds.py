@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from tvm.ir.module import IRModule
@@ -21,29 +21,12 @@ class DataflowBlockPass(ModulePass):
     """A pass over each dataflow block."""
 
 
-def function_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Iterable[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a pass of a function, or of a class with ``transform_function``.
-
-    Parameters
-    ----------
-    pass_func : callable or class, optional
-        ``f(func, mod, ctx) -> func``; without it, a decorator is returned.
-    opt_level : int
-        The level from which on the pass runs.
-    name : str, optional
-        The function's name by default.
-    required : list of str, optional
-        Names of passes to run before.
-    """
-    return make_pass_decorator(
-        lambda transform, info: FunctionPass(transform, info, Function), "transform_function"
-    )(pass_func, opt_level, name, required, traceable)
+function_pass = make_pass_decorator(
+    "function_pass",
+    lambda transform, info: FunctionPass(transform, info, Function),
+    "transform_function",
+    "f(func, mod, ctx) -> func",
+)
 
 
 class _Blocks(ExprMutator):
@@ -72,29 +55,9 @@ def _block_pass(transform: Any, info: PassInfo) -> DataflowBlockPass:
     return DataflowBlockPass(run, info)
 
 
-def dataflowblock_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Iterable[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """Make a pass of a function, or of a class with ``transform_dataflowblock``.
-
-    Parameters
-    ----------
-    pass_func : callable or class, optional
-        ``f(block, mod, ctx) -> block``; without it, a decorator is returned.
-    opt_level : int
-        The level from which on the pass runs.
-    name : str, optional
-        The function's name by default.
-    required : list of str, optional
-        Names of passes to run before.
-    """
-    return make_pass_decorator(_block_pass, "transform_dataflowblock")(
-        pass_func, opt_level, name, required, traceable
-    )
+dataflowblock_pass = make_pass_decorator(
+    "dataflowblock_pass", _block_pass, "transform_dataflowblock", "f(block, mod, ctx) -> block"
+)
 
 
 def relax_pass(

@@ -10,8 +10,7 @@ A pass finds typed functions and leaves typed functions; what it did not touch i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 from tvm.ir.module import IRModule
 from tvm.ir.transform import FunctionPass as KernelFunctionPass
@@ -72,20 +71,6 @@ def relay_pass(name: str, opt_level: int) -> Callable[[Transform], PassMaker]:
     return lambda transform: PassMaker(transform, PassInfo(opt_level, name))
 
 
-def function_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Iterable[str] | None = None,
-) -> Any:
-    """Make a pass of a function `f(func, mod, ctx)`, or of a class with `transform_function`.
-
-    Parameters
-    ----------
-    pass_func : without it, a decorator is returned.
-    opt_level : the level from which on the pass runs.
-    name : the function's name by default.
-    required : names of passes to run before.
-    """
-    decorate = make_pass_decorator(FunctionPass, "transform_function")
-    return decorate(pass_func, opt_level, name, required, False)
+function_pass = make_pass_decorator(
+    "function_pass", FunctionPass, "transform_function", "f(func, mod, ctx) -> func"
+)
