@@ -27,6 +27,8 @@ from tvm.tir.stmt import AttrStmt
 from tvm.tir.stmt_functor import post_order_visit
 
 _SECONDS = 20
+WARP = 32
+KINDS = ("idx", "up", "down")
 _TAGS = [f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx") for axis in "xyz"]
 
 
@@ -37,6 +39,10 @@ class Grid:
         self.place = threading.local()
         self.barrier = threading.Barrier(1)
         self.callbacks = {tag: self._index(tag) for tag in _TAGS}
+        self.warps: dict[int, Warp] = {}
+        self.callbacks["shuffle"] = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int32] * 4)(
+            self._shuffle
+        )
         self.callbacks["barrier"] = ctypes.CFUNCTYPE(None)(
             lambda: self.barrier.wait(_SECONDS) and None
         )
@@ -44,15 +50,24 @@ class Grid:
     def _index(self, tag: str) -> ctypes._FuncPointer:
         return ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: self.place.of[tag])
 
+    def _shuffle(self, kind: int, value: int, lane: int, bounds: int) -> int:
+        return self.place.warp.shuffle(self.place.lane, kind, value, lane, bounds)
+
     def run(self, kernel: ctypes._FuncPointer, args: list[object], extents: dict[str, int]) -> None:
         """One call of the kernel for each thread."""
         sizes = [range(extents.get(tag, 1)) for tag in _TAGS]
         for block in product(*sizes[:3]):
             threads = list(product(*sizes[3:]))
             self.barrier = threading.Barrier(len(threads))
+            # the first axis is the fastest
+            threads.sort(key=lambda thread: thread[::-1])
+            warps = [Warp(len(threads[k : k + WARP])) for k in range(0, len(threads), WARP)]
             running = [
-                threading.Thread(target=self._run_one, args=(kernel, args, (*block, *thread)))
-                for thread in threads
+                threading.Thread(
+                    target=self._run_one,
+                    args=(kernel, args, (*block, *thread), warps[n // WARP], n % WARP),
+                )
+                for n, thread in enumerate(threads)
             ]
             for one in running:
                 one.start()
@@ -61,10 +76,40 @@ class Grid:
                 assert not one.is_alive(), "the threads of a block wait for each other"
 
     def _run_one(
-        self, kernel: ctypes._FuncPointer, args: list[object], place: tuple[int, ...]
+        self,
+        kernel: ctypes._FuncPointer,
+        args: list[object],
+        place: tuple[int, ...],
+        warp: Warp,
+        lane: int,
     ) -> None:
         self.place.of = dict(zip(_TAGS, place, strict=True))
+        self.place.warp, self.place.lane = warp, lane
         kernel(*args)
+
+
+class Warp:
+    """Threads that hand each other values; all of them come to each shuffle."""
+
+    def __init__(self, size: int) -> None:
+        self.barrier = threading.Barrier(size)
+        self.values = [0] * WARP
+
+    def shuffle(self, lane: int, kind: int, value: int, other: int, bounds: int) -> int:
+        """The value of a lane by its number, or by its distance up or down."""
+        self.values[lane] = value
+        self.barrier.wait(_SECONDS)
+        clamp, first = bounds & 31, lane & (bounds >> 8)
+        last = first | (clamp & ~(bounds >> 8))
+        source = {
+            "idx": first | (other & ~(bounds >> 8) & 31),
+            "up": lane - other,
+            "down": lane + other,
+        }[KINDS[kind]]
+        is_inside = source >= last if KINDS[kind] == "up" else source <= last
+        found = self.values[source] if is_inside else value
+        self.barrier.wait(_SECONDS)
+        return found
 
 
 def on_processor(text: str, grid: Grid, layout: str, triple: str) -> str:
@@ -91,6 +136,13 @@ def on_processor(text: str, grid: Grid, layout: str, triple: str) -> str:
         register = tag.replace("blockIdx", "ctaid").replace("threadIdx", "tid")
         call = f"call i32 inttoptr (i64 {addresses[tag]} to ptr)()"
         text = text.replace(f"call i32 @llvm.nvvm.read.ptx.sreg.{register}()", call)
+    for kind, name in enumerate(KINDS):
+        text = re.sub(
+            rf"call i32 @llvm\.nvvm\.shfl\.sync\.{name}\.i32\(i32 \S+, ",
+            f"call i32 inttoptr (i64 {addresses['shuffle']} to ptr)(i32 {kind}, ",
+            text,
+        )
+    text = re.sub(r'call i32 asm sideeffect "activemask.b32 \$0;", "=r"\(\)', "add i32 0, -1", text)
     barrier = f"call void inttoptr (i64 {addresses['barrier']} to ptr)()"
     return text.replace("call void @llvm.nvvm.barrier0()", barrier)
 

@@ -140,6 +140,23 @@ def cross_thread_max() -> Program:
     return Program(s, [A, B], [a], a.max(axis=1))
 
 
+def sums_of_threads(rows: int, count: int, per_thread: int, dtype: str = "float32") -> Program:
+    """Each row is summed up by ``count`` threads, 8 rows by a block."""
+    A = te.placeholder((rows, count * per_thread), dtype, name="A")
+    k = te.reduce_axis((0, count * per_thread), "k")
+    B = te.compute((rows,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    _, inner = s[B].split(k, factor=count)
+    thread = te.thread_axis((0, count), TX)
+    s[B].bind(inner, thread)
+    block, row = s[B].split(B.op.axis[0], factor=min(rows, 8))
+    s[B].bind(block, te.thread_axis(BX))
+    s[B].bind(row, te.thread_axis(TY))
+    s[B].set_store_predicate(thread.var.equal(0))
+    a = np.random.default_rng(0).integers(-50, 50, (rows, count * per_thread)).astype(dtype)
+    return Program(s, [A, B], [a], a.sum(1))
+
+
 def unary(name: str, dtype: str = "float32") -> Program:
     """A function of each element."""
     A = te.placeholder((256,), dtype, name="A")
@@ -251,6 +268,12 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "matmul_dynamic": lambda: matmul(dynamic=True),
     "rfactor_sum": rfactor_sum,
     "cross_thread_max": cross_thread_max,
+    "sums_of_a_warp": lambda: sums_of_threads(3, 32, 3),
+    "sums_of_a_part_of_a_warp": lambda: sums_of_threads(8, 8, 2),
+    "sums_of_parts_of_warps": lambda: sums_of_threads(16, 16, 1, "float64"),
+    "sums_of_warps": lambda: sums_of_threads(2, 64, 2, "int64"),
+    "sums_of_five_threads": lambda: sums_of_threads(1, 5, 3),
+    "sums_through_memory": lambda: sums_of_threads(6, 48, 1),
     "stencil": stencil,
     **{f"unary_{name}": lambda name=name: unary(name) for name in REFERENCES},
     "unary_exp_float64": lambda: unary("exp", "float64"),

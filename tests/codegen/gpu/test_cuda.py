@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 import tvm
-from tests.codegen.gpu.programs import PROGRAMS, Program, matmul, unary, vector_add
+from tests.codegen.gpu.programs import (
+    PROGRAMS,
+    Program,
+    matmul,
+    sums_of_threads,
+    unary,
+    vector_add,
+)
 from tests.system_tools import needs
 from tvm.codegen.gpu.compile import has_compiler, nvrtc
 from tvm.script import tir as T
@@ -69,6 +76,16 @@ def test_the_text_of_a_kernel() -> None:
     # tiles are loaded once, four numbers at a time, between two barriers
     assert text.count("__syncthreads()") == 2 and text.count("*(const float4*)") == 2
     assert "const float* TVM_RESTRICT A" in text
+
+
+@pytest.mark.parametrize(
+    ("rows", "count", "shuffles", "barriers"),
+    [(3, 32, 6, 0), (8, 8, 4, 0), (2, 64, 6, 2), (6, 48, 0, 8)],
+)
+def test_warps_sum_up_by_shuffles(rows: int, count: int, shuffles: int, barriers: int) -> None:
+    text = kernels(sums_of_threads(rows, count, 2)).get_source()
+    assert text.count("__shfl_") == shuffles
+    assert text.count("__syncthreads()") == barriers
 
 
 def test_memory_whose_size_the_launch_tells() -> None:

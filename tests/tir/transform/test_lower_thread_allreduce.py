@@ -8,6 +8,8 @@ import pytest
 import tvm
 from tvm import te, tir
 from tvm.error import LoweringError
+from tvm.script import tir as T
+from tvm.tir.interp import interpret
 from tvm.tir.transform import LowerThreadAllreduce
 
 from .checks import apply, assert_unchanged
@@ -76,3 +78,53 @@ def test_reductions_need_a_combination() -> None:
     func = function([A, B], tir.AttrStmt(tx, "thread_extent", 8, tir.Evaluate(call)))
     with pytest.raises(LoweringError, match="needs to know how values combine"):
         apply(LowerThreadAllreduce(), func)
+
+
+def by_warps(count: int, groups: int) -> tir.PrimFunc:
+    """Each group of threads sums up a row, on a device with shuffles."""
+
+    @T.prim_func
+    def func(A: T.Buffer((groups, count), "float32"), B: T.Buffer((groups,), "float32")):
+        T.func_attr({"target": T.target("cuda"), "tir.noalias": True})
+        ty = T.launch_thread("threadIdx.y", groups)
+        tx = T.launch_thread("threadIdx.x", count)
+        total = T.decl_buffer((1,), scope="local")
+        with T.attr(
+            T.comm_reducer(lambda x, y: x + y, [T.float32(0)]),
+            "reduce_scope",
+            T.reinterpret("handle", T.uint64(0)),
+        ):
+            T.tvm_thread_allreduce(T.uint32(1), A[ty, tx], T.bool(True), total[0], tx)
+        if tx == 0:
+            B[ty] = total[0]
+
+    return func
+
+
+@pytest.mark.parametrize(
+    ("count", "groups"),
+    [(32, 1), (32, 3), (2, 32), (8, 4), (16, 5), (5, 1), (24, 1), (96, 2), (128, 1)],
+)
+def test_shuffles_sum_up(count: int, groups: int) -> None:
+    after = apply(LowerThreadAllreduce(), by_warps(count, groups))
+    assert "tvm_warp_shuffle_down" in repr(after) and "allreduce" not in repr(after)
+    assert ("shared" in repr(after)) == (count > 32)
+    a = np.random.default_rng(0).integers(-9, 9, (groups, count)).astype("float32")
+    b = np.zeros(groups, "float32")
+    interpret(after, a, b)
+    np.testing.assert_array_equal(b, a.sum(1))
+
+
+@pytest.mark.parametrize(("count", "groups"), [(48, 1), (5, 2), (1, 4)])
+def test_groups_that_warps_do_not_divide_into_use_memory(count: int, groups: int) -> None:
+    after = apply(LowerThreadAllreduce(), by_warps(count, groups))
+    assert "shuffle" not in repr(after) and "shared" in repr(after)
+
+
+def test_shuffles_name_the_threads_of_a_group() -> None:
+    text = apply(LowerThreadAllreduce(), by_warps(4, 8)).script()
+    mask = 'T.shift_left(T.uint32(15), T.uint32(4) * T.Cast("uint32", ty))'
+    assert f"mask_1[0] = T.bitwise_and(T.tvm_warp_activemask(), {mask})" in text
+    assert "T.tvm_warp_shuffle(mask_1[0], red_buf0[0], ty * 4, 32, 32)" in text
+    # where there are more groups than a warp has places for, their number in the warp counts
+    assert 'T.Cast("uint32", ty % 8)' in apply(LowerThreadAllreduce(), by_warps(4, 9)).script()
