@@ -135,7 +135,8 @@ def _declared(kernel: SymbolicKernel, name: str) -> Stages:
     for operand, flag in shape_operands(call):
         made = inputs.get(id(operand))
         if made is None:
-            given.append(_constant(operand))
+            constant = _constant(operand)
+            given.append(constant if flag or constant is None else _no_extents())
         elif id(operand) in whole and not flag:
             given += [_shape_vector(tensor) for tensor in made]
         else:
@@ -156,6 +157,11 @@ def _constant(tensor: RelayExpr) -> te.Tensor | None:
     value, dtype = tensor.data.numpy().item(), str(tensor.data.dtype)
     made: te.Tensor = te.compute((), lambda: tir.const(value, dtype), name="constant")
     return made
+
+
+def _no_extents() -> te.Tensor:
+    """The shape of a scalar."""
+    return te.compute((0,), lambda i: tir.IntImm("int64", 0), name="shape")
 
 
 def _shape_vector(tensor: te.Tensor) -> te.Tensor:

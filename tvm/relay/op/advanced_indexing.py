@@ -16,11 +16,12 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, const, fields_of
 
-from .attributes import as_ints, is_run_time
+from .attributes import as_ints
 from .computes import computed_by
 from .known_shapes import known_shape
 from .operator import Expr, Ints, Operand, Tensors, operator
 from .registry import OpPattern, ops, zero_gradient
+from .run_time import RunTime
 from .scatter_gradient import added_elements, element_numbers, replaced_gradient
 from .schedules import EXTERN_SCHEDULES
 from .types import (
@@ -106,9 +107,10 @@ def _sparse_to_dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     support_level=3,
     infer_type=_sparse_to_dense_type,
     compute=lambda attrs, inputs, out_type: [
-        topi.sparse_to_dense(inputs[0], attrs.output_shape, *inputs[1:])
+        topi.sparse_to_dense(inputs[0], out_type.shape, *inputs[1:])
     ],
     schedules=EXTERN_SCHEDULES,
+    run_time=RunTime({"output_shape": ()}),
 )
 def sparse_to_dense(
     sparse_indices: Expr,
@@ -129,13 +131,10 @@ def sparse_to_dense(
     default_value : relay.Expr or float
         What stands elsewhere.
     """
-    if not isinstance(default_value, RelayExpr):
-        default = ops.cast_like(const(default_value), sparse_values)
-        return sparse_to_dense(sparse_indices, output_shape, sparse_values, default)
-    if not is_run_time(output_shape):
+    if isinstance(default_value, RelayExpr):
         return None
-    operands = (sparse_indices, output_shape, sparse_values, default_value)
-    return ops.dyn.sparse_to_dense(*operands, output_shape=())
+    default = ops.cast_like(const(default_value), sparse_values)
+    return sparse_to_dense(sparse_indices, output_shape, sparse_values, default)
 
 
 def _permutation_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:

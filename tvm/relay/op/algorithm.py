@@ -7,26 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from tvm import topi
+from tvm import tir, topi
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call, TupleWrapper, field_of
 
-from .attributes import as_int, is_run_time
 from .computes import computed_by
 from .layout import Layouts
 from .layout_axes import layout_along_axis
 from .operator import Expr, operator
 from .registry import LayoutChoice, OpPattern, ops, zero_gradient
+from .run_time_shapes import TOPK
 from .scatter_gradient import scattered_back
 from .schedules import EXTERN_SCHEDULES
 from .types import (
     Dim,
+    apply,
     expect,
     expect_countable,
     expect_dim,
     expect_same_dtype,
     expect_tensor,
+    is_known,
     positive_axis,
     same_as_input,
     shape_of_type,
@@ -113,8 +115,12 @@ def _topk_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     axis = positive_axis(attrs.axis, len(shape), "topk")
     if attrs.ret_type != "values":
         _expect_index_dtype(attrs.dtype, "topk", shape[axis])
-    if attrs.k >= 1:
-        extent = shape[axis]
+    extent = shape[axis]
+    if not is_known(attrs.k):
+        shape[axis] = apply(
+            lambda k, e: tir.Select(k < 1, e, tir.min(k.astype("int64"), e)), attrs.k, extent
+        )
+    elif attrs.k >= 1:
         expect(
             not isinstance(extent, int) or attrs.k <= extent,
             f"topk requires k of at most the axis' extent {extent}, got {attrs.k}",
@@ -173,6 +179,7 @@ def _topk_layout(
     compute=computed_by(topi.topk, "k", "axis", "ret_type", "is_ascend", "dtype"),
     fold=_fold_topk,
     gradient=_topk_gradient,
+    run_time=TOPK,
     **_COMMON,
 )
 def topk(
@@ -182,15 +189,8 @@ def topk(
     ret_type: str = "both",
     is_ascend: bool = False,
     dtype: str = "int32",
-) -> RelayExpr | TupleWrapper | None:
+) -> RelayExpr | TupleWrapper:
     """The greatest (or smallest) elements along an axis, in order, and their indices."""
-    if not is_run_time(k):
-        return None
-    call = ops.dyn.topk(
-        data, k, axis=as_int(axis), ret_type=str(ret_type), is_ascend=bool(is_ascend),
-        dtype=str(dtype),
-    )  # fmt: skip
-    return TupleWrapper(call, 2) if ret_type == "both" else call
 
 
 def _searchsorted_type(attrs: Any, arg_types: Sequence[Type]) -> Type:

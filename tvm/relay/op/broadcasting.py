@@ -12,9 +12,9 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
-from .attributes import is_run_time
 from .operator import Expr, Ints, operator
 from .registry import OpPattern, ops
+from .run_time import RunTime
 from .schedules import REDUCTION_SCHEDULES
 from .types import broadcast_shapes, expect, expect_tensor, may_equal, shape_of_type, show, tensor
 
@@ -54,9 +54,10 @@ _BROADCAST: dict[str, Any] = {
     support_level=4,
     infer_type=_broadcast_to_type,
     gradient=lambda call, grad: [ops.collapse_sum_like(grad, call.args[0])],
+    run_time=RunTime({"shape": None}),
     **_BROADCAST,
 )
-def broadcast_to(data: Expr, shape: Ints) -> RelayExpr | None:
+def broadcast_to(data: Expr, shape: Ints) -> RelayExpr:
     """Repeat axes of extent 1 to reach a shape.
 
     Parameters
@@ -64,7 +65,6 @@ def broadcast_to(data: Expr, shape: Ints) -> RelayExpr | None:
     shape : sequence of int
         The shape wanted.
     """
-    return ops.dyn.broadcast_to(data, shape) if is_run_time(shape) else None
 
 
 def _broadcast_to_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:

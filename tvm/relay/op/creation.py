@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Constant, const
 
-from .attributes import is_run_time
 from .broadcasting import InitOpAttrs
 from .computes import computed_by
 from .operator import Expr, Ints, Operand, operator
 from .registry import OpPattern, ops, zero_gradient
+from .run_time import RunTime
 from .types import expect, expect_countable, expect_tensor, is_known, shape_of_type, tensor, unknown
 from .unary import numpy_dtype
 
@@ -26,6 +27,9 @@ from .unary import numpy_dtype
 def _filled_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
     dtype = attrs.dtype or expect_tensor(arg_types[0], "full", "fill_value", rank=0).dtype
     return tensor(attrs.shape or (), dtype)
+
+
+_SHAPE = RunTime({"shape": None})
 
 
 @operator(
@@ -41,8 +45,9 @@ def _filled_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
         np.full(out_type.concrete_shape, arrays[0], numpy_dtype(out_type.dtype))
     ],
     gradient=lambda call, grad: [ops.cast_like(ops.sum(grad, axis=None), call.args[0])],
+    run_time=_SHAPE,
 )
-def full(fill_value: Expr, shape: Ints = (), dtype: str = "") -> RelayExpr | None:
+def full(fill_value: Expr, shape: Ints = (), dtype: str = "") -> RelayExpr:
     """A tensor filled with one value.
 
     Parameters
@@ -54,7 +59,6 @@ def full(fill_value: Expr, shape: Ints = (), dtype: str = "") -> RelayExpr | Non
     dtype : str
         The dtype, the fill value's by default.
     """
-    return ops.dyn.full(fill_value, shape, dtype=str(dtype)) if is_run_time(shape) else None
 
 
 def _filled_with(value: int) -> dict[str, Any]:
@@ -69,11 +73,12 @@ def _filled_with(value: int) -> dict[str, Any]:
             np.full(out_type.concrete_shape, value, numpy_dtype(out_type.dtype))
         ],
         "gradient": zero_gradient,
+        "run_time": replace(_SHAPE, gradient=zero_gradient),
     }
 
 
 @operator("zeros", InitOpAttrs, support_level=3, **_filled_with(0))
-def zeros(shape: Ints, dtype: str) -> RelayExpr | None:
+def zeros(shape: Ints, dtype: str) -> RelayExpr:
     """A tensor of zeros.
 
     Parameters
@@ -83,13 +88,11 @@ def zeros(shape: Ints, dtype: str) -> RelayExpr | None:
     dtype : str
         The dtype.
     """
-    return ops.dyn.zeros(shape, dtype=str(dtype)) if is_run_time(shape) else None
 
 
 @operator("ones", InitOpAttrs, support_level=3, **_filled_with(1))
-def ones(shape: Ints, dtype: str) -> RelayExpr | None:
+def ones(shape: Ints, dtype: str) -> RelayExpr:
     """A tensor of ones; parameters as in `zeros`."""
-    return ops.dyn.ones(shape, dtype=str(dtype)) if is_run_time(shape) else None
 
 
 def _full_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:

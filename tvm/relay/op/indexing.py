@@ -15,12 +15,12 @@ from tvm.ir.type import Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 
-from .attributes import as_int, is_run_time
 from .computes import RESULT_SHAPE, computed_by
 from .known_shapes import known_shape
 from .layout import layout_broadcast
 from .operator import Expr, operator
 from .registry import OpPattern, ops
+from .run_time import RunTime
 from .scatter_gradient import added_elements, element_numbers
 from .types import (
     broadcast_shapes,
@@ -320,14 +320,17 @@ def _one_hot_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     infer_type=_one_hot_type,
     fuse=OpPattern.BROADCAST,
     compute=lambda attrs, inputs, out_type: [
-        topi.one_hot(inputs[0], inputs[1](), inputs[2](), attrs.depth, attrs.axis, attrs.dtype)
+        topi.one_hot(
+            inputs[0], inputs[1](), inputs[2](), out_type.shape[attrs.axis], attrs.axis, attrs.dtype
+        )
     ],
     fold=_fold_one_hot,
     gradient=_one_hot_gradient,
+    run_time=RunTime({"depth": 0}),
 )
 def one_hot(
     indices: Expr, on_value: Expr, off_value: Expr, depth: int, axis: int, dtype: str
-) -> RelayExpr | None:
+) -> RelayExpr:
     """Vectors that are `on_value` at each index and `off_value` elsewhere.
 
     Parameters
@@ -341,10 +344,6 @@ def one_hot(
     dtype : str
         The dtype of the result.
     """
-    if not is_run_time(depth):
-        return None
-    attrs = {"depth": 0, "axis": as_int(axis), "dtype": str(dtype)}
-    return ops.dyn.one_hot(indices, on_value, off_value, depth, **attrs)
 
 
 def _trilu_type(attrs: Any, arg_types: Sequence[Type]) -> Type:

@@ -14,13 +14,14 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem, TupleWrapper, fields_of
 
-from .attributes import as_ints, as_tuple, is_run_time
+from .attributes import as_ints, as_tuple
 from .computes import computed_by
 from .known_shapes import known_shape
 from .layout import layout_concatenate
 from .layout_axes import layout_split
 from .operator import Attribute, Expr, Ints, Operand, operator
 from .registry import OpPattern, ops
+from .run_time_shapes import TILE
 from .types import (
     Dim,
     apply,
@@ -262,13 +263,13 @@ def repeat(data: Expr, repeats: int, axis: int) -> RelayExpr:
 
 def _tile_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     data = expect_tensor(arg_types[0], "tile")
-    shape, reps = shape_of_type(data), attrs.reps
+    shape, reps = shape_of_type(data), tuple(attrs.reps)
     rank = max(len(shape), len(reps))
     shape = (1,) * (rank - len(shape)) + shape
     reps = (1,) * (rank - len(reps)) + reps
     out: list[Dim] = []
     for extent, times in zip(shape, reps, strict=True):
-        out.append(apply(lambda e, t=times: e * t, extent))
+        out.append(apply(lambda e, t: e * t, extent, times))
     return tensor(out, data.dtype)
 
 
@@ -291,8 +292,9 @@ def _tile_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     compute=computed_by(topi.tile, "reps"),
     fold=lambda attrs, arrays, out_type: [np.tile(arrays[0], attrs.reps)],
     gradient=_tile_gradient,
+    run_time=TILE,
 )
-def tile(data: Expr, reps: Ints) -> RelayExpr | None:
+def tile(data: Expr, reps: Ints) -> RelayExpr:
     """Repeat a tensor as a whole along its axes.
 
     Parameters
@@ -300,7 +302,6 @@ def tile(data: Expr, reps: Ints) -> RelayExpr | None:
     reps : sequence of int or relay.Expr
         How often along each axis.
     """
-    return ops.dyn.tile(data, reps, reps=()) if is_run_time(reps) else None
 
 
 def _meshgrid_type(attrs: Any, arg_types: Sequence[Type]) -> Type:

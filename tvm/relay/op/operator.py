@@ -17,7 +17,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from inspect import Parameter, signature
 from types import MappingProxyType
@@ -43,6 +43,7 @@ from .attributes import (
     as_optional_ints,
     as_optional_str,
     as_tuple,
+    is_run_time,
     names_arguments,
     optional_spread,
     padding_pairs,
@@ -50,6 +51,7 @@ from .attributes import (
 )
 from .computes import ComputedBy
 from .registry import as_operand, define_op
+from .run_time import RunTime, Value, declare_dynamic, field_names
 
 # where the classic release has all records of attributes
 _ATTRS_MODULE = "tvm.relay.op.op_attrs"
@@ -159,12 +161,31 @@ class Schema:
         """
         return self._converted(self.attributes[name].convert, name, value)
 
-    def arguments(self, given: Mapping[str, Any]) -> list[Any]:
-        """The arguments of the call, from all parameters; raises as `attribute` does."""
+    def arguments(
+        self, given: Mapping[str, Any], values: Mapping[str, Value | None] = MappingProxyType({})
+    ) -> list[Any]:
+        """The arguments of the call, from all parameters; raises as `attribute` does.
+
+        Among them are the attributes in `values`, which the run decides.
+        """
         found: list[Any] = []
-        for name, kind in self.operands.items():
-            value = self._converted(kind.convert, name, given[name])
-            found += value if kind.names else [value]
+        for name in self.parameters:
+            if kind := self.operands.get(name):
+                value = self._converted(kind.convert, name, given[name])
+                found += value if kind.names else [value]
+            elif value := values.get(name):
+                found.append(self._converted(value.expression, name, given[name]))
+        return found
+
+    def run_time_arguments(self, how: RunTime) -> dict[str, Value | None]:
+        """All arguments where the run decides about attributes, in the order of the signature."""
+        found: dict[str, Value | None] = {}
+        for name in self.parameters:
+            if kind := self.operands.get(name):
+                found |= dict.fromkeys(kind.names or (name,))
+            elif name in how.instead:
+                stored = self.attributes[name].stored
+                found[name] = Value(name, stored, partial(self.attribute, name))
         return found
 
     def _converted(self, convert: Callable[[Any], Any] | None, name: str, value: Any) -> Any:
@@ -183,6 +204,7 @@ def operator(
     fields: Sequence[str] = (),
     defaults: Mapping[str, Any] = MappingProxyType({}),
     results: int | Callable[[Any], int | None] | None = None,
+    run_time: RunTime | None = None,
     **facets: Any,
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
     """Declare an operator by its public function.
@@ -201,6 +223,8 @@ def operator(
     results : int or callable, optional
         Of how many tensors the call is a tuple, which comes as a `TupleWrapper`, or a function of the
         attributes that says so; by default, or where it says None, the call itself comes.
+    run_time : RunTime, optional
+        Which attributes may be expressions.
     facets
         The fields of the record (`tvm.relay.op.registry.define_op`); `inputs`, the names of the arguments,
         where they are not the parameters'.
@@ -218,7 +242,11 @@ def operator(
             title = attrs or f"{function.__name__.title().replace('_', '')}Attrs"
             record = _attrs_type(title, function, schema, fields, defaults)
         op = define_op(name, record, **{"inputs": schema.names, **facets})
-        return _public(function, op, schema, results)
+        dynamic = None
+        if run_time is not None:
+            arguments = schema.run_time_arguments(run_time)
+            dynamic = _Form(declare_dynamic(op, run_time, arguments), arguments, run_time.instead)
+        return _public(function, _Form(op), dynamic, schema, results)
 
     return declare
 
@@ -275,19 +303,44 @@ def _attrs_type(
         "__doc__": f"The attributes of `{function.__name__}`.",
         "__annotations__": {f: schema.attributes[name].stored for f, name in names.items()},
     }
-    for field, parameter in names.items():
-        default = defaults.get(field, schema.parameters[parameter])
+    for name_in_record, parameter in names.items():
+        default = defaults.get(name_in_record, schema.parameters[parameter])
         if default is not Parameter.empty:
-            namespace[field] = schema.attribute(parameter, default)
+            namespace[name_in_record] = schema.attribute(parameter, default)
     key = f"relay.attrs.{name}"
     made = types.new_class(name, (Attrs,), {"key": key}, lambda body: body.update(namespace))
     made.__module__ = _ATTRS_MODULE  # where pickles find it
     return typing.cast(NodeMeta, made)
 
 
+@dataclass(frozen=True)
+class _Form:
+    """An operator that a function calls, and which attributes are arguments of it."""
+
+    op: Op
+    arguments: Mapping[str, Value | None] = field(default_factory=dict)
+    instead: Mapping[str, Any] = field(default_factory=dict)  # what the record holds for them
+
+    def call(self, schema: Schema, given: Mapping[str, Any]) -> Call:
+        """The call of these parameters."""
+        op = self.op
+        found = schema.arguments(given, self.arguments)
+        operands = [as_operand(op, i, value) for i, value in enumerate(found)]
+        if op.attrs_type is None:
+            return Call(op, operands)
+        values = {
+            kind.field or name: schema.attribute(name, given[name])
+            for name, kind in schema.attributes.items()
+            if name not in self.instead
+        }
+        own = {k: v for k, v in self.instead.items() if k in field_names(op.attrs_type)}
+        return Call(op, operands, op.attrs_type(**values, **own))
+
+
 def _public(
     function: Callable[P, R | None],
-    op: Op,
+    static: _Form,
+    dynamic: _Form | None,
     schema: Schema,
     results: int | Callable[[Any], int | None] | None,
 ) -> OperatorFunction[P, R]:
@@ -300,19 +353,12 @@ def _public(
         if replaced is not None:
             return replaced
         given = {**plain, **dict(zip(plain, args, strict=False)), **kwargs}
-        arguments = [as_operand(op, i, value) for i, value in enumerate(schema.arguments(given))]
-        if op.attrs_type is None:
-            call = Call(op, arguments)
-        else:
-            values = {
-                kind.field or name: schema.attribute(name, given[name])
-                for name, kind in schema.attributes.items()
-            }
-            call = Call(op, arguments, op.attrs_type(**values))
+        is_open = dynamic and any([is_run_time(given[name]) for name in dynamic.instead])
+        call = (dynamic if dynamic and is_open else static).call(schema, given)
         count = results(call.attrs) if callable(results) else results
         return call if count is None else TupleWrapper(call, count)
 
     found = typing.cast("OperatorFunction[P, R]", build)
     take_names(found, function)
-    found.__dict__.update(op=op, __wrapped__=function)
+    found.__dict__.update(op=static.op, __wrapped__=function)
     return found

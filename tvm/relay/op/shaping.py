@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 from tvm.relay.expr import Call
 
-from .attributes import as_int, is_run_time
 from .computes import computed_by
 from .known_shapes import known_shape, shape_of
 from .layout_axes import layout_expanded, layout_squeezed, layout_transposed
 from .layout_shapes import axes_extents, shape_in_layout
 from .operator import Expr, Ints, OptionalInts, operator
 from .registry import OpPattern, ops
+from .run_time_shapes import EXPAND_DIMS, RESHAPE, SQUEEZE
 from .types import (
     Dim,
     Shape,
@@ -174,9 +175,14 @@ def _reshape_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 @operator(
-    "reshape", infer_type=_reshape_type, gradient=_reshaped_back, support_level=3, **_RESHAPING
+    "reshape",
+    infer_type=_reshape_type,
+    gradient=_reshaped_back,
+    support_level=3,
+    run_time=replace(RESHAPE, gradient=_reshaped_back_from),
+    **_RESHAPING,
 )
-def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> RelayExpr | None:
+def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> RelayExpr:
     """The same elements in another shape.
 
     Parameters
@@ -187,9 +193,6 @@ def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> RelayExpr | 
     allowzero : bool
         Read 0 as the extent 0.
     """
-    if not is_run_time(newshape):
-        return None
-    return ops.dyn.reshape(data, newshape, newshape=(), allowzero=bool(allowzero))
 
 
 def _reshape_like_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -343,8 +346,9 @@ def _expand_dims_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     fold=_RESHAPING["fold"],
     gradient=_reshaped_back,
     infer_layout=layout_expanded(lambda attrs, rank: attrs.axis % (rank + 1)),
+    run_time=EXPAND_DIMS,
 )
-def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> RelayExpr | None:
+def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> RelayExpr:
     """Insert axes of extent 1.
 
     Parameters
@@ -354,9 +358,6 @@ def expand_dims(data: Expr, axis: int, num_newaxis: int = 1) -> RelayExpr | None
     num_newaxis : int
         How many.
     """
-    if not is_run_time(axis):
-        return None
-    return ops.dyn.expand_dims(data, axis, num_newaxis=as_int(num_newaxis))
 
 
 def _squeezed_axes(attrs: Any, shape: Shape) -> tuple[int, ...]:
@@ -387,9 +388,10 @@ def _squeeze_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     infer_type=_squeeze_type,
     gradient=_reshaped_back,
     infer_layout=layout_squeezed(_squeezed_axes),
+    run_time=SQUEEZE,
     **_RESHAPING,
 )
-def squeeze(data: Expr, axis: OptionalInts = None) -> RelayExpr | None:
+def squeeze(data: Expr, axis: OptionalInts = None) -> RelayExpr:
     """Remove axes of extent 1.
 
     Parameters
@@ -397,7 +399,6 @@ def squeeze(data: Expr, axis: OptionalInts = None) -> RelayExpr | None:
     axis : int or sequence of int, optional
         Which; all by default.
     """
-    return ops.dyn.squeeze(data, axis) if is_run_time(axis) else None
 
 
 def _layout_transform_type(attrs: Any, arg_types: Sequence[Type]) -> Type:

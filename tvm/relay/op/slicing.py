@@ -18,6 +18,7 @@ from .known_shapes import known_shape
 from .layout_axes import layout_sliced, layout_sliced_like
 from .operator import Attribute, Expr, Ints, OptionalInts, operator
 from .registry import OpPattern, ops
+from .run_time_shapes import STRIDED_SLICE
 from .types import (
     Dim,
     Shape,
@@ -143,6 +144,7 @@ def _steps(strides: object) -> tuple[int, ...]:
     fold=_fold_strided_slice,
     infer_layout=layout_sliced(slice_ranges),
     gradient=_strided_slice_gradient,
+    run_time=STRIDED_SLICE,
 )
 def strided_slice(
     data: Expr,

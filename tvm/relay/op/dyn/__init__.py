@@ -1,3 +1,1 @@
-"""Operators whose result's shape is a value: reached through `relay.reshape(x, expression)`."""
-
-from . import nn, tensor, transform
+"""Operators whose attributes are values, by the classic paths; `run_time.py` declares them."""

@@ -10,17 +10,18 @@ from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.type import TensorType, Type
-from tvm.relay.expr import Call, const
+from tvm.relay.expr import Call
 from tvm.tir import IntImm
 from tvm.topi.image.resize import COORDINATE_MODES
 
-from ..attributes import as_float, as_int, as_list, is_run_time, run_time_vector, spread
+from ..attributes import as_float, as_int, as_list, spread
 from ..computes import RESULT_DTYPE, computed_by
 from ..layout import layout_bound
-from ..layout_shapes import axes_extents, shape_in_layout
+from ..layout_shapes import axes_extents, axis_of, shape_in_layout
 from ..operator import Attribute, Expr, Ints, OperatorFunction, OptionalStr, P, R, operator
 from ..parameters import documented_by, same_parameters
 from ..registry import OpPattern, ops
+from ..run_time import RunTime
 from ..separable import separable_gradient
 from ..types import TypeRelation, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
@@ -76,9 +77,11 @@ def _resize(
     name: str, spatial: str, function: Callable[..., te.Tensor], **facets: Any
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
+        extents = topi.utils.dims(out_type.shape)
+        size = [extents[axis_of(attrs.layout, axis)] for axis in spatial]
         return [
             function(
-                inputs[0], attrs.roi, attrs.size, attrs.layout, attrs.method,
+                inputs[0], attrs.roi, size, attrs.layout, attrs.method,
                 attrs.coordinate_transformation_mode, attrs.rounding_method, attrs.cubic_alpha,
                 attrs.cubic_exclude, attrs.extrapolation_value,
                 out_type.dtype,
@@ -117,7 +120,13 @@ _FIELDS = (
 )  # fmt: skip
 
 
-@_resize("image.resize2d", "HW", topi.image.resize2d, fields=_FIELDS)
+@_resize(
+    "image.resize2d",
+    "HW",
+    topi.image.resize2d,
+    fields=_FIELDS,
+    run_time=RunTime({"size": (), "roi": None}),
+)
 @documented_by(topi.image.resize2d)
 def resize2d(
     data: Expr,
@@ -131,7 +140,7 @@ def resize2d(
     cubic_exclude: int = 0,
     extrapolation_value: float = 0.0,
     out_dtype: OptionalStr = None,
-) -> RelayExpr | None:
+) -> RelayExpr:
     """Resize images to a size.
 
     Parameters
@@ -154,16 +163,6 @@ def resize2d(
     out_dtype : str, optional
         The dtype of the result, the data's by default.
     """
-    if not is_run_time(size) and not is_run_time(roi):
-        return None
-    region = roi if isinstance(roi, RelayExpr) else const(list(roi or ()), "float32")
-    return ops.dyn.image.resize2d(
-        data, run_time_vector(size), region, size=(), layout=str(layout), method=str(method),
-        coordinate_transformation_mode=str(coordinate_transformation_mode),
-        rounding_method=str(rounding_method), cubic_alpha=as_float(cubic_alpha),
-        cubic_exclude=as_int(cubic_exclude), extrapolation_value=as_float(extrapolation_value),
-        out_dtype=out_dtype or "",
-    )  # fmt: skip
 
 
 @_resize("image.resize1d", "W", topi.image.resize1d)

@@ -13,13 +13,14 @@ from tvm.ir.type import TupleType, Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
-from ..attributes import as_float, as_ints, as_list, is_run_time, reject
+from ..attributes import as_float, as_ints, as_list, reject
 from ..computes import computed_by
 from ..known_shapes import known_shape, shape_of
 from ..layout import layout_any
 from ..layout_axes import layout_along_axis, layout_padded
 from ..operator import Attribute, Expr, Operand, operator
 from ..registry import OpPattern, Precision, ops
+from ..run_time_shapes import PAD
 from ..schedules import default_schedules
 from ..separable import identity_matrix, through
 from ..types import (
@@ -314,7 +315,7 @@ def _pad_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     )
     out: list[Dim] = []
     for extent, (before, after) in zip(shape, attrs.pad_width, strict=True):
-        out.append(apply(lambda e, b=before, a=after: e + b + a, extent))
+        out.append(apply(lambda e, b, a: e + b + a, extent, before, after))
     return tensor(out, data.dtype)
 
 
@@ -375,13 +376,14 @@ def _pad_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     fold=_fold_pad,
     gradient=_pad_gradient,
     infer_layout=layout_padded,
+    run_time=PAD,
 )
 def pad(
     data: Expr,
     pad_width: Widths,
     pad_value: Annotated[float | RelayExpr, Operand(_border)] = 0,
     pad_mode: str = "constant",
-) -> RelayExpr | None:
+) -> RelayExpr:
     """Surround a tensor with a border.
 
     Parameters
@@ -393,10 +395,6 @@ def pad(
     pad_mode : str
         "constant", "edge" or "reflect".
     """
-    if not is_run_time(pad_width):
-        return None
-    value = _border(pad_value)
-    return ops.dyn.nn.pad(data, pad_width, value, pad_width=(), pad_mode=str(pad_mode))
 
 
 def _filled_type(attrs: Any, arg_types: Sequence[Type]) -> Type:

@@ -7,17 +7,18 @@ from typing import Annotated, Any
 
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.type import Type
-from tvm.relay.expr import Call, const
+from tvm.relay.expr import Call
 
-from ..attributes import as_float, is_run_time
+from ..attributes import as_float
 from ..image.resize import resize2d, resize3d
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, operator
 from ..parameters import documented_by
-from ..registry import OpPattern, ops
+from ..registry import OpPattern
+from ..run_time import RunTime
 from ..types import Dim, TypeRelation, apply, expect, expect_tensor, shape_of_type, tensor
 
 # the names for two and three axes, and that of resizing
@@ -32,18 +33,18 @@ RESIZE_METHODS = {
 def _scaled(attrs: Attrs, extents: dict[str, Dim], spatial: str) -> dict[str, Dim]:
     """The extents of the spatial axes in the result."""
     factors = {axis: getattr(attrs, f"scale_{axis.lower()}") for axis in spatial}
-    return {
-        axis: apply(lambda e, f=factor: times(e, f), extents[axis])
-        for axis, factor in factors.items()
-    }
+    return {axis: apply(times, extents[axis], factor) for axis, factor in factors.items()}
 
 
-def times(extent: Dim, factor: float) -> Dim:
+def times(extent: Dim, factor: float | PrimExpr) -> Dim:
     """An extent by a factor, rounded."""
-    if isinstance(extent, int):
+    if isinstance(factor, float) and isinstance(extent, int):
         return round(extent * factor)
-    exact = extent.astype("float64") * tir.const(factor, "float64")
-    return tir.round(exact).astype(extent.dtype)
+    wide, exact = [
+        x.astype("float64") if isinstance(x, PrimExpr) else tir.const(x, "float64")
+        for x in (extent, factor)
+    ]
+    return tir.round(wide * exact).astype(getattr(extent, "dtype", "int64"))
 
 
 def _type(who: str, spatial: str) -> TypeRelation:
@@ -111,11 +112,8 @@ def _facets(name: str, spatial: str) -> dict[str, Any]:
         "infer_type": _type(name, spatial),
         "fuse": OpPattern.INJECTIVE,
         "infer_layout": layout_bound,
+        "run_time": RunTime({f"scale_{axis.lower()}": 1.0 for axis in spatial}),
     }
-
-
-def _factors(*scales: object) -> list[RelayExpr]:
-    return [s if isinstance(s, RelayExpr) else const(as_float(s), "float64") for s in scales]
 
 
 # expressions are for operators of run-time extents
@@ -138,7 +136,7 @@ def upsampling(
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
-) -> RelayExpr | None:
+) -> RelayExpr:
     """Enlarge images by factors.
 
     Parameters
@@ -146,12 +144,6 @@ def upsampling(
     align_corners : bool
         Whether the corner elements keep their values.
     """
-    if not any([is_run_time(scale) for scale in (scale_h, scale_w)]):
-        return None
-    return ops.dyn.nn.upsampling(
-        data, *_factors(scale_h, scale_w), layout=str(layout), method=str(method),
-        align_corners=bool(align_corners),
-    )  # fmt: skip
 
 
 @operator(
@@ -170,7 +162,7 @@ def upsampling3d(
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
-) -> RelayExpr | None:
+) -> RelayExpr:
     """Enlarge volumes by factors.
 
     Parameters
@@ -186,9 +178,3 @@ def upsampling3d(
     coordinate_transformation_mode : str
         As for `image.resize3d`.
     """
-    if not any([is_run_time(scale) for scale in (scale_d, scale_h, scale_w)]):
-        return None
-    return ops.dyn.nn.upsampling3d(
-        data, *_factors(scale_d, scale_h, scale_w), layout=str(layout), method=str(method),
-        coordinate_transformation_mode=str(coordinate_transformation_mode),
-    )  # fmt: skip

@@ -1,4 +1,7 @@
-"""Moving elements into shapes that the run decides."""
+"""Operators whose attributes the run decides, where the static operator's facets need numbers.
+
+What stands here are the types, shape functions and kernels that follow from no static one.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,12 @@ from typing import Any
 
 from tvm import te, tir, topi
 from tvm.ir.attrs import Attrs
-from tvm.ir.expr import PrimExpr, RelayExpr
-from tvm.ir.type import TensorType, Type
-from tvm.relay.expr import Call
+from tvm.ir.expr import PrimExpr
+from tvm.ir.type import TensorType, TupleType, Type
 
-from ..advanced_indexing import sparse_to_dense
-from ..attributes import as_ints
-from ..broadcasting import InitOpAttrs
-from ..indexing import one_hot
-from ..joining import tile
-from ..registry import ops
-from ..schedules import EXTERN_SCHEDULES
-from ..shaping import reshape, reshape_like, squeeze
-from ..slicing import strided_slice
-from ..types import expect, expect_tensor, shape_of_type, tensor
-from .declare import (
-    Values,
-    dynamic,
+from .run_time import (
+    RunTime,
     entries,
-    given_shape,
     length_of,
     number,
     scalar,
@@ -33,6 +23,7 @@ from .declare import (
     unknowns,
     vector_length,
 )
+from .types import expect, expect_tensor, shape_of_type, tensor
 
 
 def _of_rank(who: str, argument: str) -> Any:
@@ -81,35 +72,11 @@ def _entry_of_reshape(
     return copied if allow_zero else tir.Select(value.equal(0), here, copied)
 
 
-@dynamic(
-    "dyn.reshape",
-    reshape,
+RESHAPE = RunTime(
+    {"newshape": ()},
     infer_type=_of_rank("dyn.reshape", "newshape"),
-    compute=_reshaped,
     shape_func=_reshape_shape,
-    gradient=reshape_like.op.gradient,
 )
-def _reshape(attrs: Any, data: RelayExpr, newshape: Values) -> RelayExpr:
-    return ops.reshape(data, newshape=as_ints(newshape), allowzero=attrs.allowzero)
-
-
-def _broadcast_to_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    who = "dyn.broadcast_to"
-    data = expect_tensor(arg_types[0], who)
-    rank = vector_length(arg_types[1], who, "shape")
-    expect(rank >= len(data.shape), f"{who} requires a rank of at least {len(data.shape)}")
-    return tensor(unknowns(rank), data.dtype)
-
-
-@dynamic(
-    "dyn.broadcast_to",
-    InitOpAttrs,
-    infer_type=_broadcast_to_type,
-    compute=lambda attrs, inputs, out_type: [topi.broadcast_to(inputs[0], out_type.shape)],
-    shape_func=given_shape(1),
-)
-def _broadcast_to(attrs: Any, data: RelayExpr, shape: Values) -> RelayExpr:
-    return ops.broadcast_to(data, shape=as_ints(shape))
 
 
 class DynExpandDimsAttrs(Attrs, key="relay.attrs.DynExpandDimsAttrs"):
@@ -139,15 +106,13 @@ def _expand_dims_shape(
     return [shape_tensor(dims)]
 
 
-@dynamic(
-    "dyn.expand_dims",
-    DynExpandDimsAttrs,
+EXPAND_DIMS = RunTime(
+    {"axis": 0},
+    attrs=DynExpandDimsAttrs,
     infer_type=_expand_dims_type,
     compute=_reshaped,
     shape_func=_expand_dims_shape,
 )
-def _expand_dims(attrs: Any, data: RelayExpr, axis: Values) -> RelayExpr:
-    return ops.expand_dims(data, axis=int(axis.reshape(-1)[0]), num_newaxis=attrs.num_newaxis)
 
 
 def _squeeze_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -176,17 +141,7 @@ def _squeeze_shape(
     return [shape_tensor(dims)]
 
 
-@dynamic(
-    "dyn.squeeze", squeeze, infer_type=_squeeze_type, compute=_reshaped, shape_func=_squeeze_shape
-)
-def _squeeze(attrs: Any, data: RelayExpr, axis: Values) -> RelayExpr:
-    return ops.squeeze(data, axis=as_ints(axis))
-
-
-def _tile_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "dyn.tile")
-    count = vector_length(arg_types[1], "dyn.tile", "reps")
-    return tensor(unknowns(max(len(data.shape), count)), data.dtype)
+SQUEEZE = RunTime({"axis": None}, infer_type=_squeeze_type, shape_func=_squeeze_shape)
 
 
 def _tile_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
@@ -200,19 +155,7 @@ def _tile_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType)
     return [te.compute(shape, element, name="T_tile", tag="broadcast")]
 
 
-def _tile_shape(
-    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
-) -> list[te.Tensor]:
-    have, times = entries(inputs[0]), entries(inputs[1])
-    rank = max(len(have), len(times))
-    have = [number(1)] * (rank - len(have)) + have
-    times = [number(1)] * (rank - len(times)) + times
-    return [shape_tensor([a * b for a, b in zip(have, times, strict=True)])]
-
-
-@dynamic("dyn.tile", tile, infer_type=_tile_type, compute=_tile_compute, shape_func=_tile_shape)
-def _tile(attrs: Any, data: RelayExpr, reps: Values) -> RelayExpr:
-    return ops.tile(data, reps=as_ints(reps))
+TILE = RunTime({"reps": ()}, compute=_tile_compute)
 
 
 def _strided_slice_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -282,85 +225,52 @@ def _strided_slice_compute(
     return [te.compute(shape, element, name="T_strided_slice", tag="injective")]
 
 
-@dynamic(
-    "dyn.strided_slice",
-    strided_slice,
+STRIDED_SLICE = RunTime(
+    {"begin": (), "end": (), "strides": ()},
     infer_type=_strided_slice_type,
     compute=_strided_slice_compute,
     shape_func=_strided_slice_shape,
 )
-def _strided_slice(
-    attrs: Any, data: RelayExpr, begin: Values, end: Values, strides: Values
-) -> RelayExpr:
-    bounds = {"begin": as_ints(begin), "end": as_ints(end), "strides": as_ints(strides)}
-    return ops.strided_slice(data, slice_mode=attrs.slice_mode, **bounds)
 
 
-def _one_hot_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    shape = shape_of_type(expect_tensor(arg_types[0], "dyn.one_hot", "indices"))
-    axis = len(shape) if attrs.axis == -1 else attrs.axis
-    expect(
-        0 <= axis <= len(shape), f"dyn.one_hot requires an axis in [-1, {len(shape)}], got {axis}"
-    )
-    return tensor((*shape[:axis], *unknowns(1), *shape[axis:]), attrs.dtype)
+def _topk_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
+    results = out_type.fields if isinstance(out_type, TupleType) else (out_type,)
+    first = expect_tensor(results[0], "dyn.topk")
+    count = first.shape[attrs.axis % len(first.shape)]
+    found = topi.topk(inputs[0], count, attrs.axis, attrs.ret_type, attrs.is_ascend, attrs.dtype)
+    return found if isinstance(found, list) else [found]
 
 
-def _one_hot_compute(
-    attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType
-) -> list[te.Tensor]:
-    indices, on, off, _ = inputs
-    axis = len(indices.shape) if attrs.axis == -1 else attrs.axis
-    depth = out_type.shape[axis]
-    return [topi.one_hot(indices, on(), off(), depth, attrs.axis, attrs.dtype)]
+TOPK = RunTime({"k": 1}, compute=_topk_compute)
 
 
-def _one_hot_shape(
-    attrs: Any, inputs: Sequence[te.Tensor], out_ndims: Sequence[object]
-) -> list[te.Tensor]:
-    dims = entries(inputs[0])
-    axis = len(dims) if attrs.axis == -1 else attrs.axis
-    return [shape_tensor([*dims[:axis], scalar(inputs[3]), *dims[axis:]])]
+def _pad_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: TensorType) -> list[te.Tensor]:
+    data, widths, value = inputs
+    modes = ("constant", "edge", "reflect")
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        at, inside = [], []
+        for axis, (index, extent) in enumerate(zip(i, data.shape, strict=True)):
+            position = index - widths(axis, 0).astype(index.dtype)
+            inside.append(tir.all(position >= 0, position < extent))
+            at.append(_mirrored(position, extent, attrs.pad_mode))
+        if attrs.pad_mode != "constant":
+            return data(*at)
+        return tir.if_then_else(tir.all(*inside), data(*at), value().astype(data.dtype))
+
+    expect(attrs.pad_mode in modes, f"dyn.nn.pad requires a mode of {', '.join(modes)}")
+    shape = list(out_type.shape)
+    return [te.compute(shape, element, name="PadInput", tag="injective,pad")]
 
 
-@dynamic(
-    "dyn.one_hot",
-    one_hot,
-    infer_type=_one_hot_type,
-    compute=_one_hot_compute,
-    shape_func=_one_hot_shape,
-)
-def _one_hot(
-    attrs: Any, indices: RelayExpr, on_value: RelayExpr, off_value: RelayExpr, depth: Values
-) -> RelayExpr:
-    known = attrs.replace(depth=int(depth.reshape(-1)[0]))
-    return Call(ops.one_hot, (indices, on_value, off_value), known)
+def _mirrored(place: PrimExpr, extent: PrimExpr, mode: str) -> Any:
+    if mode == "constant":
+        return place
+    last = extent - 1
+    if mode == "edge":
+        return tir.max(tir.min(place, last), 0)
+    back = tir.Select(place < 0, 0 - place, place)
+    return tir.Select(back > last, last * 2 - back, back)
 
 
-def _sparse_to_dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    who = "dyn.sparse_to_dense"
-    expect_tensor(arg_types[0], who, "sparse_indices")
-    rank = vector_length(arg_types[1], who, "output_shape")
-    values = expect_tensor(arg_types[2], who, "sparse_values")
-    expect_tensor(arg_types[3], who, "default_value", rank=0)
-    return tensor(unknowns(rank), values.dtype)
-
-
-@dynamic(
-    "dyn.sparse_to_dense",
-    sparse_to_dense,
-    infer_type=_sparse_to_dense_type,
-    compute=lambda attrs, inputs, out_type: [
-        topi.sparse_to_dense(inputs[0], out_type.shape, inputs[2], inputs[3])
-    ],
-    shape_func=given_shape(1),
-    schedules=EXTERN_SCHEDULES,
-)
-def _sparse_to_dense(
-    attrs: Any,
-    sparse_indices: RelayExpr,
-    output_shape: Values,
-    sparse_values: RelayExpr,
-    default_value: RelayExpr,
-) -> RelayExpr:
-    shape = as_ints(output_shape)
-    return ops.sparse_to_dense(sparse_indices, sparse_values, default_value, output_shape=shape)
+PAD = RunTime({"pad_width": ()}, compute=_pad_compute)
