@@ -130,7 +130,7 @@ def test_wrapped_functions_compute_what_the_operator_does(name: str) -> None:
     with LLVM:
         tensors = wrapped(call.attrs, inputs, out_type)
         schedule = wrap_topi_schedule(topi.generic.schedule_extern)({}, tensors, LLVM)
-        own = generic.__dict__.get(f"{name}_strategy", generic.conv2d_strategy)
+        own = getattr(generic, f"{name}_strategy", generic.conv2d_strategy)
         strategy = own(call.attrs, inputs, out_type, LLVM)
     assert isinstance(strategy, relay.op.OpStrategy) and isinstance(schedule, te.Schedule)
     assert [tuple(t.shape) for t in tensors] == [tuple(t.shape) for t in flat_types(out_type)]

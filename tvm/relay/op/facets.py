@@ -9,7 +9,7 @@ relay.op._transform.take_shape_func its shape function
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tvm.ir.op import Op, has_op
@@ -25,7 +25,7 @@ _FACETS = (
 # where one function stands for several operators, or an operator has another name
 _NAMES = {
     "adv_index": "adv_index", "avg_pool2d": "nn.avg_pool2d", "concat": "concatenate",
-    "conv": "nn.conv2d", "conv_transpose": "nn.conv2d_transpose", "elemwise": "exp",
+    "conv": "nn.conv2d", "group_conv1d": "nn.conv1d", "conv_transpose": "nn.conv2d_transpose", "elemwise": "exp",
     "expand_dim": "expand_dims", "global_pool2d": "nn.global_max_pool2d",
     "image_resize1d": "image.resize1d", "image_resize2d": "image.resize2d",
     "nms": "vision.non_max_suppression", "no_data_full": "zeros", "pool2d": "nn.max_pool2d",
@@ -51,18 +51,25 @@ def facet_reader(module: str, prefixes: Sequence[str]) -> Callable[[str], Any]:
             if match is None:
                 continue
             short = next(group for group in match.groups() if group is not None)
-            for op_name in (_NAMES.get(short, short), *[prefix + short for prefix in prefixes]):
-                if (found := _facet(op_name, facet)) is not None:
+            for op in _operators_named(short, prefixes):
+                if (found := _facet(op, facet)) is not None:
                     return found
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return read
 
 
-def _facet(op_name: str, facet: str) -> Any:
-    if not has_op(op_name):
-        return None
-    op = Op.get(op_name)
+def operator_named(short: str, prefixes: Sequence[str]) -> Op | None:
+    """The operator that classic functions call by a short name: `dense`, `nms`."""
+    return next(_operators_named(short, prefixes), None)
+
+
+def _operators_named(short: str, prefixes: Sequence[str]) -> Iterator[Op]:
+    names = (_NAMES.get(short, short), *[prefix + short for prefix in prefixes])
+    return (Op.get(name) for name in names if has_op(name))
+
+
+def _facet(op: Op, facet: str) -> Any:
     if facet == "convert":
         return op.get_attr("FTVMConvertOpLayout")
     if facet == "legalize":

@@ -2,82 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm import te, topi
-from tvm.ir.attrs import Attrs
 from tvm.target import Target
 
 from . import generic
 
 
-@generic.schedule_injective.register("cpu")
-def schedule_injective_cpu(attrs: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
-    """Elements in vectors, on all threads."""
-    with target:
-        return topi.x86.schedule_injective(outs)
+def _on_cpu(
+    schedule: Callable[..., te.Schedule], *shared: generic.SharedSchedule, attributes: str = ""
+) -> generic.Schedule:
+    """The schedule of outputs (and of attributes) for processors, in the place of shared ones."""
+
+    def of_call(attrs: Any, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
+        with target:
+            return schedule(outs, *[attrs[name] for name in attributes.split()])
+
+    for each in shared:
+        each.register(of_call, "cpu")
+    return of_call
 
 
-generic.schedule_pad.register(schedule_injective_cpu, "cpu")
-generic.schedule_transpose.register(schedule_injective_cpu, "cpu")
-
-
-@generic.schedule_concatenate.register("cpu")
-def schedule_concatenate_cpu(
-    attrs: Attrs, outs: Sequence[te.Tensor], target: Target
-) -> te.Schedule:
-    """Parts in vectors, on all threads."""
-    with target:
-        return topi.x86.schedule_concatenate(outs)
-
-
-@generic.schedule_reduce.register("cpu")
-def schedule_reduce_cpu(attrs: Attrs, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
-    """Sums in vectors, on all threads."""
-    with target:
-        return topi.x86.schedule_reduce(outs)
-
-
-@generic.schedule_pool.register("cpu")
-def schedule_pool_cpu(attrs: Any, outs: Sequence[te.Tensor], target: Target) -> te.Schedule:
-    """Windows in vectors, on all threads."""
-    with target:
-        return topi.x86.schedule_pool(outs, attrs.layout)
-
-
-@generic.schedule_adaptive_pool.register("cpu")
-def schedule_adaptive_pool_cpu(
-    attrs: Attrs, outs: Sequence[te.Tensor], target: Target
-) -> te.Schedule:
-    """The same, with windows of many sizes."""
-    with target:
-        return topi.x86.schedule_adaptive_pool(outs)
-
-
-# operators choose their own way to run on a processor
-softmax_strategy_cpu = generic.softmax_strategy
-fast_softmax_strategy_cpu = generic.fast_softmax_strategy
-log_softmax_strategy_cpu = generic.log_softmax_strategy
-conv2d_strategy_cpu = generic.conv2d_strategy
-conv2d_NCHWc_strategy_cpu = generic.conv2d_NCHWc_strategy
-depthwise_conv2d_NCHWc_strategy_cpu = generic.depthwise_conv2d_NCHWc_strategy
-conv2d_transpose_strategy_cpu = generic.conv2d_transpose_strategy
-conv3d_transpose_strategy_cpu = generic.conv3d_transpose_strategy
-conv3d_strategy_cpu = generic.conv3d_strategy
-conv1d_strategy_cpu = generic.conv1d_strategy
-matmul_strategy_cpu = generic.matmul_strategy
-dense_strategy_cpu = generic.dense_strategy
-dense_pack_strategy_cpu = generic.dense_pack_strategy
-batch_matmul_strategy_cpu = generic.batch_matmul_strategy
-sparse_dense_strategy_cpu = generic.sparse_dense_strategy
-sparse_conv2d_strategy_cpu = generic.sparse_conv2d_strategy
-roi_align_strategy_cpu = generic.roi_align_strategy
-bitserial_conv2d_strategy_cpu = generic.bitserial_conv2d_strategy
-bitserial_dense_strategy_cpu = generic.bitserial_dense_strategy
-scatter_nd_strategy_cpu = generic.scatter_nd_strategy
-conv2d_winograd_without_weight_transform_strategy_cpu = (
-    generic.conv2d_winograd_without_weight_transform_strategy
+schedule_injective_cpu = _on_cpu(
+    topi.x86.schedule_injective,
+    generic.schedule_injective,
+    generic.schedule_pad,
+    generic.schedule_transpose,
 )
-concatenate_strategy_cpu = generic.concatenate_strategy
-batch_norm_strategy_cpu = generic.batch_norm_strategy
+schedule_concatenate_cpu = _on_cpu(topi.x86.schedule_concatenate, generic.schedule_concatenate)
+schedule_reduce_cpu = _on_cpu(topi.x86.schedule_reduce, generic.schedule_reduce)
+schedule_pool_cpu = _on_cpu(topi.x86.schedule_pool, generic.schedule_pool, attributes="layout")
+schedule_adaptive_pool_cpu = _on_cpu(
+    topi.x86.schedule_adaptive_pool, generic.schedule_adaptive_pool
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Operators choose their own way to run on a processor: their strategies are for all targets."""
+    if not name.endswith("_strategy_cpu"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(generic, name.removesuffix("_cpu"))
