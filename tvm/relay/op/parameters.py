@@ -41,6 +41,24 @@ def same_parameters(
     return declare
 
 
+def of_rank(
+    declare: Callable[[Callable[P, R | None]], OperatorFunction[P, R]],
+    base: OperatorFunction[P, R],
+    rank: int,
+    more: str = "",
+) -> OperatorFunction[P, R]:
+    """The operator over another number of spatial axes than two, such as `max_pool1d` of `max_pool2d`."""
+
+    def function() -> None: ...
+
+    function.__name__ = function.__qualname__ = base.__name__.replace("2d", f"{rank}d")
+    function.__module__ = base.__module__
+    axes = "along one axis" if rank == 1 else "over three axes"
+    first = f"As `{base.__name__}`, {axes}; parameters as there."
+    function.__doc__ = "\n\n".join([text for text in (first, more) if text])
+    return declare(same_parameters(base, rank)(function))
+
+
 def more_parameters(
     base: OperatorFunction[..., R], renamed: Mapping[str, str] = MappingProxyType({})
 ) -> Callable[[Callable[..., None]], Callable[..., R]]:

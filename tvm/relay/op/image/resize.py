@@ -19,7 +19,7 @@ from ..computes import RESULT_DTYPE, computed_by
 from ..layout import layout_bound
 from ..layout_shapes import axes_extents, axis_of, shape_in_layout
 from ..operator import Attribute, Expr, Ints, OperatorFunction, OptionalStr, P, R, operator
-from ..parameters import documented_by, same_parameters
+from ..parameters import documented_by, of_rank
 from ..registry import OpPattern, ops
 from ..run_time import RunTime
 from ..separable import separable_gradient
@@ -165,16 +165,10 @@ def resize2d(
     """
 
 
-@_resize("image.resize1d", "W", topi.image.resize1d)
-@same_parameters(resize2d, rank=1)
-def resize1d() -> None:
-    """Resize one axis to a size; parameters as in `resize2d`."""
-
-
-@_resize("image.resize3d", "DHW", topi.image.resize3d, fields=_FIELDS)
-@same_parameters(resize2d, rank=3)
-def resize3d() -> None:
-    """Resize three axes to a size; parameters as in `resize2d`."""
+resize1d = of_rank(_resize("image.resize1d", "W", topi.image.resize1d), resize2d, 1)
+resize3d = of_rank(
+    _resize("image.resize3d", "DHW", topi.image.resize3d, fields=_FIELDS), resize2d, 3
+)
 
 
 def _crop_and_resize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:

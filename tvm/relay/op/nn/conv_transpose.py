@@ -21,7 +21,7 @@ from tvm.relay.expr import const
 from ..attributes import padding_pairs
 from ..layout_shapes import axes_extents, moved, shape_in_layout
 from ..operator import OptionalStr, Spatial2, operator
-from ..parameters import more_parameters, same_parameters
+from ..parameters import more_parameters, of_rank
 from ..plain_results import of_plain_result
 from ..registry import ops
 from ..shaping import in_order
@@ -265,25 +265,17 @@ def conv2d_transpose(
     """
 
 
-@operator(
-    "nn.conv1d_transpose",
-    support_level=2,
-    defaults={"kernel_layout": "OIW"},
-    infer_type=conv_transpose_type("nn.conv1d_transpose", "W"),
-    **_TRANSPOSED,
-)
-@same_parameters(conv2d_transpose, rank=1)
-def conv1d_transpose() -> None:
-    """Transposed convolution over one spatial axis; parameters as in `conv2d_transpose`."""
-
-
-@operator(
-    "nn.conv3d_transpose",
-    support_level=2,
-    defaults={"kernel_layout": "OIDHW"},
-    infer_type=conv_transpose_type("nn.conv3d_transpose", "DHW"),
-    **_TRANSPOSED,
-)
-@same_parameters(conv2d_transpose, rank=3)
-def conv3d_transpose() -> None:
-    """Transposed convolution over three spatial axes; parameters as in `conv2d_transpose`."""
+conv1d_transpose, conv3d_transpose = [
+    of_rank(
+        operator(
+            f"nn.conv{rank}d_transpose",
+            support_level=2,
+            defaults={"kernel_layout": f"OI{spatial}"},
+            infer_type=conv_transpose_type(f"nn.conv{rank}d_transpose", spatial),
+            **_TRANSPOSED,
+        ),
+        conv2d_transpose,
+        rank,
+    )
+    for rank, spatial in ((1, "W"), (3, "DHW"))
+]

@@ -26,7 +26,7 @@ from ..operator import (
     Spatial2,
     operator,
 )
-from ..parameters import more_parameters, same_parameters
+from ..parameters import more_parameters, of_rank, same_parameters
 from ..plain_results import of_plain_result
 from ..registry import OpPattern, ops
 from ..schedules import default_schedules
@@ -109,9 +109,9 @@ _FIELDS = ("strides", "padding", "dilation", "layout", "out_layout", "ceil_mode"
 
 
 def _pool(
-    name: str, rank: int, kind: str, **facets: Any
+    rank: int, kind: str, **facets: Any
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
-    """A pooling over windows."""
+    """A pooling over windows, under the function's name."""
     function = (topi.nn.pool1d, topi.nn.pool2d, topi.nn.pool3d)[rank - 1]
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
@@ -121,50 +121,61 @@ def _pool(
         )  # fmt: skip
         return [moved(out, attrs.layout, attrs.out_layout or attrs.layout)]
 
-    return operator(
-        name,
-        support_level=2,
+    return _of_function(
+        pool_type,
+        _SPATIAL[rank],
         fields=("pool_size", *(["count_include_pad"] if kind == "avg" else []), *_FIELDS),
         defaults={"pool_size": Parameter.empty},  # printed programs always tell it
-        infer_type=pool_type(name, _SPATIAL[rank]),
-        fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
         compute=compute,
         schedules={**default_schedules(), "cpu": _schedule_pool},
-        infer_layout=layout_bound,
         accumulates=kind == "avg",
         **facets,
     )
 
 
 def _sized_pool(
-    name: str, attrs: str | OperatorFunction[..., Any], rank: int, kind: str, **facets: Any
+    rank: int, kind: str, attrs: str | OperatorFunction[..., Any], **facets: Any
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
-    """A pooling to given extents, or to 1."""
+    """A pooling to given extents, or to 1, under the function's name."""
     spatial = _SPATIAL[rank]
     function = (topi.nn.adaptive_pool1d, topi.nn.adaptive_pool, topi.nn.adaptive_pool3d)[rank - 1]
 
     def compute(attrs: Attrs, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:
-        extents = axes_extents(topi.utils.dims(inputs[0].shape), attrs.layout, name)
+        extents = axes_extents(topi.utils.dims(inputs[0].shape), attrs.layout, "pooling")
         sizes = _sizes(attrs, extents, spatial)
         out = function(inputs[0], sizes, kind, attrs.layout)
         return [moved(out, attrs.layout, attrs.out_layout or attrs.layout)]
 
-    return operator(
-        name,
-        attrs,
-        support_level=2,
-        infer_type=_sized_type(name, spatial),
-        fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+    return _of_function(
+        _sized_type,
+        spatial,
+        attrs=attrs,
         compute=compute,
         schedules=default_schedules(topi.x86.schedule_adaptive_pool),
-        infer_layout=layout_bound,
         accumulates=kind == "avg",
         **facets,
     )
 
 
+def _of_function(
+    relation: Callable[[str, str], TypeRelation], spatial: str, **facets: Any
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
+    def declare(function: Callable[P, R | None]) -> OperatorFunction[P, R]:
+        name = f"nn.{function.__name__}"
+        declared = operator(
+            name,
+            support_level=2,
+            infer_type=relation(name, spatial),
+            fuse=OpPattern.OUT_ELEMWISE_FUSABLE,
+            infer_layout=layout_bound,
+            **facets,
+        )
+        return declared(function)
+
+    return declare
+
+
 @_pool(
-    "nn.max_pool2d",
     2,
     "max",
     gradient=lambda call, grad: [Call(ops.nn.max_pool2d_grad, (grad, call.args[0]), call.attrs)],
@@ -195,7 +206,6 @@ def max_pool2d(
 
 
 @_pool(
-    "nn.avg_pool2d",
     2,
     "avg",
     gradient=lambda call, grad: [Call(ops.nn.avg_pool2d_grad, (grad, call.args[0]), call.attrs)],
@@ -211,58 +221,24 @@ def avg_pool2d(count_include_pad: bool = False) -> None:
     """
 
 
-@_pool(
-    "nn.max_pool1d",
-    1,
-    "max",
-    composition=channels_first(composed_max_pool1d),
+max_pool1d = of_rank(
+    _pool(1, "max", composition=channels_first(composed_max_pool1d)), max_pool2d, 1
 )
-@same_parameters(max_pool2d, rank=1)
-def max_pool1d() -> None:
-    """The largest element of each window along one axis; parameters as in `max_pool2d`."""
-
-
-@_pool(
-    "nn.avg_pool1d",
-    1,
-    "avg",
-    gradient=of_plain_result(separable_gradient(averaged_axis)),
-)
-@same_parameters(avg_pool2d, rank=1)
-def avg_pool1d() -> None:
-    """The mean of each window along one axis; parameters as in `avg_pool2d`."""
-
-
-@_pool(
-    "nn.max_pool3d",
+max_pool3d = of_rank(
+    _pool(3, "max", composition=channels_first(composed_max_pool3d)),
+    max_pool2d,
     3,
-    "max",
-    composition=channels_first(composed_max_pool3d),
+    "Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.",
 )
-@same_parameters(max_pool2d, rank=3)
-def max_pool3d() -> None:
-    """The largest element of each window over three axes; parameters as in `max_pool2d`.
-
-    Padding is 1, 3 (depth, height, width) or 6 (front, top, left, back, bottom, right) numbers.
-    """
-
-
-@_pool(
-    "nn.avg_pool3d",
-    3,
-    "avg",
-    gradient=of_plain_result(separable_gradient(averaged_axis)),
-)
-@same_parameters(avg_pool2d, rank=3)
-def avg_pool3d() -> None:
-    """The mean of each window over three axes; parameters as in `max_pool3d` and `avg_pool2d`."""
+_AVERAGED = of_plain_result(separable_gradient(averaged_axis))
+avg_pool1d = of_rank(_pool(1, "avg", gradient=_AVERAGED), avg_pool2d, 1)
+avg_pool3d = of_rank(_pool(3, "avg", gradient=_AVERAGED), avg_pool2d, 3)
 
 
 @_sized_pool(
-    "nn.global_max_pool2d",
-    "GlobalPool2DAttrs",
     2,
     "max",
+    "GlobalPool2DAttrs",
     composition=channels_first(lambda call, data: ops.max(data, axis=(2, 3), keepdims=True)),
 )
 @described_by(max_pool2d)
@@ -270,25 +246,17 @@ def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: OptionalStr 
     """The largest element of each channel."""
 
 
-@_sized_pool(
-    "nn.global_avg_pool2d",
-    global_max_pool2d,
-    2,
-    "avg",
-    gradient=of_plain_result(global_avg_pool2d_gradient),
-)
+@_sized_pool(2, "avg", global_max_pool2d, gradient=of_plain_result(global_avg_pool2d_gradient))
 @same_parameters(global_max_pool2d)
 def global_avg_pool2d() -> None:
     """The mean of each channel; parameters as in `global_max_pool2d`."""
 
 
-@_sized_pool(
-    "nn.adaptive_max_pool2d",
-    "AdaptivePool2DAttrs",
-    2,
-    "max",
-    composition=channels_first(composed_adaptive_max_pool),
-)
+_TO_SIZE = channels_first(composed_adaptive_max_pool)
+_ADAPTED = of_plain_result(separable_gradient(adapted_axis))
+
+
+@_sized_pool(2, "max", "AdaptivePool2DAttrs", composition=_TO_SIZE)
 def adaptive_max_pool2d(
     data: Expr, output_size: OptionalInts = None, layout: str = "NCHW", out_layout: OptionalStr = ""
 ) -> RelayExpr:
@@ -303,64 +271,24 @@ def adaptive_max_pool2d(
     """
 
 
-@_sized_pool(
-    "nn.adaptive_avg_pool2d",
-    adaptive_max_pool2d,
-    2,
-    "avg",
-    gradient=of_plain_result(separable_gradient(adapted_axis)),
-)
+@_sized_pool(2, "avg", adaptive_max_pool2d, gradient=_ADAPTED)
 @same_parameters(adaptive_max_pool2d)
 def adaptive_avg_pool2d() -> None:
     """The mean of each of `output_size` nearly equal windows; as `adaptive_max_pool2d`."""
 
 
-@_sized_pool(
-    "nn.adaptive_max_pool1d",
-    "AdaptivePool1DAttrs",
-    1,
-    "max",
-    composition=channels_first(composed_adaptive_max_pool),
-)
-@same_parameters(adaptive_max_pool2d, rank=1)
-def adaptive_max_pool1d() -> None:
-    """As `adaptive_max_pool2d`, along one axis."""
-
-
-@_sized_pool(
-    "nn.adaptive_avg_pool1d",
-    adaptive_max_pool1d,
-    1,
-    "avg",
-    gradient=of_plain_result(separable_gradient(adapted_axis)),
-)
-@same_parameters(adaptive_max_pool2d, rank=1)
-def adaptive_avg_pool1d() -> None:
-    """As `adaptive_avg_pool2d`, along one axis."""
-
-
-@_sized_pool(
-    "nn.adaptive_max_pool3d",
-    "AdaptivePool3DAttrs",
-    3,
-    "max",
-    composition=channels_first(composed_adaptive_max_pool),
-)
-@same_parameters(adaptive_max_pool2d, rank=3)
-def adaptive_max_pool3d() -> None:
-    """As `adaptive_max_pool2d`, over three axes."""
-
-
-@_sized_pool(
-    "nn.adaptive_avg_pool3d",
-    adaptive_max_pool3d,
-    3,
-    "avg",
-    gradient=of_plain_result(separable_gradient(adapted_axis)),
-)
-@same_parameters(adaptive_max_pool2d, rank=3)
-def adaptive_avg_pool3d() -> None:
-    """As `adaptive_avg_pool2d`, over three axes."""
+adaptive_max_pool1d, adaptive_max_pool3d = [
+    of_rank(
+        _sized_pool(rank, "max", f"AdaptivePool{rank}DAttrs", composition=_TO_SIZE),
+        adaptive_max_pool2d,
+        rank,
+    )
+    for rank in (1, 3)
+]
+adaptive_avg_pool1d, adaptive_avg_pool3d = [
+    of_rank(_sized_pool(rank, "avg", pool, gradient=_ADAPTED), adaptive_avg_pool2d, rank)
+    for rank, pool in ((1, adaptive_max_pool1d), (3, adaptive_max_pool3d))
+]
 
 
 def global_max_pool1d(
