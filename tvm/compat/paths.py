@@ -22,6 +22,9 @@ CLASSIC = {
     "tvm.relax.transform": "transform",
     "tvm.relay": "type_relation",
     "tvm.relay.analysis": "analysis",
+    "tvm.relay.op": "_make tensor transform",
+    "tvm.relay.op.image": "image",
+    "tvm.relay.op.nn": "_make nn",
     "tvm.relay.quantize": "_annotate _calibrate _partition _partition_conversions",
     "tvm.relay.transform": "transform",
     "tvm.tir.analysis": "analysis",
@@ -85,13 +88,17 @@ FROM_ABOVE = {
         )
     },
     "tvm.relay": {
-        name: f"tvm.compat.relay:{name}" for name in ("Module", "build_config", "module")
+        "tensor": "tvm.relay.op.tensor",
+        **{name: f"tvm.compat.relay:{name}" for name in ("Module", "build_config", "module")},
     },
     "tvm.relay.analysis": {
         "extract_fused_functions": "tvm.relay.transform.fused_functions:extract_fused_functions",
         "get_calibration_data": "tvm.relay.calibration:get_calibration_data",
     },
     "tvm.relay.expr": {"bind": "tvm.relay.traverse:bind"},
+    "tvm.relay.op": {name: f"tvm.relay.op.{name}" for name in ("tensor", "transform")},
+    "tvm.relay.op.image": {"image": "tvm.relay.op.image.image"},
+    "tvm.relay.op.nn": {"nn": "tvm.relay.op.nn.nn"},
     "tvm.relay.testing": {"enabled_targets": "tvm.testing:enabled_targets"},
     "tvm.runtime.script_printer": {
         name: f"tvm.ir.script_printer:{name}" for name in ("PrinterConfig", "Scriptable")
@@ -119,6 +126,23 @@ FROM_ABOVE = {
     "tvm.tir.transform": {
         "DefaultGPUSchedule": "tvm.driver.default_gpu_schedule:DefaultGPUSchedule"
     },
+}
+
+
+# modules of parts of operators' records (`facets.py`), and the beginnings of those operators' names
+FACETS: dict[str, tuple[str, ...]] = {
+    "tvm.relay.op._algorithm": ("dyn.",),
+    "tvm.relay.op._reduce": ("dyn.",),
+    "tvm.relay.op._tensor": ("dyn.",),
+    "tvm.relay.op._tensor_grad": ("nn.", "dyn."),
+    "tvm.relay.op._transform": ("dyn.",),
+    "tvm.relay.op.dyn._algorithm": ("dyn.",),
+    "tvm.relay.op.dyn._tensor": ("dyn.",),
+    "tvm.relay.op.dyn._transform": ("dyn.",),
+    "tvm.relay.op.image._image": ("image.",),
+    "tvm.relay.op.nn._nn": ("nn.",),
+    "tvm.relay.op.vision._rcnn": ("vision.",),
+    "tvm.relay.op.vision._vision": ("vision.",),
 }
 
 
@@ -153,7 +177,7 @@ class ClassicPaths(MetaPathFinder, Loader):
         package, _, name = fullname.rpartition(".")
         if name in CLASSIC.get(package, "").split():
             return ModuleSpec(fullname, self)
-        if fullname in MOVED:
+        if fullname in MOVED or fullname in FACETS:
             return ModuleSpec(fullname, self)
         if any([path.rpartition(".")[0] == fullname for path in MOVED]):
             return ModuleSpec(fullname, self, is_package=True)
@@ -163,9 +187,14 @@ class ClassicPaths(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         package, _, name = spec.name.rpartition(".")
+        if spec.name in FACETS:
+            return ModuleType(spec.name)
         return _absent_library(package, name) or Facade(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
+        if prefixes := FACETS.get(module.__name__, ()):
+            reader = importlib.import_module("tvm.compat.facets").facet_reader
+            vars(module)["__getattr__"] = reader(module.__name__, prefixes)
         if not isinstance(module, Facade):
             return
         package, _, name = module.__name__.rpartition(".")

@@ -8,12 +8,3 @@ from .kernel import (
     threefry_split,
     uniform,
 )
-
-__all__ = [
-    "multinomial",
-    "normal",
-    "threefry_generate",
-    "threefry_key",
-    "threefry_split",
-    "uniform",
-]

@@ -18,7 +18,7 @@ from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.target import GenericFunc, Target
 
-from ..facets import operator_named
+from ..named import operator_named
 from .base import TargetStrategies, target_strategies
 from .wrap import *  # noqa: F403
 from .wrap import naive_schedule

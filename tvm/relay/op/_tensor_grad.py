@@ -1,5 +1,0 @@
-"""Gradients of operators; see `facets.py`."""
-
-from tvm.relay.op.facets import facet_reader
-
-__getattr__ = facet_reader(__name__, ["nn.", "dyn."])

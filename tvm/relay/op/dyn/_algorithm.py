@@ -1,5 +1,0 @@
-"""Facets of operators that sort by computed numbers; see `facets.py`."""
-
-from tvm.relay.op.facets import facet_reader
-
-__getattr__ = facet_reader(__name__, ["dyn."])

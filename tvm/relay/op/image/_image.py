@@ -1,5 +1,0 @@
-"""Facets of operators on images; see `facets.py`."""
-
-from tvm.relay.op.facets import facet_reader
-
-__getattr__ = facet_reader(__name__, ["image."])
