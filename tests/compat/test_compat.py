@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import compat
+from tvm import compat, te
 from tvm.error import TVMError
 from tvm.ir.transform import PassContext
 
@@ -54,10 +54,24 @@ def test_build_config_becomes_a_pass_context() -> None:
     assert config["tir.LoopPartition"].partition_const_loop
 
 
+def test_build_config_lays_out_the_buffers_of_arguments_and_intrinsics() -> None:
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1, name="B")
+    seen = []
+    with compat.resolve("tvm.compat.api.build_config")(offset_factor=2, data_alignment=32):
+        func = tvm.lower(te.create_schedule(B.op), [A, B])["main"]
+        te.decl_tensor_intrin(
+            B.op, lambda ins, outs: seen.extend([*ins, *outs]) or tvm.tir.Evaluate(0)
+        )
+    for buffer in (*func.buffer_map.values(), *seen):
+        assert buffer.offset_factor == 2 and buffer.data_alignment == 32
+        assert not isinstance(buffer.elem_offset, tvm.tir.IntImm)
+
+
 def test_build_config_rejects_what_has_no_equivalent() -> None:
     build_config = compat.resolve("tvm.compat.api.build_config")
-    with pytest.raises(TVMError, match="takes only data_alignment=-1, got 128"):
-        build_config(data_alignment=128)
+    with pytest.raises(TVMError, match="takes only disable_select_rewriting=False, got True"):
+        build_config(disable_select_rewriting=True)
     with pytest.raises(TVMError, match="no option 'unrol'"):
         build_config(unrol=1)
 

@@ -29,9 +29,11 @@ CONFIG_KEYS: dict[str, tuple[str, str | None]] = {
     "disable_vectorize": ("tir.disable_vectorize", None),
     "disable_assert": ("tir.disable_assert", None),
     "restricted_func": ("tir.noalias", None),
+    "data_alignment": ("te.data_alignment", None),
+    "offset_factor": ("te.offset_factor", None),
 }
 # options without an equivalent, at the only value that means nothing
-FIXED = {"data_alignment": -1, "offset_factor": 0, "disable_select_rewriting": False}
+FIXED = {"disable_select_rewriting": False}
 
 
 def build_config(**kwargs: Any) -> PassContext:
@@ -47,10 +49,7 @@ def build_config(**kwargs: Any) -> PassContext:
     for name, value in kwargs.items():
         if name in FIXED:
             if value != FIXED[name]:
-                raise TVMError(
-                    f"build_config takes only {name}={FIXED[name]}, got {value}",
-                    hint="give buffers of your own in tvm.lower(..., binds={tensor: buffer})",
-                )
+                raise TVMError(f"build_config takes only {name}={FIXED[name]}, got {value}")
             continue
         if name not in CONFIG_KEYS:
             raise TVMError(f"build_config has no option {name!r}, there are {sorted(CONFIG_KEYS)}")

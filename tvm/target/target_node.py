@@ -147,6 +147,11 @@ class Target(Node, key="Target"):
         return str(self.attrs.get("arch", ""))
 
     @property
+    def target_name(self) -> str:
+        """The name of the kind, as releases before 0.7 called it."""
+        return self.kind.name
+
+    @property
     def mcpu(self) -> str:
         return str(self.attrs.get("mcpu", ""))
 

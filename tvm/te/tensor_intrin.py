@@ -20,6 +20,7 @@ from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.expr import IterVar, Range, Var, as_expr, const
 from tvm.tir.stmt import Evaluate, Stmt
 
+from .buffer_options import buffer_options
 from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor, TensorIntrinCall, TensorSlice
 
 
@@ -113,7 +114,8 @@ def decl_tensor_intrin(
     scalar_params : Var or list of Var, optional
         Scalars that the statements use.
     default_buffer_params : dict, optional
-        For the buffers of the other tensors: parameters of ``tir.decl_buffer``.
+        For the buffers of the other tensors: parameters of ``tir.decl_buffer``, over those of the
+        context.
     """
     if not isinstance(op, ComputeOp):
         raise TypeError(f"expect Operation of a compute, got {type(op).__name__}: {name}")
@@ -124,7 +126,7 @@ def decl_tensor_intrin(
                 f"Do not yet support composition op: intrinsic {name} requires placeholders as "
                 f"inputs, got {tensor.name}, a {type(tensor.op).__name__}"
             )
-    known, params = dict(binds or {}), dict(default_buffer_params or {})
+    known, params = dict(binds or {}), {**buffer_options(), **(default_buffer_params or {})}
     buffers = [
         known.get(tensor) or decl_buffer(tensor.shape, tensor.dtype, tensor.op.name, **params)
         for tensor in (*inputs, *op.outputs)

@@ -27,6 +27,7 @@ from tvm.tir.stmt import (
     seq,
 )
 
+from ..buffer_options import buffer_options
 from ..tensor import Operation, Tensor
 from .bind_buffer import bind_placeholder
 from .layout import Layout
@@ -46,7 +47,8 @@ def to_prim_func(
     Parameters
     ----------
     args : list of Tensor, Buffer or Var
-        A tensor that ``binds`` does not name gets a compact buffer of its shape.
+        A tensor that ``binds`` does not name gets a compact buffer of its shape, laid out as the
+        context says.
     body : Stmt
         From ``ScheduleOps``.
     binds : dict of Tensor to Buffer, optional
@@ -60,7 +62,7 @@ def to_prim_func(
     for arg in args:
         if isinstance(arg, Tensor):
             if arg not in buffers:
-                buffer = decl_buffer(arg.shape, arg.dtype, arg.name)
+                buffer = decl_buffer(arg.shape, arg.dtype, arg.name, **buffer_options())
                 buffers[arg] = placed[arg].buffer(buffer) if arg in placed else buffer
             params.append(buffers[arg])
         elif isinstance(arg, (Buffer, Var)):
