@@ -214,3 +214,16 @@ def test_without_unknowns_equations_stay() -> None:
     found = arith.solve_linear_equations(equations)
     assert not found.src_to_dst and not found.dst_to_src and not found.src.variables
     assert structural_equal(list(found.dst.relations), equations, map_free_vars=False)
+
+
+def test_inequalities_become_conditions_of_one_variable_each() -> None:
+    x, y = tvm.tir.Var("x", "int32"), tvm.tir.Var("y", "int32")
+    ranges = {x: tvm.ir.Range(-9, 10), y: tvm.ir.Range(-9, 10)}
+    relations = [x + y <= 5, 2 * x - y >= 3]
+    found = tvm.arith._ffi_api.SolveInequalitiesAsCondition([x, y], ranges, relations)
+    holds = tvm.te.all(tvm.tir.const(True, "bool"), *found)
+    simplify = tvm.arith.Analyzer().simplify
+    for a in range(-9, 10):
+        for b in range(-9, 10):
+            value = tvm.tir.stmt_functor.substitute(holds, {x: a, y: b})
+            assert bool(simplify(value)) == (a + b <= 5 and 2 * a - b >= 3)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tvm._ffi import register_func
 from tvm.error import TVMError
 from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
@@ -168,6 +169,17 @@ def solve_linear_inequalities(
         return _without_solution(src) if deskew_range else IntConstraints((), {}, _FALSE)
     return _deskewed(src, solved) if deskew_range else _as_ranges(src, solved)
 
+
+def inequalities_as_conditions(
+    variables: Sequence[Var], ranges: Ranges, equations: Sequence[PrimExpr]
+) -> list[PrimExpr]:
+    """The bounds of each variable in terms of those behind it, as comparisons, which hold together."""
+    src = _constraints(equations, variables, ranges)
+    solved = Inequalities(src.variables, [*src.relations, *_bounds_of_ranges(src)])
+    return list(_FALSE) if solved.is_contradiction else solved.conditions()
+
+
+register_func("arith.SolveInequalitiesAsCondition", inequalities_as_conditions, override=True)
 
 _FALSE = (const(False, "bool"),)
 

@@ -123,6 +123,17 @@ def build(
         return build_graph(model, executor, runtime, step)
 
 
+def _build_module_no_factory(
+    mod: IRModule | Function,
+    target: Any = None,
+    target_host: Any = None,
+    params: Params | None = None,
+    mod_name: str = "default",
+) -> Any:
+    """Compile a model; the factory's runtime module alone, which other processes can be sent."""
+    return build(mod, target, target_host, params=params, mod_name=mod_name).module
+
+
 class BuildModule:
     """The classic object interface of `build`: the steps one at a time, and what came out of them."""
 

@@ -149,7 +149,7 @@ def _traced(error: Exception) -> tuple[str, Exception]:
 class BuildFunction:
     """Builds a candidate and writes its library; sent to the processes of the builder."""
 
-    def __init__(self, link: Any, runtime: Any) -> None:
+    def __init__(self, link: Any, runtime: Any = None) -> None:
         self.link: Callable[..., Any] | None = link
         self.runtime = runtime
         self.output_format = "so" if link is None else str(link.output_format)

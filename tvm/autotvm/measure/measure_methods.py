@@ -1,5 +1,6 @@
 """The classic module of builders and runners."""
 
+from .build_methods import BuildFunction as _WrappedBuildFunc
 from .build_methods import (
     BuildResult,
     LocalBuilder,
@@ -23,6 +24,7 @@ __all__ = [
     "LocalBuilder",
     "LocalRunner",
     "RPCRunner",
+    "_WrappedBuildFunc",
     "check_remote",
     "default_module_loader",
     "gpu_verify_pass",
