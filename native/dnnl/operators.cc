@@ -37,7 +37,7 @@ Activation ActivationOf(const std::string& text) {
       {"sigmoid", algorithm::eltwise_logistic}, {"exp", algorithm::eltwise_exp},             {"log", algorithm::eltwise_log},
       {"sqrt", algorithm::eltwise_sqrt},        {"abs", algorithm::eltwise_abs},             {"round", algorithm::eltwise_round},
       {"clip", algorithm::eltwise_clip},        {"gelu", algorithm::eltwise_gelu_erf},       {"swish", algorithm::eltwise_swish},
-      {"mish", algorithm::eltwise_mish},
+      {"mish", algorithm::eltwise_mish},        {"linear", algorithm::eltwise_linear},
   };
   std::vector<std::string> parts = Split(text, ':');
   auto found = table->find(parts.at(0));
@@ -50,9 +50,16 @@ Activation ActivationOf(const std::string& text) {
 struct Epilogue {
   int bias{-1};
   int sum{-1};
+  float sum_factor{1.0f};
   std::vector<std::string> activations;  // in order, "sum" among them
+  std::vector<float> scales;             // of sums of integers: one for all or one a channel
+  int source_zero{0};
 
   explicit Epilogue(const Operation& operation) {
+    if (operation.node->HasAttr("scales")) {
+      for (const std::string& text : operation.node->GetAttr<std::vector<std::string>>("scales")) scales.push_back(std::stof(text));
+      source_zero = static_cast<int>(operation.Numbers("source_zero").at(0));
+    }
     if (!operation.node->HasAttr("post_ops")) return;
     for (const std::string& text : operation.node->GetAttr<std::vector<std::string>>("post_ops")) {
       std::vector<std::string> parts = Split(text, ':');
@@ -60,6 +67,7 @@ struct Epilogue {
         bias = std::stoi(parts.at(1));
       } else if (parts[0] == "sum") {
         sum = std::stoi(parts.at(1));
+        if (parts.size() > 2) sum_factor = std::stof(parts[2]);
         activations.push_back("sum");
       } else {
         activations.push_back(text);
@@ -70,7 +78,7 @@ struct Epilogue {
     dnnl::post_ops after;
     for (const std::string& text : activations) {
       if (text == "sum") {
-        after.append_sum(1.0f);
+        after.append_sum(sum_factor);
       } else {
         Activation activation = ActivationOf(text);
         after.append_eltwise(1.0f, activation.kind, activation.alpha, activation.beta);
@@ -78,6 +86,9 @@ struct Epilogue {
     }
     primitive_attr attributes;
     attributes.set_post_ops(after);
+    constexpr int kEachChannel = 1 << 1;
+    if (!scales.empty()) attributes.set_output_scales(scales.size() == 1 ? 0 : kEachChannel, scales);
+    if (source_zero != 0) attributes.set_zero_points(DNNL_ARG_SRC, 0, {source_zero});
     return attributes;
   }
 };
@@ -349,6 +360,8 @@ const std::map<std::string, Build>& Builders() {
       {"nn.conv2d_transpose", TransposedConvolution},
       {"nn.conv3d_transpose", TransposedConvolution},
       {"nn.dense", Dense},
+      {"qnn.conv2d", Convolution},
+      {"qnn.dense", Dense},
       {"nn.batch_matmul", BatchMatmul},
       {"nn.max_pool2d", pool(algorithm::pooling_max, false)},
       {"nn.max_pool3d", pool(algorithm::pooling_max, false)},
@@ -374,7 +387,10 @@ const std::map<std::string, Build>& Builders() {
 Type TypeOf(DLDataType type) {
   if (runtime::TypeMatch(type, kDLFloat, 32)) return Type::f32;
   if (runtime::TypeMatch(type, kDLBfloat, 16)) return Type::bf16;
-  runtime::ThrowTypeError("oneDNN takes float32 and bfloat16 here, got ", runtime::DLDataType2String(type));
+  if (runtime::TypeMatch(type, kDLInt, 8)) return Type::s8;
+  if (runtime::TypeMatch(type, kDLUInt, 8)) return Type::u8;
+  if (runtime::TypeMatch(type, kDLInt, 32)) return Type::s32;
+  runtime::ThrowTypeError("oneDNN takes float32, bfloat16, int8, uint8 and int32 here, got ", runtime::DLDataType2String(type));
 }
 
 Dims Operation::Positive(const char* key) const {

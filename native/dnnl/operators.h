@@ -13,7 +13,7 @@
 namespace tvm {
 namespace dnnl_runtime {
 
-// float32 or bfloat16; others are rejected.
+// float32, bfloat16, int8, uint8 or int32; others are rejected.
 Type TypeOf(DLDataType type);
 
 // A node with its inputs, on the way to becoming steps of a program.
@@ -31,7 +31,7 @@ struct Operation {
 };
 
 // Adds the operation's steps; its result. The node's attribute `root` names the operator; `post_ops` what is done with its
-// result before it is stored: "bias:2" and "sum:3" add an input, others are activations.
+// result before it is stored: "bias:2" and "sum:3" add an input, "sum:3:0.5" that times a factor, others are activations.
 Value AddOperation(const Operation& operation);
 
 }  // namespace dnnl_runtime

@@ -5,6 +5,8 @@ A composite function becomes one node with the attributes of its first operator 
     root       "nn.conv2d"
     post_ops   ["bias:2", "sum:3", "nn.relu"]     what is done before the result is stored; the
                                                   numbers are those of the node's inputs
+    scales, source_zero                           of products of integers: the factors of their
+                                                  sums, and the zero point of the data
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ from __future__ import annotations
 from tvm._ffi import get_global_func, register_func
 from tvm._ffi.libinfo import find_lib_path
 from tvm.ir.op import Op
+from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.contrib.codegen_json import JSONGraphNode, JSONGraphNodeEntry, JSONSerializer
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
+from tvm.relay.op.contrib.dnnl_quantized import PRODUCTS, quantized_product
 from tvm.relay.traverse import post_order
+from tvm.runtime import ndarray
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 
@@ -51,6 +56,10 @@ def constants(func: Function, symbol: str) -> dict[str, NDArray]:
 class DNNLSerializer(JSONSerializer):
     """Writes the graph of one function."""
 
+    def __init__(self, symbol: str, func: Function) -> None:
+        super().__init__(symbol, func)
+        self._biases: list[Constant] = []  # kept, since entries are found by identity
+
     @staticmethod
     def of(func: Function) -> DNNLSerializer:
         """The serializer that has visited a function."""
@@ -69,18 +78,53 @@ class DNNLSerializer(JSONSerializer):
     def _composite(self, call: Call, inputs: list[JSONGraphNodeEntry]) -> list[JSONGraphNodeEntry]:
         assert isinstance(call.op, Function)
         entries = {id(p): e for p, e in zip(call.op.params, inputs, strict=True)}
-        chain: list[Call] = []
-        for inner in post_order(call.op.body):
-            if isinstance(inner, Constant):
-                entries[id(inner)] = self.add_constant(inner)[0]
-            elif isinstance(inner, Call):
-                chain.append(inner)
+        inside = post_order(call.op.body)
+        chain = [inner for inner in inside if isinstance(inner, Call)]
         root = chain[0]
         name = self.kernel_name(call)
+        if _operator_name(root) in PRODUCTS:
+            return self._quantized(call, name, entries)
+        for inner in inside:
+            if isinstance(inner, Constant):
+                entries[id(inner)] = self.add_constant(inner)[0]
         node = JSONGraphNode(name, "kernel", [entries[id(a)] for a in root.args])
         self.set_attrs(node, root.attrs)
         node.set_attr("root", _operator_name(root))
         node.set_attr("post_ops", self._post_ops(node, name, chain, entries))
+        return self._finished(node, call)
+
+    def _quantized(
+        self, call: Call, name: str, entries: dict[int, JSONGraphNodeEntry]
+    ) -> list[JSONGraphNodeEntry]:
+        """A product of integers; its sums are scaled before the other steps."""
+        assert isinstance(call.op, Function)
+        product = quantized_product(call.op.body, name.removeprefix("dnnl."))
+        assert product is not None, "the pattern table has checked the function"
+        root = product.root
+        operands = [a for a in (*root.args[:2], product.summand) if a is not None]
+        for operand in operands:
+            if isinstance(operand, Constant):
+                entries[id(operand)] = self.add_constant(operand)[0]
+        node = JSONGraphNode(name, "kernel", [entries[id(a)] for a in root.args[:2]])
+        self.set_attrs(node, root.attrs)
+        node.set_attr("root", _operator_name(root))
+        node.set_attr("scales", [repr(float(scale)) for scale in product.scales])
+        node.set_attr("source_zero", product.source_zero)
+        steps: list[str] = []
+        if product.bias is not None:
+            steps.append(f"bias:{len(node.inputs)}")
+            bias = Constant(ndarray.array(product.bias))
+            infer_type_of(bias)
+            self._biases.append(bias)
+            node.inputs += self.add_constant(bias)
+        for step in product.steps:
+            if step.startswith("sum:"):
+                assert product.summand is not None
+                steps.append(f"sum:{len(node.inputs)}:{step.removeprefix('sum:')}")
+                node.inputs.append(entries[id(product.summand)])
+            else:
+                steps.append(step)
+        node.set_attr("post_ops", steps)
         return self._finished(node, call)
 
     def _post_ops(

@@ -47,6 +47,8 @@ from tvm.runtime.ndarray import NDArray
 from tvm.target.cpu_features import host_feature_set
 
 from ..registry import ops
+from .dnnl_quantized import PRODUCTS as QUANTIZED
+from .dnnl_quantized import quantized_table
 from .dnnl_rewrite import alter_conv as alter_conv  # by their classic paths
 from .dnnl_rewrite import alter_conv_transpose as alter_conv_transpose
 from .dnnl_rewrite import gelu_pattern
@@ -59,7 +61,7 @@ from .register import register_pattern_table
 
 TRANSPOSED = ("nn.conv2d_transpose", "nn.conv3d_transpose")
 CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d", *TRANSPOSED)
-HEAVY = (*CONVOLUTIONS, "nn.dense", "nn.batch_matmul", "nn.layer_norm")
+HEAVY = (*CONVOLUTIONS, "nn.dense", "nn.batch_matmul", "nn.layer_norm", *QUANTIZED)
 ACTIVATIONS = ("nn.relu", "tanh", "sigmoid", "clip", "gelu", "swish")
 POINTWISE = ("abs", "clip", "exp", "log", "nn.leaky_relu", "nn.relu", "round", "sigmoid", "sqrt", "tanh")  # fmt: skip
 BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
@@ -211,7 +213,7 @@ def _conv_maker(op_name: str) -> Callable[[bool, str | None], DFPattern]:
 @register_pattern_table("dnnl")
 def pattern_table() -> list[Any]:
     """The composite functions, longest first."""
-    table: list[Any] = []
+    table: list[Any] = quantized_table()
     bare: list[Any] = []  # after those with a bias
     for conv in CONVOLUTIONS:
         name = f"dnnl.{conv.removeprefix('nn.')}_bias_sum"

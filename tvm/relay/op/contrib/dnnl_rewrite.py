@@ -50,7 +50,7 @@ alter_conv_transpose = alter_conv
 
 
 def legalize_qnn_for_dnnl(mod: IRModule) -> IRModule:
-    """The module as it is: operators on quantised tensors stay with our kernels."""
+    """The module as it is: the pattern table takes operators on quantised tensors as they are."""
     return mod
 
 
