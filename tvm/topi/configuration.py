@@ -23,7 +23,7 @@ from tvm.autotvm.task.task import args_to_workload
 from tvm.autotvm.task.topi_integration import TaskExtractEnv
 from tvm.target import Target
 
-from .choice import Origin, tell_origin
+from .choice import Origin, tell_origin, tell_ranking
 
 _LOG = logging.getLogger("autotvm")
 
@@ -63,6 +63,16 @@ class Choices(Generic[C]):
         derived : callable, optional
             Gives the workload that the program has by this decision. The record holds for it too.
         """
+        config = self._chosen(workload, derived)
+        tell_ranking(config, self._ranking)
+        return config
+
+    def _ranking(self) -> Iterator[tuple[object, float]]:
+        return ((config, self.cost(config)) for config in (self.likely or self.configs)())
+
+    def _chosen(
+        self, workload: Workload | None, derived: Callable[[C], Workload | None] | None
+    ) -> C:
         if workload is None:
             return self.best()
         trace(workload)
