@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from tvm.support.standalone_page import compressed, standalone_page
+
 if TYPE_CHECKING:
-    from tvm.driver.tvmc.tuning_report import Roof, TaskReport
+    from tvm.driver.tvmc.tuning_report import TaskReport
+    from tvm.utils.roofline.roof import Roof
 
 _WIDTH, _HEIGHT = 360, 90
 _STYLE = """
@@ -43,16 +44,10 @@ def page(tasks: Sequence[TaskReport], roof: Roof | None, name: str, records: byt
     records : bytes
         Its content.
     """
-    attached = base64.b64encode(gzip.compress(records, mtime=0)).decode()
+    attached = compressed(records)
     rows = "".join([_row(number, task, roof) for number, task in enumerate(tasks)])
     sections = "".join([_section(number, task) for number, task in enumerate(tasks)])
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Tuning report</title>
-<style>{_STYLE}</style>
-<h1>Tuning report</h1>
+    body = f"""<h1>Tuning report</h1>
 <p>{_summary(tasks)}</p>
 <p class="note">{_roof_text(roof)}</p>
 <table>
@@ -60,8 +55,8 @@ def page(tasks: Sequence[TaskReport], roof: Roof | None, name: str, records: byt
 {rows}</table>
 <p><a download="{escape(name)}.gz" href="data:application/gzip;base64,{attached}">Records
 ({len(records):,} bytes, compressed)</a></p>
-{sections}</html>
-"""
+{sections}"""
+    return standalone_page("Tuning report", _STYLE, body)
 
 
 def _summary(tasks: Sequence[TaskReport]) -> str:
@@ -95,7 +90,7 @@ def _row(number: int, task: TaskReport, roof: Roof | None) -> str:
     best, untuned, used = task.best, task.untuned, task.used
     gain = f"{untuned / used:.2f}" if untuned and used else "–"
     speed = f"{task.flop / used / 1e9:.1f}" if used else "–"
-    share = f"{100 * roof.seconds(task) / used:.0f} %" if roof and used else "–"
+    share = f"{100 * roof.seconds(task.flop, task.bytes) / used:.0f} %" if roof and used else "–"
     failed = ", ".join([f"{count} {kind}" for kind, count in task.failures.most_common()]) or "0"
     return (
         f'<tr><td><a href="#t{number}">{escape(task.name)}</a><td>{task.weight:g}'

@@ -16,12 +16,9 @@ from tvm.autotvm.record import own_records
 from tvm.autotvm.utils import get_const_tuple
 from tvm.driver.tvmc.report_page import page
 from tvm.driver.tvmc.tuning_records import has_searched_states
-from tvm.error import TVMError
-from tvm.runtime.device import cpu
 from tvm.support.dtype import dtype as as_dtype
 from tvm.support.files import write_text
-from tvm.target import Target
-from tvm.utils.roofline import x86
+from tvm.utils.roofline.roof import measured_roof
 
 
 @dataclass
@@ -48,18 +45,6 @@ class TaskReport:
         return min([s for s in (self.best, self.untuned) if s is not None], default=None)
 
 
-@dataclass(frozen=True)
-class Roof:
-    """What the machine can do at most."""
-
-    flops: float  # operations a second
-    bandwidth: float  # bytes a second
-
-    def seconds(self, task: TaskReport) -> float:
-        """The least time for a task's operations, and for its bytes."""
-        return max(task.flop / self.flops, task.bytes / self.bandwidth)
-
-
 def write_report(
     path: str, records: str, tasks: Sequence[Any], weights: Sequence[float] | None = None
 ) -> None:
@@ -84,7 +69,7 @@ def write_report(
         reports = [
             _of_template(task, weight, known) for task, weight in zip(tasks, counts, strict=True)
         ]
-    roof = _roof_of(tasks[0].target) if tasks else None
+    roof = measured_roof(tasks[0].target) if tasks else None
     write_text(path, page(reports, roof, Path(records).name, Path(records).read_bytes()))
 
 
@@ -146,16 +131,3 @@ def _bytes_of(tensors: Sequence[Any]) -> float:
     return float(
         sum([prod(get_const_tuple(t.shape)) * as_dtype(str(t.dtype)).bits / 8 for t in tensors])
     )
-
-
-def _roof_of(target: Target) -> Roof | None:
-    """The roofs of this machine, if it is what was tuned for."""
-    if target.kind.name != "llvm":
-        return None
-    try:
-        return Roof(
-            x86.estimate_peak_fma_vector_flops(target, cpu()),
-            x86.estimate_peak_bandwidth_dram(target, cpu()),
-        )
-    except TVMError:  # code for another processor does not run here
-        return None
