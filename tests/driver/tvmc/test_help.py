@@ -19,7 +19,7 @@ def shown(argv: list[str], capsys: Capture) -> str:
 
 
 @pytest.mark.parametrize("columns", ["80", "100", "200"])
-@pytest.mark.parametrize("command", [[], ["compile"], ["run"], ["tune"], ["verify"]])
+@pytest.mark.parametrize("command", [[], ["compile"], ["run"], ["tune"], ["verify"], ["explain"]])
 def test_help_fits_on_one_screen(
     command: list[str], columns: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

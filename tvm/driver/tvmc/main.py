@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm._ffi.base import __version__
-from tvm.driver.tvmc import autotuner, compiler, runner, unavailable, verifier
+from tvm.driver.tvmc import autotuner, compiler, explainer, runner, unavailable, verifier
 from tvm.driver.tvmc.arguments import CommandParser, TVMCSuppressedArgumentParser
 from tvm.driver.tvmc.config_options import (
     convert_config_json_to_cli,
@@ -24,6 +24,7 @@ REGISTERED_PARSER: list[Callable[..., None]] = [
     compiler.add_compile_parser,
     runner.add_run_parser,
     verifier.add_verify_parser,
+    explainer.add_explain_parser,
     autotuner.add_tune_parser,
     unavailable.add_micro_parser,
 ]
@@ -33,6 +34,7 @@ _EPILOG = """examples:
   tvmc compile resnet50.onnx -o resnet50.tar
   tvmc run resnet50.tar --inputs image.npz --print-top 5 --print-time --repeat 10
   tvmc verify resnet50.onnx
+  tvmc explain resnet50.onnx -o resnet50.html
   tvmc tune resnet50.onnx --target llvm --trials 64 -o records.log
 
 tvmc COMMAND --help shows the options of a command
@@ -101,7 +103,7 @@ def _complain(error: Exception) -> int:
 def _main_parser() -> CommandParser:
     parser = CommandParser(
         prog="tvmc", usage="tvmc COMMAND [options]",
-        description="Compile, run, verify and tune models of ONNX, PyTorch and relay.",
+        description="Compile, run, verify, explain and tune models of ONNX, PyTorch and relay.",
         epilog=_EPILOG,
     )  # fmt: skip
     parser.add_argument(
