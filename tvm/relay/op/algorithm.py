@@ -16,7 +16,7 @@ from .computes import computed_by
 from .layout import Layouts
 from .layout_axes import layout_along_axis
 from .operator import Expr, operator
-from .registry import LayoutChoice, OpPattern, ops, zero_gradient
+from .registry import LayoutChoice, ops, zero_gradient
 from .run_time_shapes import TOPK
 from .scatter_gradient import scattered_back
 from .schedules import EXTERN_SCHEDULES
@@ -35,7 +35,7 @@ from .types import (
     tensor,
 )
 
-_COMMON: dict[str, Any] = {"fuse": OpPattern.OPAQUE, "schedules": EXTERN_SCHEDULES}
+_COMMON: dict[str, Any] = {"schedules": EXTERN_SCHEDULES}
 _INDEX_DTYPES = ("int32", "int64", "float32", "float64")
 
 

@@ -16,7 +16,16 @@ from .operator import Expr, Ints, operator
 from .registry import OpPattern, ops
 from .run_time import RunTime
 from .schedules import REDUCTION_SCHEDULES
-from .types import broadcast_shapes, expect, expect_tensor, may_equal, shape_of_type, show, tensor
+from .types import (
+    TypeRelation,
+    broadcast_shapes,
+    expect,
+    expect_tensor,
+    may_equal,
+    shape_of_type,
+    show,
+    tensor,
+)
 
 
 class InitOpAttrs(Attrs, key="relay.attrs.InitOpAttrs"):
@@ -67,16 +76,21 @@ def broadcast_to(data: Expr, shape: Ints) -> RelayExpr:
     """
 
 
-def _broadcast_to_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "broadcast_to_like")
-    like = expect_tensor(arg_types[1], "broadcast_to_like", "broadcast_type")
-    broadcast_shapes(shape_of_type(data), shape_of_type(like), "broadcast_to_like")
-    return tensor(shape_of_type(like), data.dtype)
+def _like_second(who: str, argument: str) -> TypeRelation:
+    """The shape of the second argument, one of the two being broadcast to the other."""
+
+    def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        wanted = shape_of_type(expect_tensor(arg_types[1], who, argument))
+        broadcast_shapes(shape_of_type(data), wanted, who)
+        return tensor(wanted, data.dtype)
+
+    return relation
 
 
 @operator(
     "broadcast_to_like",
-    infer_type=_broadcast_to_like_type,
+    infer_type=_like_second("broadcast_to_like", "broadcast_type"),
     gradient=lambda call, grad: [
         ops.collapse_sum_like(grad, call.args[0]), ops.zeros_like(call.args[1])
     ],
@@ -84,13 +98,6 @@ def _broadcast_to_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 )  # fmt: skip
 def broadcast_to_like(data: Expr, broadcast_type: Expr) -> RelayExpr:
     """Repeat axes of extent 1 to reach another tensor's shape."""
-
-
-def _collapse_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "collapse_sum_like")
-    wanted = shape_of_type(expect_tensor(arg_types[1], "collapse_sum_like", "collapse_type"))
-    broadcast_shapes(shape_of_type(data), wanted, "collapse_sum_like")
-    return tensor(wanted, data.dtype)
 
 
 _COLLAPSE: dict[str, Any] = {
@@ -102,7 +109,7 @@ _COLLAPSE: dict[str, Any] = {
 
 @operator(
     "collapse_sum_like",
-    infer_type=_collapse_type,
+    infer_type=_like_second("collapse_sum_like", "collapse_type"),
     gradient=lambda call, grad: [
         ops.broadcast_to_like(grad, call.args[0]), ops.zeros_like(call.args[1])
     ],

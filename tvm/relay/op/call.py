@@ -17,7 +17,7 @@ from tvm.ir.type import FuncType, TupleType, Type
 from tvm.relay.expr import Call, Tuple
 
 from .operator import Expr, Tensors, operator
-from .registry import OpPattern, ops
+from .registry import ops
 from .types import expect
 
 
@@ -40,7 +40,7 @@ def _type(attrs: CallLoweredAttrs, arg_types: Sequence[Type]) -> Type:
     return callee.ret_type
 
 
-@operator("call_lowered", CallLoweredAttrs, infer_type=_type, fuse=OpPattern.OPAQUE)
+@operator("call_lowered", CallLoweredAttrs, infer_type=_type)
 def _lowered(func: Expr, call_args: Tensors) -> RelayExpr:
     """A call of a function that was lowered."""
 

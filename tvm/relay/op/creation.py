@@ -244,7 +244,6 @@ def _known_shape(call: Call, arg_types: Sequence[Type]) -> RelayExpr | None:
 @operator(
     "shape_of",
     infer_type=_shape_of_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(topi.shape, "dtype"),
     simplify=_known_shape,
     fold=lambda attrs, arrays, out_type: [np.array(arrays[0].shape, dtype=attrs.dtype)],

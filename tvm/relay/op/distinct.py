@@ -16,12 +16,11 @@ from tvm.topi.argwhere import count_nonzero
 
 from .computes import computed_by
 from .operator import Attribute, Expr, operator
-from .registry import OpPattern
 from .schedules import for_all_targets
 from .types import expect_countable, expect_tensor, shape_of_type, tensor, unknown
 
 _COMMON: dict[str, Any] = {
-    "fuse": OpPattern.OPAQUE, "schedules": for_all_targets(topi.generic.schedule_argwhere)
+    "schedules": for_all_targets(topi.generic.schedule_argwhere)
 }  # fmt: skip
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from tvm import te, topi
 from tvm.error import OpAttributeInvalid
 from tvm.ir.attrs import Attrs
 
-from .types import Dim, Shape, apply, expect, show
+from .attributes import padding_pairs
+from .types import Dim, Shape, apply, expect, largest, show
 
 _PART = re.compile(r"(\d*)([a-zA-Z])")
 
@@ -65,6 +67,27 @@ def shape_in_layout(extents: Mapping[str, Dim], layout: str) -> Shape:
             block = blocks.get(letter, 1)
             out.append(apply(lambda e, b=block: e // b, extents[letter]))
     return tuple(out)
+
+
+def window_counts(
+    have: Mapping[str, Dim],
+    window: Mapping[str, Dim],
+    spatial: str,
+    padding: object,
+    strides: Sequence[int],
+    dilation: Sequence[int],
+) -> dict[str, Dim]:
+    """How many positions a window has along each spatial axis."""
+    rank = len(spatial)
+    pads = padding_pairs(padding, rank)
+
+    def count(i: int, extent: Dim, size: Dim) -> Dim:
+        reach = (size - 1) * dilation[i] + 1
+        return largest((extent + (pads[i] + pads[i + rank]) - reach) // strides[i] + 1, 0)
+
+    return {
+        axis: apply(partial(count, i), have[axis], window[axis]) for i, axis in enumerate(spatial)
+    }
 
 
 def is_blocked(layout: str) -> bool:

@@ -13,12 +13,12 @@ from tvm.relay.expr import TupleWrapper
 
 from .computes import computed_by
 from .operator import Expr, operator
-from .registry import OpPattern, Precision, ops
+from .registry import Precision, ops
 from .schedules import EXTERN_SCHEDULES
 from .types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 _COMMON: dict[str, Any] = {
-    "fuse": OpPattern.OPAQUE, "schedules": EXTERN_SCHEDULES, "precision": Precision.KEEP_FLOAT32
+    "schedules": EXTERN_SCHEDULES, "precision": Precision.KEEP_FLOAT32
 }  # fmt: skip
 
 

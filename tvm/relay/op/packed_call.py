@@ -12,7 +12,6 @@ from tvm.relay.expr import TupleWrapper
 
 from .attributes import as_ints
 from .operator import Attribute, Tensors, operator
-from .registry import OpPattern
 from .schedules import EXTERN_SCHEDULES
 from .types import Any, expect_tuple, tensor
 
@@ -63,7 +62,6 @@ def _names(dtypes: Sequence[str]) -> tuple[str, ...]:
     fields=("function", "shapes", "dtypes"),
     results=lambda attrs: len(attrs.shapes),
     infer_type=_result_types,
-    fuse=OpPattern.OPAQUE,
     compute=_compute,
     shape_func=_shapes,
     shape_reads=(0,),

@@ -14,7 +14,8 @@ from tvm.relay.expr import Call, const
 
 from .known_shapes import known_shape
 from .operator import Attribute, Expr, OptionalStr, operator
-from .registry import OpPattern, ops
+from .parameters import same_parameters
+from .registry import ops
 from .schedules import EXTERN_SCHEDULES
 from .types import expect_tensor, positive_axis, product, shape_of_type, tensor
 from .unary import numpy_dtype
@@ -48,7 +49,6 @@ def _scan(
 
     return {
         "infer_type": infer_type,
-        "fuse": OpPattern.OPAQUE,
         "compute": lambda attrs, inputs, out_type: [
             compute(inputs[0], attrs.axis, out_type.dtype, attrs.exclusive)
         ],
@@ -120,7 +120,6 @@ def _cumprod_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     gradient=_cumprod_gradient,
     **_scan("cumprod", topi.cumprod, np.cumprod, 1),
 )
-def cumprod(
-    data: Expr, axis: int | None = None, dtype: OptionalStr = None, exclusive: OptionalBool = None
-) -> RelayExpr:
+@same_parameters(cumsum)
+def cumprod() -> None:
     """Running products along an axis; parameters as in `cumsum`."""

@@ -17,7 +17,7 @@ from tvm.relay.expr import Call, const
 from .computes import computed_by
 from .known_shapes import known_shape
 from .operator import Expr, operator
-from .registry import OpPattern, ops
+from .registry import ops
 from .scatter_gradient import replaced_parts
 from .schedules import EXTERN_SCHEDULES
 from .types import (
@@ -78,7 +78,6 @@ def _check_added(call: Call, name: str) -> None:
     "scatter_elements",
     support_level=3,
     infer_type=_scatter_elements_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(topi.scatter_elements, "axis", "reduction"),
     schedules=EXTERN_SCHEDULES,
     gradient=_scatter_elements_gradient,
@@ -144,7 +143,6 @@ def _scatter_nd_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     "ScatterNDAttrs",
     support_level=3,
     infer_type=_scatter_nd_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(topi.scatter_nd, "mode"),
     schedules=EXTERN_SCHEDULES,
     fold=_fold_scatter_nd,

@@ -19,7 +19,7 @@ from .computes import computed_by
 from .creation import ones
 from .known_shapes import known_shape
 from .operator import Expr, Operand, operator
-from .registry import OpPattern, Precision, ops
+from .registry import Precision, ops
 from .schedules import EXTERN_SCHEDULES
 from .types import (
     apply,
@@ -61,7 +61,7 @@ def _dft_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 
 _COMMON: dict[str, Any] = {
-    "fuse": OpPattern.OPAQUE, "schedules": EXTERN_SCHEDULES, "precision": Precision.KEEP_FLOAT32
+    "schedules": EXTERN_SCHEDULES, "precision": Precision.KEEP_FLOAT32
 }  # fmt: skip
 
 

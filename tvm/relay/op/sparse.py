@@ -14,7 +14,6 @@ from tvm.relay.expr import Tuple, TupleWrapper
 from tvm.topi.sparse_rows import sparse_fill_empty_rows_shapes
 
 from .operator import Expr, operator
-from .registry import OpPattern
 from .schedules import EXTERN_SCHEDULES
 from .types import expect, expect_dim, expect_tensor, shape_of_type, tensor, unknown
 
@@ -61,7 +60,6 @@ def _fold_fill(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> li
     support_level=3,
     results=3,
     infer_type=_fill_type,
-    fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: topi.sparse_fill_empty_rows(
         *inputs, *[field.shape for field in out_type.fields]
     ),
@@ -129,7 +127,6 @@ def _fold_reshape(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) ->
     support_level=3,
     results=2,
     infer_type=_reshape_type,
-    fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: topi.sparse_reshape(
         *inputs, *[field.shape for field in out_type.fields]
     ),

@@ -18,12 +18,12 @@ from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
 
 from ..computes import RESULT_DTYPE, computed_by
 from ..known_shapes import known_shape
-from ..layout_shapes import axes_extents, expect_layouts, shape_in_layout
+from ..layout_shapes import axes_extents, expect_layouts, shape_in_layout, window_counts
 from ..operator import Expr, Ints, OptionalStr, Padding2, Spatial2, operator
 from ..registry import OpPattern, ops
 from ..sampling import composed_grid_sample
 from ..schedules import default_schedules
-from ..types import apply, expect, expect_dim, expect_tensor, largest, shape_of_type, tensor
+from ..types import expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
 def _affine_grid_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
@@ -68,14 +68,7 @@ def _dilation2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     have = axes_extents(shape_of_type(data), attrs.data_layout, who)
     kernel = axes_extents(shape_of_type(weight), attrs.kernel_layout, who)
     expect_dim(kernel["I"], have["C"], who, "the weight's channels")
-    for i, axis in enumerate("HW"):
-        pad = attrs.padding[i] + attrs.padding[i + 2]
-        stride, spacing = attrs.strides[i], attrs.dilations[i]
-        have[axis] = apply(
-            lambda e, k, p=pad, s=stride, d=spacing: largest((e + p - (k - 1) * d - 1) // s + 1, 0),
-            have[axis],
-            kernel[axis],
-        )
+    have |= window_counts(have, kernel, "HW", attrs.padding, attrs.strides, attrs.dilations)
     return tensor(shape_in_layout(have, attrs.data_layout), attrs.out_dtype or data.dtype)
 
 

@@ -25,6 +25,7 @@ from ..schedules import default_schedules
 from ..separable import identity_matrix, through
 from ..types import (
     Dim,
+    TypeRelation,
     apply,
     expect,
     expect_dim,
@@ -77,12 +78,17 @@ def leaky_relu(data: Expr, alpha: float = 0.01) -> RelayExpr:
     """
 
 
-def _prelu_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.prelu")
-    slope = shape_of_type(expect_tensor(arg_types[1], "nn.prelu", "alpha", rank=1))
-    axis = positive_axis(attrs.axis, len(data.shape), "nn.prelu")
-    expect_dim(slope[0], shape_of_type(data)[axis], "nn.prelu", "alpha's extent")
-    return data
+def _with_vector(who: str, argument: str) -> TypeRelation:
+    """The data's type; the second argument is a vector along an axis."""
+
+    def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
+        data = expect_tensor(arg_types[0], who)
+        (extent,) = shape_of_type(expect_tensor(arg_types[1], who, argument, rank=1))
+        axis = positive_axis(attrs.axis, len(data.shape), who)
+        expect_dim(extent, shape_of_type(data)[axis], who, f"{argument}'s extent")
+        return data
+
+    return relation
 
 
 def _prelu_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -102,7 +108,7 @@ def _prelu_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     "nn.prelu",
     "PReluAttrs",
     support_level=3,
-    infer_type=_prelu_type,
+    infer_type=_with_vector("nn.prelu", "alpha"),
     infer_layout=layout_along_axis(),
     fuse=OpPattern.BROADCAST,
     compute=computed_by(topi.nn.prelu, "axis"),
@@ -121,14 +127,6 @@ def prelu(data: Expr, alpha: Expr, axis: int = 1) -> RelayExpr:
     """
 
 
-def _bias_add_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.bias_add")
-    bias = shape_of_type(expect_tensor(arg_types[1], "nn.bias_add", "bias", rank=1))
-    axis = positive_axis(attrs.axis, len(data.shape), "nn.bias_add")
-    expect_dim(bias[0], shape_of_type(data)[axis], "nn.bias_add", "the bias's extent")
-    return data
-
-
 def _bias_as_add(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     """bias_add as an addition of a bias with trailing axes of extent 1."""
     data, bias = call.args
@@ -144,7 +142,7 @@ def _bias_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> li
 @operator(
     "nn.bias_add",
     support_level=1,
-    infer_type=_bias_add_type,
+    infer_type=_with_vector("nn.bias_add", "bias"),
     infer_layout=layout_along_axis(),
     fuse=OpPattern.BROADCAST,
     compute=_bias_compute,
@@ -266,7 +264,6 @@ def _inference_dropout(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     support_level=1,
     results=2,
     infer_type=_dropout_type,
-    fuse=OpPattern.OPAQUE,
     simplify=_inference_dropout,
 )
 def dropout_raw(data: Expr, rate: float = 0.5) -> TupleWrapper:

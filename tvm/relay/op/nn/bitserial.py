@@ -10,9 +10,8 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import Type
 
 from ..computes import computed_by
-from ..layout_shapes import axes_extents, expect_layouts, shape_in_layout
+from ..layout_shapes import axes_extents, expect_layouts, shape_in_layout, window_counts
 from ..operator import Expr, OptionalSpatial2, Padding2, Spatial2, operator
-from ..registry import OpPattern
 from ..schedules import default_schedules
 from ..types import apply, expect, expect_dim, expect_tensor, positive_axis, shape_of_type, tensor
 from .argument_types import of_convolution, of_dense
@@ -40,7 +39,6 @@ _SCHEDULES = default_schedules(topi.x86.schedule_steps, inline=False)
     "nn.bitpack",
     "BitPackAttrs",
     infer_type=_bitpack_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(topi.nn.bitpack, "bits", "pack_axis", "bit_axis", "pack_type", "name"),
     schedules=_SCHEDULES,
 )
@@ -74,11 +72,7 @@ def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         expect_dim(window["O"], attrs.channels, who, "the weight's output channels")
         window["O"] = attrs.channels
     out = {"N": have["N"], "C": window["O"]}
-    for k, axis in enumerate("HW"):
-        pad, stride = attrs.padding[k] + attrs.padding[k + 2], attrs.strides[k]
-        out[axis] = apply(
-            lambda e, w, p=pad, s=stride: (e + p - w) // s + 1, have[axis], window[axis]
-        )
+    out |= window_counts(have, window, "HW", attrs.padding, attrs.strides, (1, 1))
     return tensor(shape_in_layout(out, attrs.data_layout), attrs.out_dtype)
 
 
@@ -98,7 +92,6 @@ def _conv_compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> li
     support_level=2,
     infer_type=_conv_type,
     argument_types=of_convolution,
-    fuse=OpPattern.OPAQUE,
     compute=_conv_compute,
     schedules=_SCHEDULES,
 )
@@ -151,7 +144,6 @@ def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     support_level=2,
     infer_type=_dense_type,
     argument_types=of_dense,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(
         topi.nn.bitserial_dense, "data_bits", "weight_bits", "pack_dtype", "out_dtype", "unipolar",
     ),

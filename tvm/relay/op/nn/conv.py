@@ -20,7 +20,7 @@ from tvm.target import Target
 
 from ..attributes import padding_pairs
 from ..layout import layout_named
-from ..layout_shapes import axes_extents, moved, plain_layout, shape_in_layout
+from ..layout_shapes import axes_extents, moved, plain_layout, shape_in_layout, window_counts
 from ..operator import Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
 from ..parameters import more_parameters, same_parameters
 from ..plain_results import of_plain_result
@@ -37,7 +37,6 @@ from ..types import (
     expect_dim,
     expect_tensor,
     is_known,
-    largest,
     shape_of_type,
     show,
     tensor,
@@ -56,15 +55,6 @@ from .narrow_conv import (
 from .plain_rows import in_plain_rows, keeps_channels_apart, wants_plain_rows
 
 
-def _window_count(extent: Dim, kernel: Dim, pad: int, stride: int, dilation: int) -> Dim:
-    """How many positions a window has along an axis."""
-    return apply(
-        lambda e, k: largest((e + pad - ((k - 1) * dilation + 1)) // stride + 1, 0),
-        extent,
-        kernel,
-    )
-
-
 def conv_type(who: str, spatial: str) -> TypeRelation:
     """The type of a convolution over the spatial axes, in any layouts."""
 
@@ -77,22 +67,14 @@ def conv_type(who: str, spatial: str) -> TypeRelation:
         _check_kernel(attrs, have, kernel, weight, who, spatial)
         if attrs.kernel_size is not None:
             kernel.update(zip(spatial, attrs.kernel_size, strict=True))
-        rank = len(spatial)
-        pad = padding_pairs(attrs.padding, rank)
         steps = (*attrs.strides, *attrs.dilation)
         expect(min(steps) > 0, f"{who} requires positive strides and dilation, got {steps}")
         channels = attrs.channels
         if channels is None:
             channels = _out_channels(attrs, have, kernel)
         out: dict[str, Dim] = {"N": have["N"], "C": channels}
-        for i, axis in enumerate(spatial):
-            out[axis] = _window_count(
-                have[axis],
-                kernel[axis],
-                pad[i] + pad[i + rank],
-                attrs.strides[i],
-                attrs.dilation[i],
-            )
+        out |= window_counts(have, kernel, spatial, attrs.padding, attrs.strides, attrs.dilation)
+        for axis in spatial:
             expect(
                 out[axis] != 0 or have[axis] == 0,
                 f"{who} requires data at least as large as the window, got "

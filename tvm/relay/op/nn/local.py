@@ -69,7 +69,6 @@ def _composed_lrn(call: Call, arg_types: Sequence[Type]) -> RelayExpr:
     defaults={"alpha": 0.0001},  # of printed programs, which leave out another value than calls do
     support_level=2,
     infer_type=_lrn_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(topi.nn.lrn, "size", "axis", "alpha", "beta", "bias"),
     schedules=default_schedules(topi.x86.schedule_pool),
     precision=Precision.KEEP_FLOAT32,

@@ -17,7 +17,7 @@ from ..computes import computed_by
 from ..known_shapes import shape_of
 from ..layout_axes import layout_along_axes, layout_along_axis
 from ..operator import Expr, OptionalInts, operator
-from ..parameters import same_parameters
+from ..parameters import more_parameters, same_parameters
 from ..registry import OpPattern, Precision, ops
 from ..schedules import default_schedules
 from ..types import (
@@ -295,16 +295,8 @@ def _composed_group_norm(call: Call, arg_types: Sequence[TensorType]) -> RelayEx
     simplify=_composed_group_norm,
     precision=Precision.KEEP_FLOAT32,
 )
-def group_norm(
-    data: Expr,
-    gamma: Expr,
-    beta: Expr,
-    num_groups: int,
-    axis: int = 1,
-    epsilon: float = 1e-5,
-    center: bool = True,
-    scale: bool = True,
-) -> RelayExpr:
+@more_parameters(layer_norm)
+def group_norm(beta: Expr, num_groups: int, axis: int = 1) -> None:
     """Normalise groups of channels; parameters as in `layer_norm`, and
 
     num_groups : int

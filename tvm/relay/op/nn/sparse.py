@@ -15,7 +15,6 @@ from ..attributes import as_list
 from ..computes import computed_by
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Operand, Spatial2, operator
-from ..registry import OpPattern
 from ..schedules import EXTERN_SCHEDULES, for_all_targets
 from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
@@ -93,7 +92,6 @@ Sparse = Annotated[Any, Operand(_parts, names=("sparse_data", "sparse_indices", 
     "nn.sparse_dense",
     support_level=1,
     infer_type=_dense_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(topi.nn.sparse_dense, "sparse_lhs"),
     schedules=for_all_targets(topi.generic.schedule_sparse_dense),
 )
@@ -113,7 +111,6 @@ def sparse_dense(dense_mat: Expr, sparse_mat: Sparse, sparse_lhs: bool = False) 
     "nn.sparse_add",
     support_level=1,
     infer_type=_add_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(topi.nn.sparse_add),
     schedules=EXTERN_SCHEDULES,
 )
@@ -133,7 +130,6 @@ def sparse_add(dense_mat: Expr, sparse_mat: Sparse) -> RelayExpr:
     "nn.sparse_transpose",
     support_level=1,
     infer_type=_transpose_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(topi.nn.sparse_transpose),
     schedules=for_all_targets(topi.generic.schedule_sparse_transpose),
     results=3,
@@ -151,7 +147,6 @@ def sparse_transpose(x: Sparse) -> TupleWrapper:
 @operator(
     "nn.sparse_conv2d",
     infer_type=_conv2d_type,
-    fuse=OpPattern.OPAQUE,
     compute=lambda attrs, inputs, out_type: [
         topi.nn.sparse_conv2d(
             inputs[0], inputs[1], inputs[2], inputs[3], attrs.layout, attrs.kernel_size[0]

@@ -18,7 +18,7 @@ from ..layout import Layouts
 from ..layout_shapes import axes_extents, expect_layouts, moved, shape_in_layout
 from ..operator import Expr, Padding2, Spatial2, operator
 from ..parameters import more_parameters
-from ..registry import LayoutChoice, OpPattern, ops
+from ..registry import LayoutChoice, ops
 from ..schedules import default_schedules
 from ..types import (
     expect,
@@ -73,7 +73,6 @@ _SCHEDULES = default_schedules(topi.x86.schedule_steps)
         "is_multiply": True, "layout": "NCHW",
     },
     infer_type=_correlation_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(
         topi.nn.correlation_nchw, "kernel_size", "max_displacement", "stride1", "stride2",
         "padding", "is_multiply",
@@ -158,7 +157,6 @@ def _deformable_arguments(attrs: Attrs, known: Sequence[Type | None]) -> list[Ty
     ),
     infer_type=_deformable_type,
     infer_layout=_deformable_layouts,
-    fuse=OpPattern.OPAQUE,
     compute=_deformable_compute,
     schedules=_SCHEDULES,
     argument_types=_deformable_arguments,
@@ -214,7 +212,6 @@ def _fifo_buffer_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     support_level=1,
     defaults={"axis": 0},
     infer_type=_fifo_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(topi.nn.fifo_buffer, "axis"),
     gradient=_fifo_buffer_gradient,
 )

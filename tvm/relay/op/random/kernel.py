@@ -17,7 +17,7 @@ from tvm.support.docstrings import described_by
 from ..attributes import as_expr, as_int, as_ints, names_arguments, reject
 from ..computes import computed_by
 from ..operator import Attribute, Expr, Operand, operator
-from ..registry import OpPattern, Precision
+from ..registry import Precision
 from ..types import expect, expect_tensor, shape_of_type, tensor
 
 OutShape = Annotated[Sequence[int], Attribute("tuple[int, ...]", as_ints, field="out_shape")]
@@ -74,7 +74,6 @@ def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Sched
 
 _THREEFRY: dict[str, Any] = {
     "results": 2,
-    "fuse": OpPattern.OPAQUE,
     "schedules": {"generic": _schedule, "cpu": _schedule},
     "precision": Precision.KEEP_FLOAT32,
 }

@@ -69,7 +69,6 @@ def multibox_prior(
     support_level=5,
     results=2,
     infer_type=_transform_type,
-    fuse=OpPattern.OPAQUE,
     compute=computed_by(
         topi.vision.multibox_transform_loc, "clip", "threshold", "variances", "keep_background"
     ),

@@ -13,7 +13,6 @@ from tvm.relay.expr import TupleWrapper
 from ..computes import computed_by
 from ..operator import Expr, number, operator
 from ..parameters import documented_by
-from ..registry import OpPattern
 from ..schedules import for_all_targets
 from ..types import apply, expect, expect_dim, expect_tensor, product, shape_of_type, tensor
 
@@ -22,7 +21,7 @@ Threshold = Annotated[Any, number("float32")]
 
 
 _OPAQUE: dict[str, Any] = {
-    "fuse": OpPattern.OPAQUE, "schedules": for_all_targets(topi.generic.schedule_nms)
+    "schedules": for_all_targets(topi.generic.schedule_nms)
 }  # fmt: skip
 
 

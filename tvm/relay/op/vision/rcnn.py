@@ -15,7 +15,6 @@ from ..computes import computed_by
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Expr, Floats, operator, spatial
 from ..parameters import documented_by
-from ..registry import OpPattern
 from ..sampling import composed_roi_align
 from ..schedules import for_all_targets
 from ..types import TypeRelation, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
@@ -64,7 +63,7 @@ def _proposal_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 _OPAQUE: dict[str, Any] = {
-    "fuse": OpPattern.OPAQUE, "schedules": for_all_targets(topi.generic.schedule_roi_align)
+    "schedules": for_all_targets(topi.generic.schedule_roi_align)
 }  # fmt: skip
 _ALIGN = {"NCHW": topi.vision.roi_align_nchw, "NHWC": topi.vision.roi_align_nhwc}
 _POOL = {"NCHW": topi.vision.roi_pool_nchw, "NHWC": topi.vision.roi_pool_nhwc}
