@@ -35,6 +35,27 @@ def with_defaults(
     return declare
 
 
+def with_values(
+    function: Callable[..., R], **values: Any
+) -> Callable[[Callable[[], None]], Callable[..., R]]:
+    """A function whose last parameters have these values, under the name of the decorated one."""
+
+    def declare(named: Callable[[], None]) -> Callable[..., R]:
+        whole = signature(function)
+        rest = whole.replace(parameters=[p for n, p in whole.parameters.items() if n not in values])
+
+        def made(*args: Any, **kwargs: Any) -> R:
+            if len(args) > len(rest.parameters):
+                raise TypeError(f"{named.__name__}() takes {len(rest.parameters)} arguments")
+            return function(*args, **kwargs, **values)
+
+        made.__dict__["__signature__"] = rest
+        made.__annotations__ = {n: p.annotation for n, p in rest.parameters.items()}
+        return take_names(made, named)
+
+    return declare
+
+
 def take_names(function: F, source: Callable[..., Any]) -> F:
     """Give a function the name, the place and the docstring of another."""
     for name in ("__name__", "__qualname__", "__doc__", "__module__"):

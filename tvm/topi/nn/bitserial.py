@@ -13,6 +13,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
+from tvm.support.signatures import with_values
 
 from ..utils import dims
 from .pad import pad
@@ -130,16 +131,16 @@ def bitserial_dense(
 def _conv2d(
     data: te.Tensor,
     kernel: te.Tensor,
-    stride: Any,
+    stride: int | Sequence[int],
     padding: Any,
     activation_bits: int,
     weight_bits: int,
-    pack_dtype: str,
-    out_dtype: str,
-    unipolar: bool,
-    layouts: tuple[str, str],
+    pack_dtype: str = "uint32",
+    out_dtype: str = "int16",
+    unipolar: bool = True,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
 ) -> te.Tensor:
-    data_layout, kernel_layout = layouts
     # the axis of the bits comes behind that of the words in data, and last in the kernel
     channel = data_layout.index("C")
     words = bitpack(data, activation_bits, channel, channel + 1, pack_dtype)
@@ -176,17 +177,8 @@ def _conv2d(
     return te.compute([out[axis] for axis in data_layout], element, name=name, tag=name)
 
 
-def bitserial_conv2d_nchw(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    stride: int | Sequence[int],
-    padding: Any,
-    activation_bits: int,
-    weight_bits: int,
-    pack_dtype: str = "uint32",
-    out_dtype: str = "int16",
-    unipolar: bool = True,
-) -> te.Tensor:
+@with_values(_conv2d, data_layout="NCHW", kernel_layout="OIHW")
+def bitserial_conv2d_nchw() -> None:
     """Convolution of NCHW data by an OIHW kernel, both integers of few bits.
 
     Parameters
@@ -202,28 +194,11 @@ def bitserial_conv2d_nchw(
     unipolar : bool
         Whether bits of the kernel stand for -1 and 1.
     """
-    return _conv2d(
-        data, kernel, stride, padding, activation_bits, weight_bits, pack_dtype, out_dtype,
-        unipolar, ("NCHW", "OIHW"),
-    )  # fmt: skip
 
 
-def bitserial_conv2d_nhwc(
-    data: te.Tensor,
-    kernel: te.Tensor,
-    stride: int | Sequence[int],
-    padding: Any,
-    activation_bits: int,
-    weight_bits: int,
-    pack_dtype: str = "uint32",
-    out_dtype: str = "int16",
-    unipolar: bool = True,
-) -> te.Tensor:
+@with_values(_conv2d, data_layout="NHWC", kernel_layout="HWIO")
+def bitserial_conv2d_nhwc() -> None:
     """Convolution of NHWC data by an HWIO kernel; parameters as in `bitserial_conv2d_nchw`."""
-    return _conv2d(
-        data, kernel, stride, padding, activation_bits, weight_bits, pack_dtype, out_dtype,
-        unipolar, ("NHWC", "HWIO"),
-    )  # fmt: skip
 
 
 def binarize_pack(data: te.Tensor, axis: int | None = None, name: str = "PackedInput") -> te.Tensor:

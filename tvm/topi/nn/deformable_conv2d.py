@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 from tvm import te, tir
-from tvm.support.signatures import take_names
+from tvm.support.signatures import with_values
 
 from ..utils import cast_scalar, dims
 from .utils import dilated_window, get_pad_tuple
@@ -48,9 +47,10 @@ def _deformable(
     deformable_groups: int,
     groups: int,
     out_dtype: str,
-    layouts: tuple[str, str],
+    data_layout: str,
+    kernel_layout: str,
 ) -> te.Tensor:
-    data_layout, kernel_layout = layouts
+    out_dtype = out_dtype or data.dtype
     have = dict(zip(data_layout, dims(data.shape), strict=True))
     window = dict(zip(kernel_layout, dims(kernel.shape), strict=True))
     positions = dict(zip(data_layout, dims(offset.shape), strict=True))
@@ -93,31 +93,7 @@ def _deformable(
     return te.compute([extents[axis] for axis in data_layout], element, name=name, tag=name)
 
 
-def _in_layouts(
-    data_layout: str, kernel_layout: str
-) -> Callable[[Callable[[], None]], Callable[..., te.Tensor]]:
-    """A convolution in fixed layouts, under the name and the docstring of the decorated function."""
-
-    def convolution(
-        data: te.Tensor,
-        offset: te.Tensor,
-        kernel: te.Tensor,
-        strides: Sequence[int],
-        padding: Any,
-        dilation: Sequence[int],
-        deformable_groups: int,
-        groups: int,
-        out_dtype: str,
-    ) -> te.Tensor:
-        return _deformable(
-            data, offset, kernel, strides, padding, dilation, deformable_groups, groups,
-            out_dtype or data.dtype, (data_layout, kernel_layout),
-        )  # fmt: skip
-
-    return partial(take_names, convolution)
-
-
-@_in_layouts("NCHW", "OIHW")
+@with_values(_deformable, data_layout="NCHW", kernel_layout="OIHW")
 def deformable_conv2d_nchw() -> None:
     """Deformable convolution of NCHW data by an OIHW kernel.
 
@@ -137,6 +113,6 @@ def deformable_conv2d_nchw() -> None:
     """
 
 
-@_in_layouts("NHWC", "HWIO")
+@with_values(_deformable, data_layout="NHWC", kernel_layout="HWIO")
 def deformable_conv2d_nhwc() -> None:
     """Deformable convolution of NHWC data (and offsets) by an HWIO kernel."""

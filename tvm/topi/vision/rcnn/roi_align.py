@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tvm import te, tir
 from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
+from tvm.support.signatures import with_values
 from tvm.tir.ir_builder import IRBuilder
 from tvm.tir.reduction import least
 
@@ -26,61 +27,15 @@ class _Side(NamedTuple):
     is_inside: PrimExpr
 
 
-def roi_align_nchw(
-    data: te.Tensor,
-    rois: te.Tensor,
-    pooled_size: int | Sequence[int],
-    spatial_scale: float,
-    mode: Any = "avg",
-    sample_ratio: int = -1,
-    aligned: bool = False,
-) -> te.Tensor:
-    """Pool regions of maps by interpolated samples.
-
-    Parameters
-    ----------
-    data : te.Tensor
-        (batch, channels, height, width).
-    rois : te.Tensor
-        (regions, 5): the batch's index, left, top, right and bottom.
-    pooled_size : int or pair of int
-        The height and width of the results.
-    spatial_scale : float
-        The factor from the regions' coordinates to the maps'.
-    mode : str
-        "avg" or "max" of the samples; "max_corner", ONNX's maximum: of the weighted neighbours of
-        all samples, which are not added up.
-    sample_ratio : int
-        Samples along each axis of a bin; below 1: as many as the bin is wide, rounded up.
-    aligned : bool
-        Whether elements have their centres at half coordinates; if so, regions may also be
-        smaller than one element.
-    """
-    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, aligned, "NCHW")
-
-
-def roi_align_nhwc(
-    data: te.Tensor,
-    rois: te.Tensor,
-    pooled_size: int | Sequence[int],
-    spatial_scale: float,
-    mode: Any = "avg",
-    sample_ratio: int = -1,
-    aligned: bool = False,
-) -> te.Tensor:
-    """As `roi_align_nchw`, of maps with channels last."""
-    return _roi_align(data, rois, pooled_size, spatial_scale, mode, sample_ratio, aligned, "NHWC")
-
-
 def _roi_align(
     data: te.Tensor,
     rois: te.Tensor,
     pooled_size: int | Sequence[int],
-    scale: float,
-    mode: Any,
-    sample_ratio: int,
-    aligned: bool,
-    layout: str,
+    spatial_scale: float,
+    mode: Any = "avg",
+    sample_ratio: int = -1,
+    aligned: bool = False,
+    layout: str = "NCHW",
 ) -> te.Tensor:
     name = mode.decode() if isinstance(mode, bytes) else str(mode)
     if name not in MODES:
@@ -102,10 +57,10 @@ def _roi_align(
             total = ib.allocate(dtype, (pooled[0], pooled[1], channels), "total")
             b = ib.let("b", boxes[r, 0].astype("int32"))
             top, height, rows = _bins(
-                ib, boxes[r, 2], boxes[r, 4], scale, pooled[0], sample_ratio, aligned, dtype
+                ib, boxes[r, 2], boxes[r, 4], spatial_scale, pooled[0], sample_ratio, aligned, dtype
             )
             left, width, columns = _bins(
-                ib, boxes[r, 1], boxes[r, 3], scale, pooled[1], sample_ratio, aligned, dtype
+                ib, boxes[r, 1], boxes[r, 3], spatial_scale, pooled[1], sample_ratio, aligned, dtype
             )
             share = ib.let("share", 1.0 / tir.max(rows * columns, 1).astype(dtype))
             with ib.for_range(0, pooled[0], "py") as py, ib.for_range(0, pooled[1], "px") as px:
@@ -133,6 +88,36 @@ def _roi_align(
 
     shape = arranged(regions, channels, *pooled)
     return te.extern([shape], [source, rois], body, dtype=data.dtype, name="roi_align")
+
+
+@with_values(_roi_align, layout="NCHW")
+def roi_align_nchw() -> None:
+    """Pool regions of maps by interpolated samples.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        (batch, channels, height, width).
+    rois : te.Tensor
+        (regions, 5): the batch's index, left, top, right and bottom.
+    pooled_size : int or pair of int
+        The height and width of the results.
+    spatial_scale : float
+        The factor from the regions' coordinates to the maps'.
+    mode : str
+        "avg" or "max" of the samples; "max_corner", ONNX's maximum: of the weighted neighbours of
+        all samples, which are not added up.
+    sample_ratio : int
+        Samples along each axis of a bin; below 1: as many as the bin is wide, rounded up.
+    aligned : bool
+        Whether elements have their centres at half coordinates; if so, regions may also be
+        smaller than one element.
+    """
+
+
+@with_values(_roi_align, layout="NHWC")
+def roi_align_nhwc() -> None:
+    """As `roi_align_nchw`, of maps with channels last."""
 
 
 def _channels_last(data: te.Tensor) -> te.Tensor:

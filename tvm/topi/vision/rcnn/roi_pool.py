@@ -7,43 +7,18 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.support.signatures import with_values
 from tvm.tir.ir_builder import IRBuilder
 from tvm.tir.reduction import least
 
 from ...utils import arrangement, dims
 
 
-def roi_pool_nchw(
-    data: te.Tensor, rois: te.Tensor, pooled_size: int | Sequence[int], spatial_scale: float
-) -> te.Tensor:
-    """The greatest element in each bin of each region; 0 in empty bins.
-
-    Parameters
-    ----------
-    data : te.Tensor
-        (batch, channels, height, width).
-    rois : te.Tensor
-        (regions, 5): the batch's index, left, top, right and bottom.
-    pooled_size : int or pair of int
-        The height and width of the results.
-    spatial_scale : float
-        The factor from the regions' coordinates to the maps'.
-    """
-    return _roi_pool(data, rois, pooled_size, spatial_scale, "NCHW")
-
-
-def roi_pool_nhwc(
-    data: te.Tensor, rois: te.Tensor, pooled_size: int | Sequence[int], spatial_scale: float
-) -> te.Tensor:
-    """As `roi_pool_nchw`, of maps with channels last."""
-    return _roi_pool(data, rois, pooled_size, spatial_scale, "NHWC")
-
-
 def _roi_pool(
     data: te.Tensor,
     rois: te.Tensor,
     pooled_size: int | Sequence[int],
-    scale: float,
+    spatial_scale: float,
     layout: str,
 ) -> te.Tensor:
     pooled = (pooled_size, pooled_size) if isinstance(pooled_size, int) else tuple(pooled_size)
@@ -56,8 +31,8 @@ def _roi_pool(
         maps, boxes, out = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
         with ib.for_range(0, regions, "r", kind="parallel") as r:
             b = ib.let("b", boxes[r, 0].astype("int32"))
-            tops, bottoms = _edges(boxes[r, 2], boxes[r, 4], scale, pooled[0], extents["H"])
-            lefts, rights = _edges(boxes[r, 1], boxes[r, 3], scale, pooled[1], extents["W"])
+            tops, bottoms = _edges(boxes[r, 2], boxes[r, 4], spatial_scale, pooled[0], extents["H"])
+            lefts, rights = _edges(boxes[r, 1], boxes[r, 3], spatial_scale, pooled[1], extents["W"])
             with ib.for_range(0, pooled[0], "py") as py, ib.for_range(0, pooled[1], "px") as px:
                 top, bottom = ib.let("top", tops(py)), ib.let("bottom", bottoms(py))
                 left, right = ib.let("left", lefts(px)), ib.let("right", rights(px))
@@ -74,6 +49,28 @@ def _roi_pool(
 
     shape = arranged(regions, extents["C"], *pooled)
     return te.extern([shape], [data, rois], body, dtype=data.dtype, name="roi_pool")
+
+
+@with_values(_roi_pool, layout="NCHW")
+def roi_pool_nchw() -> None:
+    """The greatest element in each bin of each region; 0 in empty bins.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        (batch, channels, height, width).
+    rois : te.Tensor
+        (regions, 5): the batch's index, left, top, right and bottom.
+    pooled_size : int or pair of int
+        The height and width of the results.
+    spatial_scale : float
+        The factor from the regions' coordinates to the maps'.
+    """
+
+
+@with_values(_roi_pool, layout="NHWC")
+def roi_pool_nhwc() -> None:
+    """As `roi_pool_nchw`, of maps with channels last."""
 
 
 def _maximum(
