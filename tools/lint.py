@@ -13,7 +13,8 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -134,8 +135,14 @@ def main() -> int:
     if parser.parse_args().list:
         print("\n".join(" ".join(layer) for layer in LAYERS))
         return 0
-    findings = [finding for path in source_files() for finding in check_file(path)]
-    findings += check_cycles()
+    findings: list[str] = []
+    graph: dict[str, list[str]] = {}
+    for path in source_files():
+        source = Source.of(path)
+        findings += source.findings()
+        if source.is_of_package:
+            graph[source.module] = source.loaded_modules()
+    findings += check_cycles(graph)
     print("\n".join(findings) if findings else "lint: nothing found")
     return 1 if findings else 0
 
@@ -146,27 +153,48 @@ def source_files() -> list[Path]:
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 
-def check_file(path: Path) -> list[str]:
-    """The findings of one file, as ``path:line: text``."""
-    text = path.read_text(encoding="utf8")
-    tree = parsed(path)
-    name = path.relative_to(ROOT)
-    findings = [*check_sizes(text, tree)]
-    if name.parts[0] == "tvm":
-        module = module_name(name)
-        findings += [
-            *check_imports(tree, module, is_package=name.name == "__init__.py"),
-            *check_local_imports(tree),
-            *check_environment(tree, module),
-            *check_recursion(tree),
-        ]
-    return [f"{name}:{line}: {finding}" for line, finding in findings]
+@dataclass(frozen=True)
+class Source:
+    """One file, read once."""
 
+    name: Path  # from the root of the repository
+    text: str
+    tree: ast.Module
+    nodes: list[ast.AST]
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    """A file's syntax tree."""
-    return ast.parse(path.read_text(encoding="utf8"))
+    @staticmethod
+    def of(path: Path) -> Source:
+        """A file and all nodes of its syntax tree."""
+        text = path.read_text(encoding="utf8")
+        tree = ast.parse(text)
+        return Source(path.relative_to(ROOT), text, tree, list(ast.walk(tree)))
+
+    @property
+    def module(self) -> str:
+        """``tvm/ir/node.py`` -> ``tvm.ir.node``."""
+        return module_name(self.name)
+
+    @property
+    def is_of_package(self) -> bool:
+        """Whether the rules of imports hold for it."""
+        return self.name.parts[0] == "tvm"
+
+    def findings(self) -> list[str]:
+        """The findings, as ``path:line: text``."""
+        findings = [*check_sizes(self)]
+        if self.is_of_package:
+            findings += [
+                *check_imports(self),
+                *check_local_imports(self),
+                *check_environment(self),
+                *check_recursion(self),
+            ]
+        return [f"{self.name}:{line}: {finding}" for line, finding in findings]
+
+    def loaded_modules(self) -> list[str]:
+        """The modules of ours that are imported when it is loaded, or in its functions."""
+        found = imported_modules(self, run_time_nodes(self.tree))
+        return list(dict.fromkeys([target for _, target in found]))
 
 
 def module_name(path: Path) -> str:
@@ -175,6 +203,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def layer_of(module: str) -> int | None:
     """The index in LAYERS of the longest prefix of ``module``."""
     if module in LOW_CONTRIB:
@@ -187,13 +216,13 @@ def layer_of(module: str) -> int | None:
     return found
 
 
-def check_sizes(text: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+def check_sizes(source: Source) -> Iterator[tuple[int, str]]:
     """Files and functions that are too long."""
-    lines = text.count("\n")
-    limit = LAST_LINE_OF_TABLES if is_table(tree) else LAST_LINE
+    lines = source.text.count("\n")
+    limit = LAST_LINE_OF_TABLES if is_table(source.tree) else LAST_LINE
     if lines > limit:
         yield lines, f"file has {lines} lines, the end is {limit}"
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > LAST_LINE_OF_FUNCTIONS and not is_docstring_mostly(node):
@@ -215,15 +244,19 @@ def is_table(tree: ast.Module) -> bool:
     return 2 * len(rows) > len(tree.body)
 
 
-def check_imports(tree: ast.Module, module: str, is_package: bool) -> Iterator[tuple[int, str]]:
+def check_imports(source: Source) -> Iterator[tuple[int, str]]:
     """Imports that go up."""
+    module = source.module
     if module in FACADES:
         return
     own = layer_of(module)
     if own is None:
         yield 1, f"{module} has no layer, add it to tools/lint.py"
         return
-    for line, target in imported_modules(tree, module, is_package):
+    targets = imported_modules(source, source.nodes)
+    if any([is_import_by_name(node) for node in source.nodes]):
+        targets += named_modules(source.nodes)
+    for line, target in targets:
         layer = layer_of(target)
         if target in FACADES and target != "tvm":
             layer = layer_of(target + ".expr") if own < (layer or 0) else layer
@@ -231,24 +264,19 @@ def check_imports(tree: ast.Module, module: str, is_package: bool) -> Iterator[t
             yield line, f"{module} must not import {target}, which is above it"
 
 
-def imported_modules(
-    tree: ast.AST, module: str, is_package: bool, at_run_time: bool = False
-) -> Iterator[tuple[int, str]]:
-    """(line, module) of our own modules that are imported, by statements or by name."""
-    nodes = list(run_time_nodes(tree) if at_run_time else ast.walk(tree))
+def imported_modules(source: Source, nodes: Iterable[ast.AST]) -> list[tuple[int, str]]:
+    """(line, module) of our own modules that statements among the nodes import."""
+    found = []
     for node in nodes:
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.split(".")[0] == "tvm":
-                    yield node.lineno, alias.name
+            names = [alias.name for alias in node.names]
+            found += [(node.lineno, name) for name in names if name.split(".")[0] == "tvm"]
         elif isinstance(node, ast.ImportFrom):
-            base = resolve(node, module, is_package)
+            base = resolve(node, source.module, source.name.name == "__init__.py")
             if base.split(".")[0] == "tvm":
-                for alias in node.names:
-                    full = f"{base}.{alias.name}"
-                    yield node.lineno, full if exists(full) else base
-    if not at_run_time and any(is_import_by_name(node) for node in nodes):
-        yield from named_modules(nodes)
+                full = [f"{base}.{alias.name}" for alias in node.names]
+                found += [(node.lineno, name if exists(name) else base) for name in full]
+    return found
 
 
 def is_import_by_name(node: ast.AST) -> bool:
@@ -259,35 +287,32 @@ def is_import_by_name(node: ast.AST) -> bool:
     return name.lstrip("_") in ("import_module", "import__")
 
 
-def named_modules(nodes: list[ast.AST]) -> Iterator[tuple[int, str]]:
+def named_modules(nodes: Iterable[ast.AST]) -> list[tuple[int, str]]:
     """(line, module) of the texts that name modules of ours, as ``module`` or ``module:attribute``."""
-    for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            name = node.value.partition(":")[0]
-            if name.startswith("tvm.") and exists(name):
-                yield node.lineno, name
+    texts = [
+        (node.lineno, node.value.partition(":")[0])
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return [(line, name) for line, name in texts if name.startswith("tvm.") and exists(name)]
 
 
-def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those under ``if TYPE_CHECKING``."""
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
-            for other in child.orelse:
-                yield other
-                yield from run_time_nodes(other)
+def run_time_nodes(tree: ast.AST) -> list[ast.AST]:
+    """All statements but those under ``if TYPE_CHECKING``."""
+    found, pending = [], [tree]
+    while pending:
+        node = pending.pop(0)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            pending = [*node.orelse, *pending]
             continue
-        yield child
-        yield from run_time_nodes(child)
+        found.append(node)
+        inside = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
+        pending = [*inside, *pending]
+    return found
 
 
-def check_cycles() -> list[str]:
+def check_cycles(graph: dict[str, list[str]]) -> list[str]:
     """Files that import each other when they are loaded."""
-    graph: dict[str, list[str]] = {}
-    for path in sorted((ROOT / "tvm").rglob("*.py")):
-        name = path.relative_to(ROOT)
-        module, is_package = module_name(name), name.name == "__init__.py"
-        found = imported_modules(parsed(path), module, is_package, True)
-        graph[module] = list(dict.fromkeys(target for _, target in found))
     cycles = [sorted(part) for part in components(graph) if len(part) > 1]
     return [f"{len(c)} files import each other: {', '.join(c[:8])}" for c in cycles]
 
@@ -327,6 +352,7 @@ def resolve(node: ast.ImportFrom, module: str, is_package: bool) -> str:
     return ".".join([*base, node.module] if node.module else base)
 
 
+@cache
 def exists(module: str) -> bool:
     """Whether one of our files is that module."""
     path = ROOT / Path(*module.split("."))
@@ -334,9 +360,9 @@ def exists(module: str) -> bool:
     return any(file.exists() for file in files)
 
 
-def check_local_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def check_local_imports(source: Source) -> Iterator[tuple[int, str]]:
     """Imports inside functions: a cycle means a file is in the wrong layer."""
-    for function in ast.walk(tree):
+    for function in source.nodes:
         if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
         for node in ast.walk(function):
@@ -350,18 +376,18 @@ def check_local_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
                     yield node.lineno, f"import of {name} inside a function"
 
 
-def check_environment(tree: ast.Module, module: str) -> Iterator[tuple[int, str]]:
+def check_environment(source: Source) -> Iterator[tuple[int, str]]:
     """Reads of the environment outside ``knobs.py``."""
-    if module == "tvm.knobs":
+    if source.module == "tvm.knobs":
         return
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"):
             yield node.lineno, "the environment is read in tvm/knobs.py only"
 
 
-def check_recursion(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def check_recursion(source: Source) -> Iterator[tuple[int, str]]:
     """Recursion of visitors through C frames, which crashes on deep programs."""
-    for cls in ast.walk(tree):
+    for cls in source.nodes:
         if not isinstance(cls, ast.ClassDef) or not is_visitor(cls):
             continue
         for node in ast.walk(cls):
