@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from math import prod
 
+import numpy as np
 import pytest
 
 import tvm
@@ -109,6 +110,16 @@ def test_lines_are_linked_from_te_to_assembly(report: Report) -> None:
         origins = [o for o, line in zip(code.lines, lines, strict=True) if word in line]
         assert {o - 1 for o in origins} & set(stored)
         assert all([0 <= o <= len(tir) for o in code.lines])
+
+
+def test_operators_of_constants_alone_are_folded() -> None:
+    x, w = relay.var("x", shape=(4, 8)), relay.var("w", shape=(8,))
+    mod = tvm.IRModule.from_expr(relay.Function([x, w], relay.tanh(x + relay.exp(w))))
+    with tvm.transform.PassContext(opt_level=3):
+        params = {"w": np.ones(8, "float32")}
+        found = explain.explain(mod, params, repeat=0, detailed=0)
+    assert {n.op for n in found.imported.nodes if n.is_folded} == {"exp"}
+    assert all([n.others for n in found.imported.nodes if n.op in ("add", "tanh")])
 
 
 def test_choices_know_what_they_were_chosen_among() -> None:

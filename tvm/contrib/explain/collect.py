@@ -98,7 +98,7 @@ def explain(
     inputs : dict of str to array, optional
         Inputs of the measured runs; others are random.
     repeat : int
-        How often the model runs; times are medians. 0 measures nothing.
+        How often the model runs; times are the shortest ones. 0 measures nothing.
     detailed : int
         How many kernels, the slowest ones, have the changes of each pass on loops shown.
 

@@ -190,8 +190,11 @@ def link(imported: Graph, built: Graph) -> None:
         names = [imported.nodes[other].name for other in node.others]
         if any(names):
             node.name = ", ".join(dict.fromkeys([name for name in names if name]))
-    for node in imported.nodes:
-        node.is_folded = node.op != "input" and not node.others
+    varies = [node.op == "input" for node in imported.nodes]
+    for start, end in imported.edges:  # in order: what a node uses stands before it
+        varies[end] |= varies[start]
+    for node, is_varying in zip(imported.nodes, varies, strict=True):
+        node.is_folded = not is_varying and not node.others
 
 
 def _anchor_layout(kernel: LoweredKernel) -> str:

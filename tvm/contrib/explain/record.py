@@ -35,8 +35,9 @@ class Node:
     weights: list[Tensor] = field(default_factory=list)  # constants among its operands
     kernel: int = -1  # index of the kernel of a call
     seconds: float = 0.0
-    others: list[int] = field(default_factory=list)  # nodes of the other graph that it stands for
-    is_folded: bool = False  # computed while the model was built
+    # nodes of the other graph that it stands for; none where a pass made operators anew
+    others: list[int] = field(default_factory=list)
+    is_folded: bool = False  # depends on no input, and was computed while the model was built
     x: float = 0.0
     y: float = 0.0
 

@@ -55,7 +55,7 @@ def add_explain_parser(
     )
     parser.add_argument(
         "--repeat", type=_count, default=3, metavar="N",
-        help="measured runs, of which medians are shown; 0 measures nothing (3)",
+        help="measured runs, of which the shortest times are shown; 0 measures nothing (3)",
     )  # fmt: skip
     parser.add_argument(
         "--detailed", type=_count, default=4, metavar="N",

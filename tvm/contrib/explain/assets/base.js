@@ -94,7 +94,7 @@ function nodeLinks(graph, indices) {
   const nodes = state.report[graph].nodes;
   return make("div", { class: "links" }, indices.map((i) =>
     make("a", { onclick: () => goNode(graph, i), title: nodes[i].op },
-      `${nodes[i].op}${nodes[i].name ? `  ${nodes[i].name}` : ""}`)));
+      `${nodeLabel(nodes[i])}${nodes[i].name ? `  ${nodes[i].name}` : ""}`)));
 }
 
 // a table whose columns sort: [title, text of a row, number of a row or null, class]

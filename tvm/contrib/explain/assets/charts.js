@@ -25,7 +25,7 @@ function overview() {
   ], top, { onpick: (i) => goKernel(i) });
   const remarks = r.remarks.slice(0, 60).map((m) => make("div", { class: "remark" },
     make("div", {}, make("span", { class: `badge ${m.kind}` }, m.kind), m.node >= 0 ? make("a", { onclick: () => goNode("built", m.node) }, shortened(m.text)) : shortened(m.text)),
-    make("div", { class: "cost" }, m.seconds === null ? "" : secondsText(m.seconds)), make("div", { class: "why" }, m.why)));
+    make("div", { class: "cost" }, m.seconds === null ? "" : secondsText(m.seconds)), make("div", { class: "why" }, shortened(m.why))));
   return make("div", { class: "view" }, make("div", { class: "scroll" }, tiles,
     r.machine.note ? make("p", { class: "quiet" }, r.machine.note) : null,
     make("div", { class: "columns" },
@@ -33,7 +33,7 @@ function overview() {
       make("section", {}, make("h2", {}, "What costs, and why"), remarks.length ? remarks : make("p", { class: "quiet" }, "Nothing stands out.")))));
 }
 
-const shortened = (text) => text.replace(/tvmgen_default_/g, "");
+const shortened = (text) => text.replace(/tvmgen_\w+/g, shortName).replace(/nn\.contrib_|_without_weight_transform|nn\./g, "");
 
 function roofline() {
   const r = state.report, m = r.machine;

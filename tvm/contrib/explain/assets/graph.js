@@ -28,7 +28,11 @@ class GraphView {
     this.ratio = devicePixelRatio || 1;
     this.canvas.width = box.width * this.ratio;
     this.canvas.height = box.height * this.ratio;
-    if (first) { if (this.picked >= 0) this.centre(this.picked, 1); else this.start(); }
+    if (first) {
+      this.start();
+      const [wanted] = this.picked >= 0 ? [this.picked] : this.linked;
+      if (wanted !== undefined) this.centre(wanted, 0.85);
+    }
     this.draw();
   }
 
@@ -171,7 +175,7 @@ class GraphView {
     const ring = i === this.picked ? css("--pick") : this.linked.has(i) ? css("--accent")
       : this.hits.has(i) ? css("--hit") : null;
     if (ring) { ink.strokeStyle = ring; ink.lineWidth = Math.max(3, 2 / this.scale); ink.stroke(); }
-    if (node.is_folded) {
+    if (!node.others.length && node.op !== "input") {
       ink.setLineDash([4, 3]); ink.strokeStyle = css("--quiet"); ink.lineWidth = 1; ink.stroke(); ink.setLineDash([]);
     }
     if (this.scale < 0.3) return;
@@ -189,11 +193,14 @@ class GraphView {
 
 const clipped = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 
+const untold = (node) => (node.is_folded ? "folded: it depends on no input"
+  : "not traced: a pass replaced it, or joined it with others");
+
 function describeNode(node) {
   const lines = [node.op, node.name, node.outputs.map(tensorText).join(", ")];
   if (node.layout) lines.push(`layout ${node.layout}`);
   if (node.seconds) lines.push(secondsText(node.seconds));
-  if (node.is_folded) lines.push("no kernel computes it: folded, or part of another operator");
+  if (!node.others.length && node.op !== "input") lines.push(untold(node));
   return lines.filter(Boolean).join("\n");
 }
 
@@ -234,7 +241,7 @@ class GraphPage {
       this.views.built.colours = built.nodes.map((n, i) => (n.kernel < 0 ? "#9fb0c3" : colour(i)));
       this.views.imported.colours = imported.nodes.map((n) =>
         n.op === "input" ? "#9fb0c3" : n.others.length ? colour(n.others[0]) : "#d5dbe2");
-      entries = [["one colour: one kernel call", PALETTE[0]], ["input", "#9fb0c3"], ["folded or part of another operator", "#d5dbe2"]];
+      entries = [["one colour: one kernel call", PALETTE[0]], ["input", "#9fb0c3"], ["folded, or not traced through a pass", "#d5dbe2"]];
     } else if (mode === "time") {
       const most = Math.max(1e-12, ...built.nodes.map((n) => n.seconds));
       for (const view of Object.values(this.views)) view.colours = view.graph.nodes.map((n) => heat(n.seconds / most));
@@ -309,7 +316,7 @@ class GraphPage {
       kernel >= 0 ? make("p", {}, make("a", { onclick: () => goKernel(kernel), class: "to-kernel" }, "its kernel →")) : null,
       make("h3", {}, name === "built" ? "computes" : "served by"),
       node.others.length ? nodeLinks(other, node.others) : make("p", { class: "quiet" },
-        node.op === "input" ? "an input" : name === "built" ? "not known: passes made it without saying from what" : "no kernel: folded, or part of another operator"),
+        node.op === "input" ? "an input" : name === "built" ? "not traced: a pass made it without saying from what" : untold(node)),
       node.detail ? make("h3", {}, "attributes") : null, node.detail ? make("pre", { class: "mono" }, node.detail) : null);
   }
 
