@@ -21,12 +21,8 @@ from ..nn.dense.library import (
     matmul_mkl,
     schedule_product,
 )
-from ..nn.dense.pack_cpu import (
-    PackedMatmulConfig,
-    choose_matmul_pack,
-    matmul_pack,
-    schedule_matmul_pack,
-)
+from ..nn.dense.open_product import matmul_pack, schedule_matmul_pack
+from ..nn.dense.pack_cpu import PackedMatmulConfig, choose_matmul_pack
 from .templates import (
     dense_dynamic,
     dense_int8,

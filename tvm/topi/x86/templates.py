@@ -18,6 +18,7 @@ from tvm.error import RuntimeValueError
 from .. import generic, nn
 from ..cpu.injective import schedule_concatenate_cpu, schedule_injective
 from ..joining import concatenate
+from ..nn.batch_matmul.cpu import batch_matmul as compute_batch_matmul
 from ..nn.conv2d.cpu import schedule_conv2d
 from ..nn.dense.cpu import packed_columns, schedule_dense_nopack
 from ..nn.dense.dot_x86 import dense_dot_block, schedule_dense_dot
@@ -54,7 +55,7 @@ conv3d_ncdhw = _renamed(nn.conv3d_ncdhw, **_CONV)
 conv3d_ndhwc = _renamed(nn.conv3d_ndhwc, **_CONV)
 conv2d_transpose_nchw = _renamed(nn.conv2d_transpose_nchw, Input="data", Filter="kernel")
 conv3d_transpose_ncdhw = _renamed(nn.conv3d_transpose_ncdhw, Input="data", Filter="kernel")
-batch_matmul = _renamed(nn.batch_matmul, oshape="out_shape")
+batch_matmul = _renamed(compute_batch_matmul, oshape="out_shape")
 bitserial_conv2d_nchw = _renamed(nn.bitserial_conv2d_nchw, activation_bits="in_bits")
 bitserial_conv2d_nhwc = _renamed(nn.bitserial_conv2d_nhwc, activation_bits="in_bits")
 bitserial_dense = nn.bitserial_dense

@@ -360,7 +360,8 @@ def _batch_product(
     dot = topi.x86.find_batch_dot(a, b, out_type.dtype)
     if dot is not None:
         return [topi.x86.batch_matmul_dot(a, b, dot, *flags)]
-    return [topi.nn.batch_matmul(a, b, None, out_type.dtype, *flags)]
+    product = topi.x86.batch_matmul if topi.utils.is_target("cpu") else topi.nn.batch_matmul
+    return [product(a, b, None, out_type.dtype, *flags)]
 
 
 @operator(

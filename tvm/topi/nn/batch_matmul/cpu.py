@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import te, tir
+from tvm.support.docstrings import described_by
 
 from ...configuration import workload_of
 from ...cpu.common import fuse_and_parallel, processor, vector_lanes
 from ...generic.schedules import open_schedule
-from ...utils import dims
+from ...utils import dims, is_dynamic_shape
 from ..dense.cpu import (
     MatmulConfig,
     inline_injective_but,
@@ -17,9 +19,28 @@ from ..dense.cpu import (
     masked_matmul_choices,
     schedule_tile,
 )
+from ..dense.open_product import TAG as OPEN_TAG
+from ..dense.open_product import is_open_product, open_product, schedule_open_product
 from .compute import COPIED_LINES
+from .compute import batch_matmul as compute_known_extents
 from .dot import TAG as DOT_TAG
 from .dot import schedule_batch_matmul_dot
+
+
+@described_by(compute_known_extents)
+def batch_matmul(
+    tensor_a: te.Tensor,
+    tensor_b: te.Tensor,
+    oshape: Any = None,
+    out_dtype: str | None = None,
+    transpose_a: bool = False,
+    transpose_b: bool = True,
+) -> te.Tensor:
+    """A batch of matrix products; those of open extents fill tiles."""
+    if is_open_product(tensor_a, tensor_b):
+        return open_product(tensor_a, tensor_b, out_dtype, transpose_a, transpose_b, oshape)
+    flags = (transpose_a, transpose_b)
+    return compute_known_extents(tensor_a, tensor_b, oshape, out_dtype, *flags)
 
 
 def schedule_batch_matmul(
@@ -37,12 +58,14 @@ def schedule_batch_matmul(
     s, output, ops = open_schedule(outs)
     if any([op.tag == DOT_TAG for op in ops]):
         return schedule_batch_matmul_dot(outs)
+    if any([op.tag == OPEN_TAG for op in ops]):
+        return schedule_open_product(outs)
     anchor = next(op for op in ops if op.tag == "batch_matmul")
     product = anchor.output(0)
     inline_injective_but(s, ops, anchor, output, (COPIED_LINES,))
     shape = dims(product.shape)
     chosen = None
-    if all(isinstance(d, int) for d in shape) and is_full_output(output, product):
+    if not is_dynamic_shape(shape[1:]) and is_full_output(output, product):
         choices = masked_matmul_choices(shape[1], shape[2], product.dtype, processor())
         chosen = config or (choices.choose(workload_of(anchor)) if choices else None)
     if chosen is None:

@@ -59,7 +59,7 @@ def matmul(
     product = te.compute(
         (*lead, *rows, columns), element, name="T_matmul", tag="matmul", attrs=asked
     )
-    return product if bias is None else _with_bias(product, bias, dtype)
+    return product if bias is None else with_bias(product, bias, dtype)
 
 
 def product_task(
@@ -71,7 +71,8 @@ def product_task(
     return workload_attrs("matmul_nopack.x86", a, b, None, dtype, transpose_a, transpose_b)
 
 
-def _with_bias(product: te.Tensor, bias: te.Tensor, dtype: str) -> te.Tensor:
+def with_bias(product: te.Tensor, bias: te.Tensor, dtype: str) -> te.Tensor:
+    """A product with a number for each unit added."""
     require_equal("a dense layer", "a bias for each unit", bias.shape[0], product.shape[-1])
     return te.compute(
         product.shape,
@@ -116,7 +117,7 @@ def dense_pack(
     product = te.compute(shape, element, name="T_dense_pack", tag="dense_pack", attrs=asked)
     if padded is not rows:
         product = crop(product, (*lead, rows, panels * block))
-    return product if bias is None else _with_bias(product, bias, dtype)
+    return product if bias is None else with_bias(product, bias, dtype)
 
 
 def padded_rows(rows: Any, symbolic_tile: int = 1) -> Any:

@@ -198,10 +198,12 @@ def schedule_tile(
     config: MatmulConfig,
     batched: bool = False,
     streamed: te.Tensor | None = None,
+    by_rows: bool = False,
 ) -> tuple[te.Tensor, tir.IterVar] | None:
     """Tile the last two axes of the output; the product's tile is accumulated in registers.
 
-    Panels of the streamed operand are brought from memory ahead of their use.
+    Panels of the streamed operand are brought from memory ahead of their use. Threads share the
+    matrices of a batch, the panels, or with `by_rows` the tiles of rows.
     Returns the position where one matrix of a batch is computed.
     """
     vectors = config.columns // config.lanes
@@ -213,22 +215,24 @@ def schedule_tile(
     *lead, y, x = s[final].op.axis
     x_outer, x_inner = s[final].split(x, factor=config.columns)
     y_outer, y_inner = s[final].split(y, factor=config.rows)
-    s[final].reorder(*lead, x_outer, y_outer, y_inner, x_inner)
+    outer = (y_outer, x_outer) if by_rows else (x_outer, y_outer)
+    s[final].reorder(*lead, *outer, y_inner, x_inner)
     if not batched and _is_uneven(final, config):
         y_outer = s[final].fuse(x_outer, y_outer)
         position, streamed = fuse_and_parallel(s, final, [*lead, y_outer]), None
         s[acc].compute_at(s[final], position)
     else:
-        s[acc].compute_at(s[final], y_outer)
-        position = fuse_and_parallel(s, final, lead if batched else [*lead, x_outer])
-    _vector_loop(s, final, x_inner, config)
+        s[acc].compute_at(s[final], outer[1])
+        position = fuse_and_parallel(s, final, lead if batched else [*lead, outer[0]])
+    vector_loop(s, final, x_inner, config)
     s[final].unroll(y_inner)
     *_, y, x = s[acc].op.axis
     k = s[acc].op.reduce_axis[-1]
     s[acc].reorder(k, y, x)
-    if dims(final.shape)[-1] % config.lanes:
+    columns = dims(final.shape)[-1]
+    if isinstance(columns, int) and columns % config.lanes:
         s[acc].storage_align(y, config.lanes, 0)  # rows of full registers
-    _vector_loop(s, acc, x, config)
+    vector_loop(s, acc, x, config)
     s[acc].unroll(y)
     if streamed is not None and position is not None:
         _prefetch(s, (final, position), acc, streamed, config)
@@ -262,7 +266,8 @@ def _prefetch(
     prefetch_panels(s, place, weight, [far], rows // config.rows, panel_bytes)
 
 
-def _vector_loop(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, config: MatmulConfig) -> None:
+def vector_loop(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, config: MatmulConfig) -> None:
+    """Unrolled vectors of a tile's row."""
     if config.lanes == 1:
         return
     if config.columns > config.lanes:

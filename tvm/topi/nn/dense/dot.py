@@ -11,7 +11,7 @@ from tvm import te, tir
 
 from ...configuration import workload_attrs
 from ...utils import dims
-from .compute import _with_bias, crop, padded_rows
+from .compute import crop, padded_rows, with_bias
 
 DENSE_DOT = "dense_dot"
 
@@ -57,4 +57,4 @@ def dense_dot(
     )
     if padded != rows:
         product = crop(product, (*lead, rows, panels * block))
-    return product if bias is None else _with_bias(product, bias, out_dtype)
+    return product if bias is None else with_bias(product, bias, out_dtype)

@@ -22,7 +22,7 @@ from ...generic.schedules import open_schedule
 from ...utils import dims
 from ...x86.dot_product import DotProduct, dot_product_intrin, find_dot_product, instruction_of
 from .compute import padded_rows
-from .cpu import MatmulConfig, _vector_loop, choose_matmul, inline_injective_but, panel_choices
+from .cpu import MatmulConfig, choose_matmul, inline_injective_but, panel_choices, vector_loop
 from .dot import DENSE_DOT
 
 
@@ -69,7 +69,7 @@ def _schedule_tile(
     s[sums].compute_at(s[output], y_outer)
     fuse_and_parallel(s, output, [*lead, x_outer])
     s[output].unroll(y_inner)
-    _vector_loop(s, output, x_inner, tile)
+    vector_loop(s, output, x_inner, tile)
     *_, y, panel, x = s[sums].op.axis
     group, k = s[sums].op.reduce_axis
     s[sums].reorder(group, y, panel, x, k)
@@ -77,7 +77,7 @@ def _schedule_tile(
     s[sums].unroll(panel)
     if dot is None:
         s[sums].reorder(k, x)
-        _vector_loop(s, sums, x, tile)
+        vector_loop(s, sums, x, tile)
         return
     vectors, lane = s[sums].split(x, factor=dot.lanes)
     s[sums].unroll(vectors)
