@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import relay
+from tvm import relay, tir
 from tvm.contrib import graph_executor
 from tvm.relay.transform import FuseAttention
 from tvm.relay.traverse import post_order
+from tvm.runtime.vm import VirtualMachine
 
 from .common import assert_unchanged, run, typed
 
@@ -146,6 +147,53 @@ def _outside(func: relay.Function) -> list[relay.Expr]:
     kernels = [n for n in post_order(func) if isinstance(n, relay.Function) and n is not func]
     inside = {id(n) for kernel in kernels for n in post_order(kernel)}
     return [n for n in post_order(func) if id(n) not in inside]
+
+
+def open_heads() -> relay.Function:
+    """A length that only the run knows, of queries, keys, values and a mask; 4 heads side by side."""
+    n = tir.SizeVar("n", "int32")
+    x, mask = relay.var("x", shape=(1, n, 3 * 32)), relay.var("mask", shape=(n, n))
+    q, k, v = relay.split(x, 3, axis=2)
+    q, k, v = [relay.reshape(heads_of(y, 4), (4, -1, 8)) for y in (q, k, v)]
+    scores = relay.reshape(relay.nn.batch_matmul(q, k), (-4, 1, 4, -2))
+    weights = relay.nn.softmax(scores * relay.const(0.4) + mask)
+    result = relay.nn.batch_matmul(relay.reshape(weights, (-3, -2)), v, transpose_b=False)
+    result = relay.transpose(relay.reshape(result, (-4, 1, 4, -2)), (0, 2, 1, 3))
+    return relay.Function([x, mask], relay.reshape(result, (-1, 32)))
+
+
+def open_examples() -> relay.Function:
+    """An open number of examples, too, each with a mask of its own that says what is kept."""
+    b, n = [tir.SizeVar(name, "int32") for name in "bn"]
+    x, keep = relay.var("x", shape=(b, n, 32)), relay.var("mask", shape=(b, 1, 1, n), dtype="bool")
+    y = relay.reshape(heads_of(x, 4), (-3, -2))
+    scores = relay.reshape(relay.nn.batch_matmul(y, y), (-4, -1, 4, -2))
+    weights = relay.nn.softmax(relay.where(keep, scores, relay.const(-5.0)))
+    result = relay.nn.batch_matmul(relay.reshape(weights, (-3, -2)), y, transpose_b=False)
+    result = relay.transpose(relay.reshape(result, (-4, -1, 4, -2)), (0, 2, 1, 3))
+    return relay.Function([x, keep], relay.reshape(result, (0, 0, -1)))
+
+
+@pytest.mark.parametrize("form", [open_heads, open_examples], ids=lambda form: form.__name__)
+def test_open_lengths_give_the_same_numbers(form: Callable[[], relay.Function]) -> None:
+    func = form()
+    with tvm.target.Target("llvm"):
+        fused = run(func, FuseAttention())
+    assert sum(isinstance(n, relay.Function) for n in post_order(fused)) == 2
+    machines = []
+    for level in (0, 3):
+        with tvm.transform.PassContext(opt_level=level):
+            mod = tvm.IRModule.from_expr(func)
+            machines.append(VirtualMachine(relay.vm.compile(mod, "llvm"), tvm.cpu()))
+    rng = np.random.default_rng(2)
+    for length in (1, 2, 3, 7, 15, 16, 17, 31, 33, 64, 100):
+        count = 1 if form is open_heads else length % 3 + 1
+        x = rng.normal(size=(count, length, 96 if form is open_heads else 32)).astype("float32")
+        mask = rng.normal(size=(length, length)).astype("float32")
+        if form is open_examples:
+            mask = rng.normal(size=(count, 1, 1, length)) > -1
+        expected, found = [m.invoke("main", x, mask).numpy() for m in machines]
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def _attention(axis: int = -1, heads: int = 2) -> tuple[list[relay.Var], Expr, Expr]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tvm
-from tests.topi.common import check
+from tests.topi.common import M, N, check, check_at_lengths
 from tvm import te, topi
 from tvm.topi.nn.attention.compute import AttentionConfig
 from tvm.topi.x86 import choose_attention
@@ -21,7 +23,7 @@ def reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, bias: np.ndarray) -> 
 
 
 def tensors(
-    count: int, queries: int, keys: int, depth: int, width: int, config: AttentionConfig | None
+    count: Any, queries: Any, keys: Any, depth: int, width: int, config: AttentionConfig | None
 ) -> list[te.Tensor]:
     q = te.placeholder((count, queries, depth), name="q")
     k = te.placeholder((count, keys, depth), name="k")
@@ -53,6 +55,35 @@ def test_attention_agrees_with_numpy(
     assert config is not None
     found = tensors(count, queries, keys, depth, width, config)
     check(found, topi.x86.schedule_attention, reference, target)
+
+
+@pytest.mark.parametrize(
+    "count, queries, keys, width, target",
+    [
+        (12, N, N, 32, "llvm"),
+        (12, N, M, 24, "llvm -mcpu=core-avx2 -num-cores=2"),
+        (3, N, N, 16, "llvm -num-cores=16"),
+        (4, 9, N, 64, "llvm"),
+        (M, N, 20, 16, "llvm"),
+    ],
+)
+def test_open_lengths_agree_with_numpy(
+    count: Any, queries: Any, keys: Any, width: int, target: str
+) -> None:
+    where = tvm.target.Target(target)
+    config = choose_attention((count, queries, 16), (count, keys, width), "float32", where)
+    assert config is not None
+    *inputs, out = tensors(count, queries, keys, 16, width, config)
+    check_at_lengths(
+        inputs, out, topi.x86.schedule_attention, reference, where, tolerance=2e-4, span=1
+    )
+
+
+def test_open_lengths_do_without_short_rows_of_values() -> None:
+    where = tvm.target.Target("llvm")
+    assert choose_attention((12, N, 64), (12, N, 3), "float32", where) is None
+    assert choose_attention((12, 1, 64), (12, N, 64), "float32", where) is None
+    assert choose_attention((12, N, M), (12, N, 64), "float32", where) is None
 
 
 def test_every_tile_gives_the_same_numbers() -> None:

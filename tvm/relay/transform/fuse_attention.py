@@ -23,15 +23,15 @@ from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function, is_primitive
+from tvm.relay.op.new_shape import find_new_shape
 from tvm.relay.op.registry import ops
+from tvm.relay.op.types import Dim, Shape, are_known, is_any, same_dim, shape_of_type, simplified
 from tvm.relay.transform.common import relay_pass
 from tvm.relay.transform.operators import RESHAPES, calls, is_operator_call
 from tvm.relay.traverse import operands, post_order, rewrite_function, with_operands
-from tvm.relay.ty import static_shape
 from tvm.target import Target
 from tvm.topi.x86 import choose_attention
 
-Shape = tuple[int, ...]
 _MOVES = (*RESHAPES, ops.transpose, ops.strided_slice, ops.broadcast_to)
 
 
@@ -56,6 +56,17 @@ class _Match:
     tail: Call  # whose value the kernel gives
     heads: int
     is_merged: bool
+
+    def new_shape(self) -> tuple[int, ...]:
+        """The reshape that takes the kernel's heads of a query apart again."""
+        tail, (count, queries, width) = _shape(self.tail), _shape(self.result) or (0, 0, 0)
+        assert tail is not None, "matched tails have shapes"
+        if are_known(tail):
+            return tail
+        merged = simplified(count // self.heads), queries, simplified(width * self.heads)
+        found = find_new_shape(merged, tail)
+        assert found is not None, "dimensions are split and dropped alone"
+        return tuple(found)
 
 
 class _Finder:
@@ -88,13 +99,15 @@ class _Finder:
         scores = self._scores(weights.args[0])
         if scores is None or not _is_plain(scores.product) or not self._is_worth(scores, result):
             return None
-        if _shape(scores.product) != _shape(result.args[0]):
+        if not _have_same_shape(scores.product, result.args[0]):
             return None
         return self._with_tail(scores, result)
 
     def _is_worth(self, scores: _Scores, result: Call) -> bool:
         query, key, value = [_shape(e) for e in _factors(scores, result)]
-        if query is None or key is None or value is None or len({query[0], key[0], value[0]}) > 1:
+        if query is None or key is None or value is None:
+            return False
+        if not (same_dim(query[0], key[0]) and same_dim(query[0], value[0])):
             return False
         return choose_attention(query, value, "float32", self.target) is not None
 
@@ -130,7 +143,11 @@ class _Finder:
         shape = _shape(expr)
         for position in (0, 1):
             found = self._scores(expr.args[position])
-            if found is not None and shape is not None and _shape(expr.args[position]) == shape:
+            if (
+                found is not None
+                and shape is not None
+                and _have_same_shape(expr.args[position], expr)
+            ):
                 return _with_bias(found, expr.args[1 - position], len(shape))
         return None
 
@@ -139,9 +156,12 @@ class _Finder:
         if found is None or shape is None or not _keeps_matrices(expr.args[0], expr):
             return None
         if len(shape) == 4:
-            if found.heads not in (None, shape[1]) or len(_shape(expr.args[0]) or ()) != 3:
+            heads = shape[1]
+            if not isinstance(heads, int) or found.heads not in (None, heads):
                 return None
-            found.heads = shape[1]
+            if len(_shape(expr.args[0]) or ()) != 3:
+                return None
+            found.heads = heads
             return found
         return found if len(shape) == 3 else None
 
@@ -149,7 +169,7 @@ class _Finder:
         condition, scores, fill = expr.args
         found, value = self._scores(scores), _number(fill)
         is_first = found is not None and found.keep is None and not found.biases
-        if found is None or value is None or not is_first or _shape(scores) != _shape(expr):
+        if found is None or value is None or not is_first or not _have_same_shape(scores, expr):
             return None
         shape = _shape(expr) or ()
         found.keep, found.fill = _as_mask(condition, found, len(shape)), value
@@ -184,7 +204,7 @@ class _Finder:
             if user.op is not ops.transpose or shape is None:
                 return plain
             merged = _merged_heads(shape, user.attrs["axes"])
-            if merged is None or count % merged or (scores.heads or merged) != merged:
+            if merged is None or not _divides(merged, count) or (scores.heads or merged) != merged:
                 return plain
             # other heads would distinguish the masks' examples in another way
             if scores.heads is None and (scores.biases or scores.keep is not None):
@@ -195,11 +215,18 @@ class _Finder:
 def _merged_heads(shape: Shape, axes: Sequence[int] | None) -> int | None:
     """The heads, if a transpose puts those of one query side by side."""
     order = None if axes is None else [int(a) % len(shape) for a in axes]
+    heads: Dim | None = None
     if len(shape) == 3 and order == [1, 0, 2]:
-        return shape[0]
-    if len(shape) == 4 and (order == [0, 2, 1, 3] or (order == [2, 0, 1, 3] and shape[0] == 1)):
-        return shape[1]
-    return None
+        heads = shape[0]
+    if len(shape) == 4 and (
+        order == [0, 2, 1, 3] or (order == [2, 0, 1, 3] and same_dim(shape[0], 1))
+    ):
+        heads = shape[1]
+    return heads if isinstance(heads, int) else None
+
+
+def _divides(number: int, extent: Dim) -> bool:
+    return same_dim(simplified(extent % number), 0)
 
 
 def _is_plain(product: Call) -> bool:
@@ -209,13 +236,26 @@ def _is_plain(product: Call) -> bool:
 
 
 def _shape(expr: RelayExpr) -> Shape | None:
-    return static_shape(expr.checked_type)
+    """The dimensions, numbers or expressions; None if nothing is known of one."""
+    ty = expr.checked_type
+    shape = shape_of_type(ty) if isinstance(ty, TensorType) else None
+    return None if shape is None or any([is_any(dim) for dim in shape]) else shape
+
+
+def _have_same_shape(left: RelayExpr, right: RelayExpr) -> bool:
+    """Whether two values certainly have the same shape."""
+    a, b = _shape(left), _shape(right)
+    return a is not None and b is not None and _are_same(a, b)
+
+
+def _are_same(a: Shape, b: Shape) -> bool:
+    return len(a) == len(b) and all([same_dim(x, y) for x, y in zip(a, b, strict=True)])
 
 
 def _keeps_matrices(before: RelayExpr, after: RelayExpr) -> bool:
     """Whether a reshape leaves the last two axes alone."""
     old, new = _shape(before), _shape(after)
-    return old is not None and new is not None and len(new) >= 3 and old[-2:] == new[-2:]
+    return old is not None and new is not None and len(new) >= 3 and _are_same(old[-2:], new[-2:])
 
 
 def _number(expr: RelayExpr) -> float | None:
@@ -230,10 +270,12 @@ def _as_mask(expr: RelayExpr, found: _Scores, rank: int) -> RelayExpr | None:
     shape = _shape(expr)
     if shape is None or len(shape) < 3 or rank == 4:
         return None if shape is None else expr
-    if shape[0] == 1:
-        return ops.reshape(expr, newshape=shape[1:])
+    if same_dim(shape[0], 1):
+        return ops.squeeze(expr, axis=[0])
     found.heads = found.heads or 1
-    return ops.reshape(expr, newshape=(shape[0] // found.heads, found.heads, *shape[1:]))
+    if not _divides(found.heads, shape[0]):
+        return None
+    return ops.reshape(expr, newshape=(-4, -1, found.heads, -2))
 
 
 def _with_bias(found: _Scores, bias: RelayExpr, rank: int) -> _Scores | None:
@@ -304,7 +346,7 @@ def _without_factors(expr: RelayExpr) -> tuple[RelayExpr, float]:
         assert isinstance(expr, Call)
         for position in (0, 1) if expr.op is ops.multiply else (0,):
             number = _number(expr.args[1 - position])
-            if number is not None and _shape(expr.args[position]) == _shape(expr):
+            if number is not None and _have_same_shape(expr.args[position], expr):
                 inner, factor = _without_factors(expr.args[position])
                 return inner, factor * (number if expr.op is ops.multiply else 1.0 / number)
     if _only_moves(expr):
@@ -337,7 +379,7 @@ def _outlined(match: _Match, outside: dict[int, RelayExpr]) -> RelayExpr:
     )
     func = Function(kernel.params, body, None, (), {"Primitive": 1})
     call = Call(func, [outside[id(root)] for root in kernel.roots])
-    return ops.reshape(call, newshape=_shape(match.tail)) if match.is_merged else call
+    return ops.reshape(call, newshape=match.new_shape()) if match.is_merged else call
 
 
 class _Rewriter:

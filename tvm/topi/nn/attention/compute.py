@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import gcd
 from typing import Any
 
 from tvm import te, tir
 
-from ...utils import ceil_div, dims
+from ...utils import ceil_div, dims, rounded_up
 
 OUTPUT = "attention"
 
@@ -64,16 +65,18 @@ def attention(
     count, queries, depth = dims(query.shape)
     keys, width = dims(value.shape)[1:]
     config = config or AttentionConfig(1, 1, 1, 1, 1, 1)
-    rows = ceil_div(queries, config.rows) * config.rows
-    columns = ceil_div(keys, config.columns) * config.columns
-    lines = _key_lines(key, columns)
+    rows = rounded_up(queries, config.rows)
+    columns = rounded_up(keys, config.columns)
+    panels = _key_panels(key, config.columns)
     padded = ceil_div(width, config.value_columns) * config.value_columns
     panel = _value_panel(value, padded)
     d = te.reduce_axis((0, depth), name="d")
     product = te.compute(
         (count, rows, columns),
         lambda n, i, j: te.sum(
-            query(n, _at_most(i, queries, rows), d.var) * lines(n, d.var, j), axis=d
+            query(n, _at_most(i, queries, rows), d.var)
+            * panels(n, tir.indexdiv(j, config.columns), d.var, tir.indexmod(j, config.columns)),
+            axis=d,
         ),
         name="T_attention_product",
     )
@@ -85,10 +88,10 @@ def attention(
         if keep is not None:
             found = tir.Select(_element(keep, at), found, tir.const(fill, found.dtype))
         found = found if bias is None else found + _element(bias, at)
-        return found if columns == keys else _or_nothing(found, j < keys)
+        return found if _is_exactly(keys, columns) else _or_nothing(found, j < keys)
 
     scores = te.compute((count, rows, columns), score, name="T_attention_scores")
-    exponentials, total = _exponentials(scores, config.lanes)
+    exponentials, total = _exponentials(scores, config)
     result = _weighted_sum(exponentials, panel)
     shape, position = _result_shape((count, queries, width), heads, merge_heads)
 
@@ -103,17 +106,15 @@ def attention(
     return te.compute(shape, element, name="T_attention", tag=OUTPUT, attrs=attrs)
 
 
-def _key_lines(key: te.Tensor, columns: int) -> te.Tensor:
-    """Keys side by side, zeros beyond the last."""
+def _key_panels(key: te.Tensor, width: int) -> te.Tensor:
+    """Keys side by side, [head, panel, depth, key]; the last one fills its panel."""
     count, keys, depth = dims(key.shape)
+    panels = ceil_div(keys, width)
 
-    def element(n: Any, d: Any, j: Any) -> Any:
-        value = key(n, j, d)
-        if columns == keys:
-            return value
-        return tir.if_then_else(j < keys, value, tir.const(0, key.dtype))
+    def element(n: Any, panel: Any, d: Any, j: Any) -> Any:
+        return key(n, _at_most(panel * width + j, keys, panels * width), d)
 
-    return te.compute((count, depth, columns), element, name="T_attention_key")
+    return te.compute((count, panels, depth, width), element, name="T_attention_key")
 
 
 def _value_panel(value: te.Tensor, columns: int) -> te.Tensor:
@@ -128,15 +129,22 @@ def _value_panel(value: te.Tensor, columns: int) -> te.Tensor:
     return te.compute((count, keys, columns), element, name="T_attention_value")
 
 
-def _at_most(index: Any, extent: int, padded: int) -> Any:
-    return index if extent == padded else tir.min(index, extent - 1)
+def _at_most(index: Any, extent: Any, padded: Any) -> Any:
+    return index if _is_exactly(extent, padded) else tir.min(index, extent - 1)
+
+
+def _is_exactly(extent: Any, value: Any) -> bool:
+    """Whether an extent is a number, and that one."""
+    return isinstance(extent, int) and isinstance(value, int) and extent == value
 
 
 def _element(tensor: te.Tensor, at: Sequence[Any]) -> Any:
     """An element at the last of the indices, 0 along axes of extent 1."""
     shape = dims(tensor.shape)
     indices = at[len(at) - len(shape) :]
-    return tensor(*[0 if extent == 1 else i for extent, i in zip(shape, indices, strict=True)])
+    return tensor(
+        *[0 if _is_exactly(extent, 1) else i for extent, i in zip(shape, indices, strict=True)]
+    )
 
 
 def _or_nothing(score: Any, condition: Any) -> Any:
@@ -144,27 +152,39 @@ def _or_nothing(score: Any, condition: Any) -> Any:
     return tir.if_then_else(condition, score, tir.const(float("-inf"), score.dtype))
 
 
-def _exponentials(scores: te.Tensor, lanes: int) -> tuple[te.Tensor, te.Tensor]:
+def _exponentials(scores: te.Tensor, config: AttentionConfig) -> tuple[te.Tensor, te.Tensor]:
     """exp(score - the row's largest), and the sums of the rows."""
-    largest = _along_row(scores, te.max, lanes, "T_attention_largest")
+    largest = _along_row(scores, te.max, config, "T_attention_largest")
     exponentials = te.compute(
         scores.shape,
         lambda n, i, j: tir.exp(scores(n, i, j) - largest(n, i)),
         name="T_attention_exp",
     )
-    return exponentials, _along_row(exponentials, te.sum, lanes, "T_attention_total")
+    return exponentials, _along_row(exponentials, te.sum, config, "T_attention_total")
 
 
-def _along_row(x: te.Tensor, reduce: Any, lanes: int, name: str) -> te.Tensor:
-    """A reduction of rows, first to four vectors beside one another, then to ever fewer quarters."""
-    if lanes > 1 and dims(x.shape)[2] % (4 * lanes) == 0 and dims(x.shape)[2] > 4 * lanes:
-        x = _to_lanes(x, reduce, 4 * lanes, f"{name}_{4 * lanes}")
+def _along_row(x: te.Tensor, reduce: Any, config: AttentionConfig, name: str) -> te.Tensor:
+    """A reduction of rows, first to a few vectors beside one another, then to ever fewer quarters."""
+    lanes = config.lanes
+    side = _side_by_side(dims(x.shape)[2], config)
+    if side > 1:
+        x = _to_lanes(x, reduce, side * lanes, f"{name}_{side * lanes}")
     while lanes > 1:
         x = _to_lanes(x, reduce, lanes, f"{name}_{lanes}")
         lanes //= 4
     count, rows, columns = dims(x.shape)
     k = te.reduce_axis((0, columns), name="k")
     return te.compute((count, rows), lambda n, i: reduce(x(n, i, k.var), axis=k), name=name)
+
+
+def _side_by_side(columns: Any, config: AttentionConfig) -> int:
+    """Vectors of a row that are reduced at the same time; an open row has those of a tile."""
+    if config.lanes == 1:
+        return 1
+    if not isinstance(columns, int):
+        return gcd(config.columns // config.lanes, 4)
+    wide = 4 * config.lanes
+    return 4 if columns % wide == 0 and columns > wide else 1
 
 
 def _to_lanes(x: te.Tensor, reduce: Any, lanes: int, name: str) -> te.Tensor:

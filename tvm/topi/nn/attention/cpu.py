@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from math import fsum
+from typing import Any
 
 from tvm import te, tir
 from tvm.support.dtype import dtype as as_dtype
@@ -21,7 +23,7 @@ from tvm.target.cpu import CpuInfo
 from ...choice import note
 from ...cpu.common import fuse_and_parallel, lanes_of, processor, vector_lanes, vectorize_inner
 from ...generic.schedules import open_schedule
-from ...utils import ceil_div, dims, divisors
+from ...utils import ceil_div, dims, divisors, is_dynamic_shape
 from ..dense.cpu import inline_injective_but
 from ..dense.pack_cpu import register_tiles, tile_cost
 from .compute import OUTPUT, AttentionConfig
@@ -29,14 +31,23 @@ from .compute import OUTPUT, AttentionConfig
 Ops = dict[str, te.Tensor]
 # fewer queries than this do not pay for packing the keys
 LEAST_QUERIES = 4
+# lengths that tiles are chosen for where only the run knows them
+_TYPICAL_LENGTHS = (16, 40, 100, 256)
 
 
 def choose_attention(
-    query: Sequence[int], value: Sequence[int], dtype: str, target: Target | None = None
+    query: Sequence[Any], value: Sequence[Any], dtype: str, target: Target | None = None
 ) -> AttentionConfig | None:
-    """The tiles for operands of two shapes; None without vectors of values, or for few queries."""
+    """The tiles for operands of two shapes; None without vectors of values, or for few queries.
+
+    Lengths that only the run knows get the tiles that suit short and long ones alike.
+    """
     info = processor(target)
     (_, queries, depth), (_, keys, width) = query, value
+    if is_dynamic_shape((depth, width)):
+        return None
+    if is_dynamic_shape((queries, keys)):
+        return _choose_open(queries, keys, (depth, width), dtype, info)
     lanes, value_lanes = lanes_of(dtype, info), vector_lanes(width, dtype, info)
     if value_lanes < 4 or queries < LEAST_QUERIES or keys < 1 or depth < 1:
         return None
@@ -58,7 +69,7 @@ def choose_attention(
             """Vectors to multiply."""
             vectors, covered = option[0] // option[1], max(width, option[0])
             cycles = tile_cost(queries, covered, rows, vectors, option[1], info)
-            return cycles * covered / option[1]
+            return float(cycles * covered / option[1])
 
         best = min(options, key=cost)
         return score * depth / lanes + cost(best), scores, best
@@ -67,6 +78,45 @@ def choose_attention(
     (_, columns, values), rows = min([(tiles(h), h) for h in heights])
     block = _block_tiles(ceil_div(queries, rows), rows * keys * as_dtype(dtype).bits // 8, info)
     return AttentionConfig(rows, columns * lanes, lanes, *values, block)
+
+
+def _choose_open(
+    queries: Any, keys: Any, widths: tuple[int, int], dtype: str, info: CpuInfo
+) -> AttentionConfig | None:
+    """Tiles that need not divide the lengths."""
+    (depth, width), lanes = widths, lanes_of(dtype, info)
+    value_lanes = vector_lanes(width, dtype, info)
+    least = zip((queries, keys, depth), (LEAST_QUERIES, 1, 1), strict=True)
+    if value_lanes < 4 or any([isinstance(n, int) and n < limit for n, limit in least]):
+        return None
+    lengths = [
+        (
+            queries if isinstance(queries, int) else length,
+            keys if isinstance(keys, int) else length,
+        )
+        for length in _TYPICAL_LENGTHS
+    ]
+
+    def score_cost(rows: int, vectors: int) -> float:
+        return fsum([tile_cost(q, k, rows, vectors, lanes, info) for q, k in lengths])
+
+    def value_cost(rows: int, vectors: int) -> float:
+        costs = [tile_cost(q, width, rows, vectors, value_lanes, info) for q, _ in lengths]
+        return fsum(costs) * lanes / value_lanes
+
+    tiles = [
+        (h, v) for h, v in register_tiles(info) if not isinstance(queries, int) or h <= queries
+    ]
+    options = [
+        (score_cost(rows, scores) * depth + value_cost(rows, values) * width, rows, scores, values)
+        for rows, scores in tiles
+        for other, values in tiles
+        if other == rows and width % (values * value_lanes) == 0
+    ]
+    if not options:
+        return None
+    _, rows, scores, values = min(options)
+    return AttentionConfig(rows, scores * lanes, lanes, values * value_lanes, value_lanes, 1)
 
 
 def _block_tiles(tiles: int, tile_bytes: int, info: CpuInfo) -> int:
@@ -86,24 +136,42 @@ def schedule_attention(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     head, block, tile = _split_output(s, result, config)
     if output.op is not anchor and len(output.shape) > 1:
         fuse_and_parallel(s, output, list(s[output].op.axis)[:-1])
-    if dims(stages["product"].shape)[0] >= processor().cores:
+    heads = dims(stages["product"].shape)[0]
+    if not isinstance(heads, int) or heads >= processor().cores:
         s[result].parallel(head)
         for name in ("key", "value"):
             s[stages[name]].compute_at(s[result], head)
     else:
-        block = s[result].fuse(head, block)
-        s[result].parallel(block)
+        block = _share_blocks(s, result, head, block)
         for name in ("key", "value"):
             s[stages[name]].parallel(s[stages[name]].op.axis[0])
-    queries, width = dims(result.shape)[1], int(anchor.attrs["width"])
-    vectors = config.value_columns // config.value_lanes
-    lanes = config.value_lanes
-    note(config, 1 / tile_cost(queries, width, config.rows, vectors, lanes, processor()))
+    _note_tile(result, config)
     _schedule_copies(s, stages, config)
     _schedule_scores(s, stages, result, block, config)
     _schedule_rows(s, stages, result, block, config)
     _schedule_sum(s, stages["sum"], result, tile, config)
     return s
+
+
+def _share_blocks(
+    s: te.Schedule, result: te.Tensor, head: tir.IterVar, block: tir.IterVar
+) -> tir.IterVar:
+    """Give the blocks of all heads to threads; returns the loop around one.
+
+    Which head a block is of would take divisions where their number is open.
+    """
+    if is_dynamic_shape(result.shape):
+        s[result].reorder(block, head)
+        s[result].parallel(block)
+        return head
+    return fuse_and_parallel(s, result, [head, block])
+
+
+def _note_tile(result: te.Tensor, config: AttentionConfig) -> None:
+    queries, width = dims(result.shape)[1], int(result.op.attrs["width"])
+    queries = queries if isinstance(queries, int) else max(_TYPICAL_LENGTHS)
+    vectors, lanes = config.value_columns // config.value_lanes, config.value_lanes
+    note(config, 1 / tile_cost(queries, width, config.rows, vectors, lanes, processor()))
 
 
 def _split_output(
@@ -139,14 +207,20 @@ def _vectors(s: te.Schedule, stage: te.Tensor, axis: tir.IterVar, width: int, la
 
 
 def _schedule_copies(s: te.Schedule, stages: Ops, config: AttentionConfig) -> None:
-    """Keys are gathered in vectors and stored as lines."""
-    if config.lanes == 1:
-        return
+    """Full panels of keys are gathered in vectors; others are read in order, an address for each key."""
     key, value = stages["key"], stages["value"]
-    outer, lane = s[key].split(s[key].op.axis[2], factor=config.lanes)
-    s[key].reorder(outer, s[key].op.axis[1], lane)
-    s[key].vectorize(lane)
+    *_, depth, column = s[key].op.axis
+    if _is_full(key.op.input_tensors[0], config):
+        _vectors(s, key, column, config.columns, config.lanes)
+    else:
+        s[key].reorder(column, depth)
     vectorize_inner(s, value, s[value].op.axis[2], config.value_lanes)
+
+
+def _is_full(key: te.Tensor, config: AttentionConfig) -> bool:
+    """Whether keys fill the last panel."""
+    keys = dims(key.shape)[1]
+    return isinstance(keys, int) and keys % config.columns == 0
 
 
 def _schedule_scores(
