@@ -37,7 +37,27 @@ def register_df_node(type_key: Any = None) -> Any:
     return register_object(type_key)
 
 
-class DFPattern(Node, key="relax.dpl.DFPattern"):
+class Linkable:
+    """What another pattern may be required to use: a pattern, or the last one of a sequence."""
+
+    __slots__ = ()
+
+    def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """Require that this is used by another one, as argument `index` if that is not -1."""
+        return _linked(self, other, PairConstraint(False, index))
+
+    def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """Require that this is used by another one and nothing else."""
+        return _linked(self, other, PairConstraint(True, index))
+
+    def __xor__(self, other: DFPattern | PatternSeq) -> PatternSeq:
+        return self.used_by(other)
+
+    def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
+        return self.only_used_by(other)
+
+
+class DFPattern(Linkable, Node, key="relax.dpl.DFPattern"):
     """The base of patterns; Python's operators build patterns of calls."""
 
     def __call__(
@@ -113,20 +133,6 @@ class DFPattern(Node, key="relax.dpl.DFPattern"):
         """What each part of this stands for in an expression; None if that does not match."""
         found: dict[DFPattern, RelayExpr] | None = matched.required(self, expr, var2val)
         return found
-
-    def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Require that this is used by another one, as argument `index` if that is not -1."""
-        return _linked(self, other, PairConstraint(False, index))
-
-    def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Require that this is used by another one and nothing else."""
-        return _linked(self, other, PairConstraint(True, index))
-
-    def __xor__(self, other: DFPattern | PatternSeq) -> PatternSeq:
-        return self.used_by(other)
-
-    def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
-        return self.only_used_by(other)
 
     def dup(self) -> Any:
         """A copy, which stands for another expression."""
@@ -381,7 +387,7 @@ class SameShapeConstraint(DFConstraint, key="relax.dpl.SameShapeConstraint"):
             required_constraints().validations.append(self)
 
 
-class PatternSeq(Node, key="relax.dpl.PatternSeq"):
+class PatternSeq(Linkable, Node, key="relax.dpl.PatternSeq"):
     """Patterns, each used by the next one: what ``a >> b >> c`` and ``a ^ b`` make.
 
     Parameters
@@ -410,20 +416,6 @@ class PatternSeq(Node, key="relax.dpl.PatternSeq"):
     def __len__(self) -> int:
         return len(self.patterns)
 
-    def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Require that the last pattern is used by another one."""
-        return _linked(self, other, PairConstraint(False, index))
-
-    def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Require that the last pattern is used by another one and nothing else."""
-        return _linked(self, other, PairConstraint(True, index))
-
-    def __xor__(self, other: DFPattern | PatternSeq) -> PatternSeq:
-        return self.used_by(other)
-
-    def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
-        return self.only_used_by(other)
-
     def dup(self) -> PatternSeq:
         """A copy of the patterns, with the same constraints between them."""
         done: dict[DFPattern, DFPattern] = {}
@@ -434,9 +426,7 @@ class PatternSeq(Node, key="relax.dpl.PatternSeq"):
         return new
 
 
-def _linked(
-    used: DFPattern | PatternSeq, user: DFPattern | PatternSeq, pair: PairConstraint
-) -> PatternSeq:
+def _linked(used: Linkable, user: Linkable, pair: PairConstraint) -> PatternSeq:
     """Two sequences as one."""
     first, second = [s if isinstance(s, PatternSeq) else None for s in (used, user)]
     before = first.patterns if first else (used,)

@@ -9,7 +9,7 @@ from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 
 from .infer import broadcast_shape, check_count, common_dtype, common_vdevice, fail
 from .legalize import binary_call
-from .operator import Expr, operator
+from .operator import Expr, documented, operator
 
 
 def _operands(call: Any) -> list[Any]:
@@ -32,12 +32,10 @@ def _comparison(call: Any, bb: Any) -> Any:
     return broadcast_shape(call, infos, "bool", common_vdevice(call, infos))
 
 
-def _binary(name: str, function: Any, doc: str, infer: Any = _arithmetic, hint: str = "") -> Any:
+def _binary(name: str, function: Any, what: str, infer: Any = _arithmetic, hint: str = "") -> Any:
     def build(x1: Expr, x2: Expr) -> Expr: ...
 
-    build.__name__ = build.__qualname__ = name
-    build.__module__ = __name__
-    build.__doc__ = f"""{doc}
+    doc = f"""{what}
 
     Parameters
     ----------
@@ -45,7 +43,9 @@ def _binary(name: str, function: Any, doc: str, infer: Any = _arithmetic, hint: 
         The operands, which are broadcast.
     """
     legalize = binary_call(function, hint or name)
-    return operator(f"relax.{name}", infer=infer, FLegalize=legalize, FElementwise=True)(build)
+    return operator(f"relax.{name}", infer=infer, FLegalize=legalize, FElementwise=True)(
+        documented(build, name, __name__, doc)
+    )
 
 
 add = _binary("add", topi.add, "Sums.")

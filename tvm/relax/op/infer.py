@@ -16,6 +16,7 @@ from tvm.relax.struct_info import (
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
+    ObjectStructInfo,
     TupleStructInfo,
 )
 from tvm.relax.struct_info_relations import prove_equal, tir_vars_in
@@ -98,6 +99,16 @@ def require_float(call: Call, info: TensorStructInfo) -> None:
     """Reject a tensor that is known not to be of floats."""
     if not info.dtype.is_void and not info.dtype.is_float:
         raise fail(call, f"requires a float dtype, got {info.dtype}")
+
+
+def an_object(call: Call, bb: Any) -> StructInfo:
+    """The struct info of what is no tensor, such as storage."""
+    return ObjectStructInfo()
+
+
+def no_result(call: Call, bb: Any) -> StructInfo:
+    """The struct info of a call that is made for its effect."""
+    return TupleStructInfo([])
 
 
 def same(call: Call, bb: Any) -> StructInfo:

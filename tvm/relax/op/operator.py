@@ -22,7 +22,7 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.node import NodeMeta, leaf
 from tvm.ir.op import Op, register_op
-from tvm.relax.expr import Call, ShapeExpr, Tuple, as_expr
+from tvm.relax.expr import Call, DataTypeImm, ShapeExpr, StringImm, Tuple, as_expr
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir import FloatImm, IntImm
 
@@ -50,6 +50,16 @@ def _as_shape(value: Any) -> Any:
 
 def _as_tuple(value: Any) -> Any:
     return Tuple(value) if isinstance(value, (tuple, list)) else as_expr(value)
+
+
+def as_data_type(value: Any) -> Any:
+    """The name of a data type as an expression."""
+    return DataTypeImm(value) if isinstance(value, str) else value
+
+
+def as_string(value: Any) -> Any:
+    """A text as an expression."""
+    return StringImm(value) if isinstance(value, str) else value
 
 
 def as_int(value: Any) -> Any:
@@ -140,6 +150,26 @@ def operator(
         return public
 
     return declare
+
+
+def documented(function: F, name: str, module: str, doc: str) -> F:
+    """A function that a family's factory has made, under its public name.
+
+    Parameters
+    ----------
+    function : callable
+        What the factory has made.
+    name : str
+        The public name.
+    module : str
+        The module of that name.
+    doc : str
+        The documentation.
+    """
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    function.__doc__ = doc
+    return function
 
 
 def define(

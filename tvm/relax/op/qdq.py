@@ -137,12 +137,6 @@ def dequantize(
 
     Parameters
     ----------
-    data : relax.Expr
-        The quantised tensor.
-    scale, zero_point : relax.Expr
-        One for all elements, or one for each index of an axis.
-    axis : int
-        The axis.
-    out_dtype : str
-        The data type of the result.
+    data, scale, zero_point, axis, out_dtype :
+        As of `quantize`.
     """

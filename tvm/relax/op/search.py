@@ -90,12 +90,8 @@ def argmin(x: Expr, axis: int | None = None, keepdims: bool = False) -> Expr:
 
     Parameters
     ----------
-    x : relax.Expr
-        The tensor.
-    axis : int, optional
-        The axis.
-    keepdims : bool
-        Whether the axis stays, with one element.
+    x, axis, keepdims :
+        As of `argmax`.
     """
 
 

@@ -10,7 +10,7 @@ from tvm.tir import IntImm
 
 from .infer import axes_of, axis_of, dims_of, made, product, tensors
 from .legalize import topi_call
-from .operator import DataType, Expr, Ints, operator
+from .operator import DataType, Expr, Ints, documented, operator
 
 
 def reduced(call: Any, info: Any, axes: Any, keepdims: bool, kind: Any) -> Any:
@@ -62,12 +62,10 @@ def _std(x: Any, axis: Any, keepdims: bool) -> Any:
     return topi.sqrt(_variance(x, axis, keepdims))
 
 
-def _reduction(name: str, function: Any, doc: str) -> Any:
+def _reduction(name: str, function: Any, what: str) -> Any:
     def build(x: Expr, axis: Ints = None, keepdims: bool = False) -> Expr: ...
 
-    build.__name__ = build.__qualname__ = name
-    build.__module__ = __name__
-    build.__doc__ = f"""{doc}
+    doc = f"""{what}
 
     Parameters
     ----------
@@ -79,7 +77,9 @@ def _reduction(name: str, function: Any, doc: str) -> Any:
         Whether the axes stay, with one element.
     """
     legalize = topi_call(function, name, "axis", "keepdims")
-    return operator(f"relax.{name}", "StatisticalAttrs", infer=_infer, FLegalize=legalize)(build)
+    return operator(f"relax.{name}", "StatisticalAttrs", infer=_infer, FLegalize=legalize)(
+        documented(build, name, __name__, doc)
+    )
 
 
 max = _reduction("max", topi.max, "The greatest elements.")
@@ -106,7 +106,7 @@ def _infer_scan(call: Any, bb: Any) -> Any:
     return made((product(dims),), kind, info.vdevice)
 
 
-def _scan(name: str, function: Any, doc: str) -> Any:
+def _scan(name: str, function: Any, what: str) -> Any:
     def legalize(bb: Any, call: Any) -> Any:
         attrs = call.attrs
         kind = None if attrs.dtype.is_void else attrs.dtype
@@ -121,9 +121,7 @@ def _scan(name: str, function: Any, doc: str) -> Any:
             raise TypeCheckError(f"relax.{name} requires a bool as exclusive, got {exclusive}")
         return {"exclusive": bool(exclusive)}
 
-    build.__name__ = build.__qualname__ = name
-    build.__module__ = __name__
-    build.__doc__ = f"""{doc}
+    doc = f"""{what}
 
     Parameters
     ----------
@@ -136,7 +134,9 @@ def _scan(name: str, function: Any, doc: str) -> Any:
     exclusive : bool
         Whether each element is left out of its own result.
     """
-    return operator(f"relax.{name}", "ScanopAttrs", infer=_infer_scan, FLegalize=legalize)(build)
+    return operator(f"relax.{name}", "ScanopAttrs", infer=_infer_scan, FLegalize=legalize)(
+        documented(build, name, __name__, doc)
+    )
 
 
 cumprod = _scan("cumprod", topi.cumprod, "Products of all elements so far.")

@@ -9,15 +9,13 @@ from tvm import topi
 
 from .infer import same, same_as_first, same_bool, same_float
 from .legalize import topi_call
-from .operator import Expr, operator
+from .operator import Expr, documented, operator
 
 
-def _unary(name: str, function: Any, doc: str, infer: Any = same_float, hint: str = "") -> Any:
+def _unary(name: str, function: Any, what: str, infer: Any = same_float, hint: str = "") -> Any:
     def build(x: Expr) -> Expr: ...
 
-    build.__name__ = build.__qualname__ = name
-    build.__module__ = __name__
-    build.__doc__ = f"""{doc}
+    doc = f"""{what}
 
     Parameters
     ----------
@@ -32,7 +30,7 @@ def _unary(name: str, function: Any, doc: str, infer: Any = same_float, hint: st
     facets: dict[str, Any] = {"FElementwise": True}
     if function is not None:
         facets["FLegalize"] = topi_call(function, hint or f"tir_{name}")
-    return operator(f"relax.{name}", infer=infer, **facets)(build)
+    return operator(f"relax.{name}", infer=infer, **facets)(documented(build, name, __name__, doc))
 
 
 abs = _unary("abs", topi.abs, "Absolute values.", same)

@@ -26,6 +26,14 @@ def _param(given: Var | StructInfo, name: str) -> Var:
     return Var(name, given)
 
 
+def _class_params(
+    predictions: Var | StructInfo, targets: Var | StructInfo, weights: Var | StructInfo | None
+) -> list[Var]:
+    """The parameters of a loss of classes, whose weights may be left out."""
+    given = {"predictions": predictions, "targets": targets, "weights": weights}
+    return [_param(value, name) for name, value in given.items() if value is not None]
+
+
 class Loss:
     """The base of losses.
 
@@ -71,38 +79,41 @@ class Loss:
         return found
 
 
-class L1Loss(Loss):
+class _OfDifferences(Loss):
+    """A loss of the differences between predictions and targets, element by element."""
+
+    def __call__(self, predictions: Var | StructInfo, targets: Var | StructInfo) -> Function:
+        """The function of predictions and targets of one shape."""
+        params = [_param(predictions, "predictions"), _param(targets, "targets")]
+
+        def body(builder: BlockBuilder) -> Any:
+            difference = builder.emit(subtract(*params))
+            return self._reduced(builder.emit(self._of(difference)))
+
+        return self._function(params, body)
+
+    def _of(self, difference: Any) -> Any:
+        raise NotImplementedError
+
+
+class L1Loss(_OfDifferences):
     """Absolute differences."""
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__("l1_loss", 1, reduction)
 
-    def __call__(self, predictions: Var | StructInfo, targets: Var | StructInfo) -> Function:
-        """The function of predictions and targets of one shape."""
-        params = [_param(predictions, "predictions"), _param(targets, "targets")]
-
-        def body(builder: BlockBuilder) -> Any:
-            difference = builder.emit(subtract(*params))
-            return self._reduced(builder.emit(abs(difference)))
-
-        return self._function(params, body)
+    def _of(self, difference: Any) -> Any:
+        return abs(difference)
 
 
-class MSELoss(Loss):
+class MSELoss(_OfDifferences):
     """Squared differences."""
 
     def __init__(self, reduction: str = "mean") -> None:
         super().__init__("mse_loss", 1, reduction)
 
-    def __call__(self, predictions: Var | StructInfo, targets: Var | StructInfo) -> Function:
-        """The function of predictions and targets of one shape."""
-        params = [_param(predictions, "predictions"), _param(targets, "targets")]
-
-        def body(builder: BlockBuilder) -> Any:
-            difference = builder.emit(subtract(*params))
-            return self._reduced(builder.emit(multiply(difference, difference)))
-
-        return self._function(params, body)
+    def _of(self, difference: Any) -> Any:
+        return multiply(difference, difference)
 
 
 class CrossEntropyLoss(Loss):
@@ -126,9 +137,7 @@ class CrossEntropyLoss(Loss):
         weights: Var | StructInfo | None = None,
     ) -> Function:
         """The function of scores, classes and, optionally, weights of classes."""
-        params = [_param(predictions, "predictions"), _param(targets, "targets")]
-        if weights is not None:
-            params.append(_param(weights, "weights"))
+        params = _class_params(predictions, targets, weights)
 
         def body(builder: BlockBuilder) -> Any:
             logits = builder.emit(log_softmax(params[0]))
@@ -159,9 +168,7 @@ class CategoricalCrossEntropyLoss(Loss):
         weights: Var | StructInfo | None = None,
     ) -> Function:
         """The function of scores, probabilities and, optionally, weights of classes."""
-        params = [_param(predictions, "predictions"), _param(targets, "targets")]
-        if weights is not None:
-            params.append(_param(weights, "weights"))
+        params = _class_params(predictions, targets, weights)
         info = params[0].struct_info
         if info.dimensions is None:
             raise TVMError(f"{self._loss_name} requires predictions of known shape, got {info}")

@@ -102,15 +102,8 @@ class _Canonicalizer(ExprMutator):
         super().visit_match_cast_(binding)
 
 
-class _Outputs(ExprMutator):
-    """Variables of dataflow blocks that nothing uses outside become their own.
-
-    with dataflow: lv = f(x); gv = lv; output(gv)    ->    gv = f(x)
-    """
-
-    def __init__(self, func: Function) -> None:
-        super().__init__()
-        self.func = func
+class _FromTheEnd(ExprMutator):
+    """Changes dataflow blocks from the last to the first, knowing the variables used behind each."""
 
     def visit_seq_expr_(self, op: SeqExpr) -> Any:
         used_after: dict[Var, None] = dict.fromkeys(used_vars(op.body))
@@ -124,8 +117,21 @@ class _Outputs(ExprMutator):
             blocks.append(block)
         blocks.reverse()
         same = all([a is b for a, b in zip(blocks, op.blocks, strict=True)])
-        new = op if same else SeqExpr(blocks, op.body, op.span)
-        return super().visit_seq_expr_(new)
+        return super().visit_seq_expr_(op if same else SeqExpr(blocks, op.body, op.span))
+
+    def _renamed(self, block: DataflowBlock, used_after: dict[Var, None]) -> DataflowBlock:
+        raise NotImplementedError
+
+
+class _Outputs(_FromTheEnd):
+    """Variables of dataflow blocks that nothing uses outside become their own.
+
+    with dataflow: lv = f(x); gv = lv; output(gv)    ->    gv = f(x)
+    """
+
+    def __init__(self, func: Function) -> None:
+        super().__init__()
+        self.func = func
 
     def _renamed(self, block: DataflowBlock, used_after: dict[Var, None]) -> DataflowBlock:
         """Let the value of an output be bound to it at once, if it is bound to a variable of the block."""
@@ -153,31 +159,20 @@ class _Outputs(ExprMutator):
         return DataflowBlock(new, block.span)
 
 
-class _LocalVars(ExprMutator):
+class _LocalVars(_FromTheEnd):
     """Variables of dataflow blocks that only their block uses are its own."""
 
-    def visit_seq_expr_(self, op: SeqExpr) -> Any:
-        used: dict[Var, None] = dict.fromkeys(used_vars(op.body))
-        blocks = []
-        for block in op.blocks[::-1]:
-            if isinstance(block, DataflowBlock):
-                bindings = []
-                for binding in block.bindings:
-                    var = binding.var
-                    if type(var) is Var and var not in used:
-                        new = DataflowVar(var.vid, var.struct_info_)
-                        self.set_var_remap(var.vid, new)
-                        binding = binding.replace(var=new)
-                    bindings.append(binding)
-                if not all([a is b for a, b in zip(bindings, block.bindings, strict=True)]):
-                    block = DataflowBlock(bindings, block.span)
-            for binding in block.bindings:
-                for var in used_vars(binding.value):
-                    used[var] = None
-            blocks.append(block)
-        blocks.reverse()
-        same = all([a is b for a, b in zip(blocks, op.blocks, strict=True)])
-        return super().visit_seq_expr_(op if same else SeqExpr(blocks, op.body, op.span))
+    def _renamed(self, block: DataflowBlock, used_after: dict[Var, None]) -> DataflowBlock:
+        bindings = []
+        for binding in block.bindings:
+            var = binding.var
+            if type(var) is Var and var not in used_after:
+                new = DataflowVar(var.vid, var.struct_info_)
+                self.set_var_remap(var.vid, new)
+                binding = binding.replace(var=new)
+            bindings.append(binding)
+        same = all([a is b for a, b in zip(bindings, block.bindings, strict=True)])
+        return block if same else DataflowBlock(bindings, block.span)
 
 
 def canonicalize(func: Function, mod: IRModule) -> Function:

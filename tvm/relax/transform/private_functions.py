@@ -24,7 +24,7 @@ from tvm.relax.expr import (
     relax_functions,
 )
 from tvm.relax.expr_functor import ExprMutator, ExprVisitor
-from tvm.relax.struct_info import FuncStructInfo, ShapeStructInfo, TupleStructInfo
+from tvm.relax.struct_info import ShapeStructInfo, TupleStructInfo
 from tvm.relax.struct_info_relations import definable_tir_vars_in_struct_info, tir_vars_in
 from tvm.tir.stmt_functor import substitute
 
@@ -65,11 +65,12 @@ class _Passed(ExprVisitor):
         self.found[op] = None
 
 
-def _passed_on(mod: IRModule) -> dict[GlobalVar, None]:
-    visitor = _Passed()
-    for func in relax_functions(mod).values():
-        visitor.visit_expr(func)
-    return visitor.found
+def _with_known_callers(mod: IRModule) -> list[tuple[GlobalVar, Function]]:
+    """The functions all of whose uses are calls in the module, so that their parameters may change."""
+    passed, functions = _Passed(), relax_functions(mod)
+    for func in functions.values():
+        passed.visit_expr(func)
+    return [(g, f) for g, f in functions.items() if _is_private(f) and g not in passed.found]
 
 
 def _rewritten(
@@ -89,12 +90,9 @@ def _rewritten(
 
 def expand_tuple_arguments(mod: IRModule) -> IRModule:
     """Private functions take the fields of tuples."""
-    kept = _passed_on(mod)
     functions: dict[GlobalVar, Function] = {}
     rules: dict[GlobalVar, Any] = {}
-    for gvar, func in relax_functions(mod).items():
-        if not _is_private(func) or gvar in kept:
-            continue
+    for gvar, func in _with_known_callers(mod):
         if not any([isinstance(p.struct_info, TupleStructInfo) for p in func.params]):
             continue
         functions[gvar] = _expanded(func)
@@ -162,12 +160,9 @@ def ExpandTupleArguments() -> Pass:
 
 def remove_unused_parameters(mod: IRModule) -> IRModule:
     """Private functions without parameters that they do not use."""
-    kept = _passed_on(mod)
     functions: dict[GlobalVar, Function] = {}
     rules: dict[GlobalVar, Any] = {}
-    for gvar, func in relax_functions(mod).items():
-        if not _is_private(func) or gvar in kept:
-            continue
+    for gvar, func in _with_known_callers(mod):
         used = dict.fromkeys(used_vars(func.body))
         stays = [p in used for p in func.params]
         if all(stays):
@@ -232,6 +227,4 @@ def InlinePrivateFunctions() -> Pass:
     return whole_module_pass("InlinePrivateFunctions", inline_private_functions)
 
 
-__all__ = [
-    "ExpandTupleArguments", "FuncStructInfo", "InlinePrivateFunctions", "RemoveUnusedParameters",
-]  # fmt: skip
+__all__ = ["ExpandTupleArguments", "InlinePrivateFunctions", "RemoveUnusedParameters"]

@@ -156,14 +156,10 @@ class BlockMethods(ScheduleBase):
 
         Parameters
         ----------
-        block : BlockRV or str
-            The block that is moved.
+        block, preserve_unit_loops, index :
+            As of :meth:`compute_at`.
         loop : LoopRV
             A loop around all the blocks that it uses.
-        preserve_unit_loops : bool
-            Whether to keep loops of one iteration.
-        index : int
-            Before which statement of the loop's body; -1 for the last place possible, -2 for the first.
         """
         self._compute_at(
             "ReverseComputeAt",

@@ -95,17 +95,18 @@ class _Convolution(Module):
     """What convolutions share: their options, a weight and a bias."""
 
     rank: int
+    layout: str  # unless another one is given
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: str | None = None,
-        data_layout: str = "NC",
+        data_layout: str | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size = kernel_size
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
-        self.data_layout = data_layout
+        self.data_layout = data_layout = data_layout or self.layout
         window, inputs = _extents(kernel_size, self.rank), in_channels // groups
         is_last = data_layout.endswith("C") and self.rank > 1
         shape = [out_channels, *window, inputs] if is_last else [out_channels, inputs, *window]
@@ -122,7 +123,7 @@ class _Convolution(Module):
 class Conv1D(_Convolution):
     """Convolution of (batch, channels, width)."""
 
-    rank = 1
+    rank, layout = 1, "NCW"
 
     def forward(self, x: Tensor) -> Tensor:
         return op.conv1d(x, **self.options())
@@ -131,17 +132,7 @@ class Conv1D(_Convolution):
 class Conv2D(_Convolution):
     """Convolution of images, NCHW or NHWC."""
 
-    rank = 2
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: str | None = None,
-        data_layout: str = "NCHW",
-    ) -> None:  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype,
-            data_layout,
-        )  # fmt: skip
+    rank, layout = 2, "NCHW"
 
     def forward(self, x: Tensor) -> Tensor:
         return op.conv2d(x, **self.options(), data_layout=self.data_layout)
@@ -150,17 +141,7 @@ class Conv2D(_Convolution):
 class Conv3D(_Convolution):
     """Convolution of volumes, NCDHW or NDHWC."""
 
-    rank = 3
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
-        dilation: Any = 1, groups: int = 1, bias: bool = True, dtype: str | None = None,
-        data_layout: str = "NCDHW",
-    ) -> None:  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype,
-            data_layout,
-        )  # fmt: skip
+    rank, layout = 3, "NCDHW"
 
     def forward(self, x: Tensor) -> Tensor:
         return op.conv3d(x, **self.options(), data_layout=self.data_layout)

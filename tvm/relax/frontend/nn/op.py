@@ -149,12 +149,8 @@ def conv2d(
     dilation: Any = 1, groups: int = 1, data_layout: str = "NCHW", name: str = "conv2d",
 ) -> Tensor:  # fmt: skip
     """Convolution of images; the weight is OIHW, or OHWI with ``data_layout="NHWC"``."""
-    kernel = "OIHW" if data_layout == "NCHW" else "OHWI"
     options = {"strides": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    conv = _op.nn.conv2d(
-        x._expr, weight._expr, data_layout=data_layout, kernel_layout=kernel, **options
-    )
-    return _with_bias(conv, bias, data_layout.index("C"), name)
+    return _spatial_conv(_op.nn.conv2d, x, weight, bias, data_layout, options, name)
 
 
 def conv3d(
@@ -162,11 +158,18 @@ def conv3d(
     dilation: Any = 1, groups: int = 1, data_layout: str = "NCDHW", name: str = "conv3d",
 ) -> Tensor:  # fmt: skip
     """Convolution of volumes; the weight is OIDHW, or ODHWI with ``data_layout="NDHWC"``."""
-    kernel = "OIDHW" if data_layout == "NCDHW" else "ODHWI"
     options = {"strides": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    conv = _op.nn.conv3d(
-        x._expr, weight._expr, data_layout=data_layout, kernel_layout=kernel, **options
-    )
+    return _spatial_conv(_op.nn.conv3d, x, weight, bias, data_layout, options, name)
+
+
+def _spatial_conv(
+    function: Callable[..., Any], x: Tensor, weight: Tensor, bias: Tensor | None,
+    data_layout: str, options: dict[str, Any], name: str,
+) -> Tensor:  # fmt: skip
+    """A convolution whose weight has its inputs last where the data has its channels last."""
+    spatial = data_layout.strip("NC")
+    kernel = f"OI{spatial}" if data_layout.startswith("NC") else f"O{spatial}I"
+    conv = function(x._expr, weight._expr, data_layout=data_layout, kernel_layout=kernel, **options)
     return _with_bias(conv, bias, data_layout.index("C"), name)
 
 

@@ -8,7 +8,7 @@ from tvm import te, tir, topi
 from tvm.relax.expr import Call, Var
 from tvm.relax.op.infer import fail, same_as_first, tensor
 from tvm.relax.op.nn.pooling import pool_attributes
-from tvm.relax.op.operator import Dims, Expr, OptExpr, operator
+from tvm.relax.op.operator import Dims, Expr, OptExpr, documented, operator
 
 
 def _keep(bb: Any, call: Call) -> Any:
@@ -111,7 +111,7 @@ def nll_loss_backward(
     """
 
 
-def _legalize_pool(kind: str) -> Any:
+def _pool_backward(kind: str) -> Any:
     def legalize(bb: Any, call: Call) -> Any:
         attrs = call.attrs
         return bb.call_te(
@@ -120,31 +120,22 @@ def _legalize_pool(kind: str) -> Any:
             attrs.count_include_pad, attrs.layout, primfunc_name_hint=f"{kind}_pool2d_backward",
         )  # fmt: skip
 
-    return legalize
+    def build(
+        output_grad: Expr, data: Expr, pool_size: Dims = (1, 1), strides: Dims = (1, 1),
+        padding: Dims = (0, 0, 0, 0), dilation: Dims = (1, 1), ceil_mode: bool = False,
+        count_include_pad: bool = False, layout: str = "NCHW", out_layout: str | None = None,
+    ) -> Expr:  # fmt: skip
+        return pool_attributes(2, locals())
+
+    name = f"{kind}_pool2d_backward"
+    doc = f"The gradient of {kind}_pool2d with respect to its data."
+    return operator(f"relax.grad.{name}", "Pool2DAttrs", infer=_like(1), FLegalize=legalize)(
+        documented(build, name, __name__, doc)
+    )
 
 
-@operator(
-    "relax.grad.max_pool2d_backward", "Pool2DAttrs", infer=_like(1), FLegalize=_legalize_pool("max")
-)
-def max_pool2d_backward(
-    output_grad: Expr, data: Expr, pool_size: Dims = (1, 1), strides: Dims = (1, 1),
-    padding: Dims = (0, 0, 0, 0), dilation: Dims = (1, 1), ceil_mode: bool = False,
-    count_include_pad: bool = False, layout: str = "NCHW", out_layout: str | None = None,
-) -> Expr:  # fmt: skip
-    """The gradient of max_pool2d with respect to its data."""
-    return pool_attributes(2, locals())
-
-
-@operator(
-    "relax.grad.avg_pool2d_backward", "Pool2DAttrs", infer=_like(1), FLegalize=_legalize_pool("avg")
-)
-def avg_pool2d_backward(
-    output_grad: Expr, data: Expr, pool_size: Dims = (1, 1), strides: Dims = (1, 1),
-    padding: Dims = (0, 0, 0, 0), dilation: Dims = (1, 1), ceil_mode: bool = False,
-    count_include_pad: bool = False, layout: str = "NCHW", out_layout: str | None = None,
-) -> Expr:  # fmt: skip
-    """The gradient of avg_pool2d with respect to its data."""
-    return pool_attributes(2, locals())
+max_pool2d_backward = _pool_backward("max")
+avg_pool2d_backward = _pool_backward("avg")
 
 
 def _take_backward(

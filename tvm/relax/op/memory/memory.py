@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.relax.expr import DataTypeImm, PrimValue, StringImm
-from tvm.relax.op.infer import check_count
-from tvm.relax.op.operator import Expr, Shape, operator
-from tvm.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
-
-
-def _object(call: Any, bb: Any) -> Any:
-    return ObjectStructInfo()
-
-
-def _nothing(call: Any, bb: Any) -> Any:
-    return TupleStructInfo([])
+from tvm.relax.expr import PrimValue
+from tvm.relax.op.infer import an_object, check_count, no_result
+from tvm.relax.op.operator import Expr, Shape, as_data_type, as_string, operator
+from tvm.relax.struct_info import TensorStructInfo
 
 
 def _tensor(call: Any, bb: Any) -> Any:
@@ -23,19 +15,11 @@ def _tensor(call: Any, bb: Any) -> Any:
     return TensorStructInfo(call.args[2], call.args[3].value)
 
 
-def _imm(value: Any) -> Any:
-    return DataTypeImm(value) if isinstance(value, str) else value
-
-
-def _text(value: Any) -> Any:
-    return StringImm(value) if isinstance(value, str) else value
-
-
 def _number(value: Any) -> Any:
     return PrimValue(value) if isinstance(value, int) else value
 
 
-@operator("relax.memory.alloc_storage", infer=_object, FAllocator=True)
+@operator("relax.memory.alloc_storage", infer=an_object, FAllocator=True)
 def alloc_storage(
     size: Shape, virtual_device_index: Expr, storage_scope: Expr, dtype: Expr
 ) -> Expr:
@@ -52,7 +36,7 @@ def alloc_storage(
     dtype : str or Expr
         The data type.
     """
-    return {"dtype": _imm(dtype), "storage_scope": _text(storage_scope)}
+    return {"dtype": as_data_type(dtype), "storage_scope": as_string(storage_scope)}
 
 
 @operator("relax.memory.alloc_tensor", infer=_tensor, FAllocator=True)
@@ -67,10 +51,10 @@ def alloc_tensor(storage: Expr, offset: Expr, shape: Shape, dtype: Expr) -> Expr
     shape : tuple or Expr
     dtype : str or Expr
     """
-    return {"dtype": _imm(dtype)}
+    return {"dtype": as_data_type(dtype)}
 
 
-@operator("relax.memory.kill_storage", infer=_nothing, pure=False)
+@operator("relax.memory.kill_storage", infer=no_result, pure=False)
 def kill_storage(storage: Expr) -> Expr:
     """End of some storage's life.
 
@@ -80,7 +64,7 @@ def kill_storage(storage: Expr) -> Expr:
     """
 
 
-@operator("relax.memory.kill_tensor", infer=_nothing, pure=False)
+@operator("relax.memory.kill_tensor", infer=no_result, pure=False)
 def kill_tensor(tensor: Expr) -> Expr:
     """End of a tensor's life.
 

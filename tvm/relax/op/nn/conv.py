@@ -194,21 +194,7 @@ def conv1d(
     groups: Int = 1, data_layout: str = "NCW", kernel_layout: str = "OIW",
     out_layout: str | None = None, out_dtype: DataType = None,
 ) -> Expr:  # fmt: skip
-    """Convolution over one axis.
-
-    Parameters
-    ----------
-    data, weight : relax.Expr
-        The data, and the kernels.
-    strides, padding, dilation : int or tuple of int
-        Of the axis; two numbers of padding are those before and after.
-    groups : int
-        The number of groups.
-    data_layout, kernel_layout, out_layout : str
-        The layouts; the result's is by default that of the data.
-    out_dtype : str, optional
-        The data type of the result.
-    """
+    """Convolution over one axis; see `conv2d`."""
     return _conv_attributes("conv1d", 1, locals())
 
 
@@ -312,18 +298,12 @@ def conv2d_transpose(
 
     Parameters
     ----------
-    data, weight : relax.Expr
-        The data, and the kernels.
-    strides, padding, dilation : int or tuple of int
-        Of the axes.
+    data, weight, strides, padding, dilation, groups, data_layout, kernel_layout :
+        As of `conv2d`.
     output_padding : int or tuple of int
         More elements of the result, below the strides.
-    groups : int
-        The number of groups.
-    data_layout, kernel_layout, out_layout : str
-        The layouts; the result's is by default that of the data.
-    out_dtype : str, optional
-        The data type of the result.
+    out_layout, out_dtype :
+        As of `conv2d`.
     """
     found = _conv_attributes("conv2d_transpose", 2, locals())
     return _check_output_padding("conv2d_transpose", found)

@@ -7,7 +7,7 @@ from typing import Any
 from tvm import tir, topi
 from tvm.relax.expr import Call
 from tvm.relax.op.infer import dims_of, fail, made, simplified, tensors
-from tvm.relax.op.operator import Dims, Expr, operator
+from tvm.relax.op.operator import Dims, Expr, documented, operator
 from tvm.tir.data_layout import layout
 
 from .conv import checked_layouts, padding_pairs, spread
@@ -15,16 +15,21 @@ from .conv import checked_layouts, padding_pairs, spread
 _LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
+def _checked(call: Any, rank: int) -> Any:
+    """A call's tensor, and the mappings between the usual layout and those of it and of the result."""
+    info, attrs = tensors(call, 1)[0], call.attrs
+    mapping = checked_layouts(call, attrs.layout, _LAYOUTS[rank], "layout")
+    out = checked_layouts(call, attrs.out_layout, _LAYOUTS[rank], "out layout")
+    count = len(layout(attrs.layout))
+    if info.ndim not in (-1, count):
+        raise fail(call, f"requires a tensor of {count} dimensions, got {info}")
+    return info, mapping, out
+
+
 def _infer_pool(rank: int) -> Any:
     def infer(call: Any, bb: Any) -> Any:
-        info = tensors(call, 1)[0]
-        attrs = call.attrs
-        mapping = checked_layouts(call, attrs.layout, _LAYOUTS[rank], "layout")
-        out = checked_layouts(call, attrs.out_layout, _LAYOUTS[rank], "out layout")
-        count = len(layout(attrs.layout))
-        if info.ndim not in (-1, count):
-            raise fail(call, f"requires a tensor of {count} dimensions, got {info}")
-        dims = dims_of(info)
+        info, mapping, out = _checked(call, rank)
+        attrs, dims = call.attrs, dims_of(info)
         if dims is None:
             return made(None, info.dtype, info.vdevice, len(layout(attrs.out_layout)))
         old = list(mapping.forward_shape(list(dims)))
@@ -84,10 +89,8 @@ def _pool(rank: int, kind: str) -> Any:
         return pool_attributes(rank, locals())
 
     name = f"{kind}_pool{rank}d"
-    build.__name__ = build.__qualname__ = name
-    build.__module__ = __name__
     what = "greatest elements" if kind == "max" else "means"
-    build.__doc__ = f"""The {what} of windows over {rank} axes.
+    doc = f"""The {what} of windows over {rank} axes.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ def _pool(rank: int, kind: str) -> Any:
     legalize = _legalize_pool(rank, kind)
     return operator(
         f"relax.nn.{name}", f"Pool{rank}DAttrs", infer=_infer_pool(rank), FLegalize=legalize
-    )(build)
+    )(documented(build, name, __name__, doc))
 
 
 max_pool1d, max_pool2d, max_pool3d = [_pool(rank, "max") for rank in (1, 2, 3)]
@@ -114,14 +117,8 @@ avg_pool1d, avg_pool2d, avg_pool3d = [_pool(rank, "avg") for rank in (1, 2, 3)]
 
 def _infer_adaptive(rank: int) -> Any:
     def infer(call: Any, bb: Any) -> Any:
-        info = tensors(call, 1)[0]
-        attrs = call.attrs
-        mapping = checked_layouts(call, attrs.layout, _LAYOUTS[rank], "layout")
-        out = checked_layouts(call, attrs.out_layout, _LAYOUTS[rank], "out layout")
-        count = len(layout(attrs.layout))
-        if info.ndim not in (-1, count):
-            raise fail(call, f"requires a tensor of {count} dimensions, got {info}")
-        dims = dims_of(info)
+        info, mapping, out = _checked(call, rank)
+        attrs, dims = call.attrs, dims_of(info)
         if dims is None:
             is_kept = attrs.layout == attrs.out_layout and attrs.output_size is None
             if is_kept and info.shape is not None:
@@ -160,9 +157,7 @@ def _adaptive(rank: int) -> Any:
         return {"output_size": size, "out_layout": out_layout or layout}
 
     name = f"adaptive_avg_pool{rank}d"
-    build.__name__ = build.__qualname__ = name
-    build.__module__ = __name__
-    build.__doc__ = f"""Means of as many windows over {rank} axes as the result has elements.
+    doc = f"""Means of as many windows over {rank} axes as the result has elements.
 
     Parameters
     ----------
@@ -176,7 +171,7 @@ def _adaptive(rank: int) -> Any:
     return operator(
         f"relax.nn.{name}", f"AdaptivePool{rank}DAttrs", infer=_infer_adaptive(rank),
         FLegalize=legalize,
-    )(build)  # fmt: skip
+    )(documented(build, name, __name__, doc))  # fmt: skip
 
 
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = [_adaptive(r) for r in (1, 2, 3)]

@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.relax.expr import DataTypeImm, StringImm
-from tvm.relax.op.infer import check_count
-from tvm.relax.op.operator import Expr, Shape, Tensors, operator
-from tvm.relax.struct_info import (
-    ObjectStructInfo,
-    ShapeStructInfo,
-    TensorStructInfo,
-    TupleStructInfo,
-)
-
-
-def _object(call: Any, bb: Any) -> Any:
-    return ObjectStructInfo()
-
-
-def _nothing(call: Any, bb: Any) -> Any:
-    return TupleStructInfo([])
+from tvm.relax.op.infer import an_object, check_count, no_result
+from tvm.relax.op.operator import Expr, Shape, Tensors, as_data_type, as_string, operator
+from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo
 
 
 def _tensor(call: Any, bb: Any) -> Any:
@@ -32,11 +18,7 @@ def _tensor(call: Any, bb: Any) -> Any:
     return TensorStructInfo(call.args[2], kind)
 
 
-def _imm(value: Any) -> Any:
-    return DataTypeImm(value) if isinstance(value, str) else value
-
-
-@operator("relax.vm.alloc_storage", infer=_object, FAllocator=True)
+@operator("relax.vm.alloc_storage", infer=an_object, FAllocator=True)
 def alloc_storage(
     shape: Shape, runtime_device_index: Expr, dtype: Expr, storage_scope: Expr = "global"
 ) -> Expr:
@@ -49,8 +31,7 @@ def alloc_storage(
     dtype : str or Expr
     storage_scope : str or Expr
     """
-    scope = StringImm(storage_scope) if isinstance(storage_scope, str) else storage_scope
-    return {"dtype": _imm(dtype), "storage_scope": scope}
+    return {"dtype": as_data_type(dtype), "storage_scope": as_string(storage_scope)}
 
 
 @operator("relax.vm.alloc_tensor", infer=_tensor, FAllocator=True)
@@ -64,10 +45,10 @@ def alloc_tensor(storage: Expr, offset: Expr, shape: Shape, dtype: Expr) -> Expr
     shape : tuple or Expr
     dtype : str or Expr
     """
-    return {"dtype": _imm(dtype)}
+    return {"dtype": as_data_type(dtype)}
 
 
-@operator("relax.vm.kill_object", infer=_nothing, pure=False)
+@operator("relax.vm.kill_object", infer=no_result, pure=False)
 def kill_object(obj: Expr) -> Expr:
     """Let go of a register's object.
 
@@ -77,7 +58,7 @@ def kill_object(obj: Expr) -> Expr:
     """
 
 
-@operator("relax.vm.call_tir_dyn", infer=_nothing, pure=False)
+@operator("relax.vm.call_tir_dyn", infer=no_result, pure=False)
 def call_tir_dyn(func: Expr, args: Tensors) -> Expr:
     """Call a loop program, the last argument of which is a shape whose dimensions it takes as numbers.
 
