@@ -59,12 +59,8 @@ class BlockMethods(ScheduleBase):
         ----------
         block : BlockRV or str
             The block that writes.
-        write_buffer_index : int, str or Buffer
-            The buffer, or its number among the block's writes.
-        storage_scope : str
-            Where the new buffer is.
-        consumer_blocks : list of BlockRV or str, optional
-            The blocks that read the new buffer.
+        write_buffer_index, storage_scope, consumer_blocks :
+            As of :meth:`cache_read`, of what the block writes.
 
         Returns
         -------

@@ -119,14 +119,10 @@ class BufferMethods(ScheduleBase):
 
         Parameters
         ----------
-        loop : LoopRV
-            A loop around the block.
         block : BlockRV or str
             The only block in the loop that uses the buffer.
-        write_buffer_index : int, str or Buffer
-            The buffer, or its number among the block's writes.
-        storage_scope : str
-            Where the new buffer is.
+        loop, write_buffer_index, storage_scope :
+            As of :meth:`read_at`, of what the block writes.
 
         Returns
         -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
@@ -72,9 +72,7 @@ class LoopMethods(ScheduleBase):
         ----------
         block : BlockRV or str
         """
-        given = self._block_rv(block)
-        srefs = self._run("get-producers", get.get_producers, self._block(given))
-        return self._found("GetProducers", given, srefs)
+        return self._near_block("GetProducers", "get-producers", get.get_producers, block)
 
     def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks that use a block's results.
@@ -83,9 +81,7 @@ class LoopMethods(ScheduleBase):
         ----------
         block : BlockRV or str
         """
-        given = self._block_rv(block)
-        srefs = self._run("get-consumers", get.get_consumers, self._block(given))
-        return self._found("GetConsumers", given, srefs)
+        return self._near_block("GetConsumers", "get-consumers", get.get_consumers, block)
 
     def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
         """The blocks inside another one that write what outlives it.
@@ -94,9 +90,15 @@ class LoopMethods(ScheduleBase):
         ----------
         scope_block : BlockRV or str
         """
-        given = self._block_rv(scope_block)
-        srefs = self._run("get-output-blocks", get.get_output_blocks, self._block(given))
-        return self._found("GetOutputBlocks", given, srefs)
+        return self._near_block(
+            "GetOutputBlocks", "get-output-blocks", get.get_output_blocks, scope_block
+        )
+
+    def _near_block(
+        self, kind: str, name: str, primitive: Callable[..., Any], block: BlockRV | str
+    ) -> list[BlockRV]:
+        given = self._block_rv(block)
+        return self._found(kind, given, self._run(name, primitive, self._block(given)))
 
     def _found(self, kind: str, given: Any, srefs: Sequence[Any]) -> list[BlockRV]:
         found = [self._new_block(sref) for sref in srefs]

@@ -51,11 +51,8 @@ class ReindexMethods(ScheduleBase):
 
         Parameters
         ----------
-        block : BlockRV or str
-        write_buffer_index : int
-        storage_scope : str
-        index_map : IndexMap or callable
-            From the block's iteration variables to the indices in the new buffer.
+        block, write_buffer_index, storage_scope, index_map :
+            As of :meth:`reindex_cache_read`, of what the block writes.
 
         Returns
         -------

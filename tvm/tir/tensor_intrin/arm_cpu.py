@@ -5,40 +5,15 @@
 from __future__ import annotations
 
 from tvm.script import tir as T
-from tvm.tir.function import PrimFunc, TensorIntrin
+from tvm.tir.function import PrimFunc
 
+from .common import dot_product_desc, registered
 from .dot_product_common import (
     DP4A_S8S8S32_INTRIN,
     DP4A_S8U8S32_INTRIN,
     DP4A_U8S8S32_INTRIN,
     DP4A_U8U8U32_INTRIN,
 )
-
-ARM_DOT_4x4_i8_NEON_INTRIN = "dot_4x4_i8i8s32_neon"
-ARM_DOT_4x4_i8_SDOT_INTRIN = "dot_4x4_i8i8s32_sdot"
-ARM_DOT_4x4_u8_UDOT_INTRIN = "dot_4x4_u8u8u32_udot"
-ARM_DOT_4x4_u8_HDOT_INTRIN = "dot_4x4_u8u8i32_hdot"
-
-
-def dot_4x4_desc(in_dtype: str, out_dtype: str) -> PrimFunc:
-    """Four dot products of four elements."""
-
-    @T.prim_func
-    def dot_prod_desc(
-        A: T.Buffer((4,), in_dtype, offset_factor=1),
-        B: T.Buffer((4, 4), in_dtype, offset_factor=1),
-        C: T.Buffer((4,), out_dtype, offset_factor=1),
-    ) -> None:
-        with T.block("root"):
-            T.reads(C[0:4], A[0:4], B[0:4, 0:4])
-            T.writes(C[0:4])
-            for i in T.serial(0, 4):
-                for k in T.serial(0, 4):
-                    with T.block("update"):
-                        vi, vk = T.axis.remap("SR", [i, k])
-                        C[vi] = C[vi] + T.cast(A[vk], out_dtype) * T.cast(B[vi, vk], out_dtype)
-
-    return dot_prod_desc
 
 
 @T.prim_func
@@ -114,20 +89,19 @@ def get_dotprod_intrin(in_dtype: str, out_dtype: str) -> tuple[PrimFunc, PrimFun
                 intrinsic, T.uint32(3), vec_c, vec_a, vec_b, dtype=out_x4
             )
 
-    return dot_4x4_desc(in_dtype, out_dtype), dot_prod_impl
+    return dot_product_desc(4, 4, (in_dtype, in_dtype, out_dtype)), dot_prod_impl
 
 
-TensorIntrin.register(
-    ARM_DOT_4x4_i8_NEON_INTRIN, dot_4x4_desc("int8", "int32"), neon_4x4_i8i8i32_impl, override=True
+ARM_DOT_4x4_i8_NEON_INTRIN = registered(
+    "dot_4x4_i8i8s32_neon",
+    (dot_product_desc(4, 4, ("int8", "int8", "int32")), neon_4x4_i8i8i32_impl),
 )
-TensorIntrin.register(
-    ARM_DOT_4x4_i8_SDOT_INTRIN, *get_dotprod_intrin("int8", "int32"), override=True
+ARM_DOT_4x4_i8_SDOT_INTRIN = registered("dot_4x4_i8i8s32_sdot", get_dotprod_intrin("int8", "int32"))
+ARM_DOT_4x4_u8_UDOT_INTRIN = registered(
+    "dot_4x4_u8u8u32_udot", get_dotprod_intrin("uint8", "uint32")
 )
-TensorIntrin.register(
-    ARM_DOT_4x4_u8_UDOT_INTRIN, *get_dotprod_intrin("uint8", "uint32"), override=True
-)
-TensorIntrin.register(
-    ARM_DOT_4x4_u8_HDOT_INTRIN, *get_dotprod_intrin("uint8", "int32"), override=True
+ARM_DOT_4x4_u8_HDOT_INTRIN = registered(
+    "dot_4x4_u8u8i32_hdot", get_dotprod_intrin("uint8", "int32")
 )
 
 __all__ = [

@@ -12,11 +12,10 @@ from typing import Any
 from tvm.script import tir as T
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import const
-from tvm.tir.function import PrimFunc, TensorIntrin
+from tvm.tir.function import PrimFunc
+from tvm.tir.tensor_intrin.common import match_tile, registered
 from tvm.tir.tensor_intrin.mma import *  # noqa: F403
 
-# elements that tiles of these types begin at multiples of
-OFFSET_FACTOR = 16
 _SHORT = {"float16": "f16", "float32": "f32", "int8": "s8", "int32": "s32"}
 
 
@@ -68,12 +67,8 @@ def get_wmma_load_intrin(
 
     @T.prim_func
     def wmma_load_desc(a: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (rows, columns), dtype, align=64, offset_factor=OFFSET_FACTOR, scope=shared_scope
-        )
-        C = T.match_buffer(
-            c, (rows, columns), dtype, align=64, offset_factor=OFFSET_FACTOR, scope=fragment_scope
-        )
+        A = match_tile(a, (rows, columns), dtype, shared_scope)
+        C = match_tile(c, (rows, columns), dtype, fragment_scope)
         with T.block("root"):
             T.reads(A[0:rows, 0:columns])
             T.writes(C[0:rows, 0:columns])
@@ -88,24 +83,8 @@ def get_wmma_load_intrin(
         s0 = T.int32()
         d1 = T.int32()
         d0 = T.int32()
-        A = T.match_buffer(
-            a,
-            (rows, columns),
-            dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope=shared_scope,
-            strides=[s1, s0],
-        )
-        C = T.match_buffer(
-            c,
-            (rows, columns),
-            dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope=fragment_scope,
-            strides=[d1, d0],
-        )
+        A = match_tile(a, (rows, columns), dtype, shared_scope, [s1, s0])
+        C = match_tile(c, (rows, columns), dtype, fragment_scope, [d1, d0])
         with T.block("root"):
             T.reads(A[0:rows, 0:columns])
             T.writes(C[0:rows, 0:columns])
@@ -133,14 +112,7 @@ def get_wmma_fill_intrin(
 
     @T.prim_func
     def wmma_fill_desc(c: T.handle) -> None:
-        C = T.match_buffer(
-            c,
-            (m_dim, n_dim),
-            dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.accumulator",
-        )
+        C = match_tile(c, (m_dim, n_dim), dtype, "wmma.accumulator")
         with T.block("root"):
             T.reads()
             T.writes(C[0:m_dim, 0:n_dim])
@@ -153,15 +125,7 @@ def get_wmma_fill_intrin(
     def wmma_fill_impl(c: T.handle) -> None:
         d1 = T.int32()
         d0 = T.int32()
-        C = T.match_buffer(
-            c,
-            (m_dim, n_dim),
-            dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.accumulator",
-            strides=[d1, d0],
-        )
+        C = match_tile(c, (m_dim, n_dim), dtype, "wmma.accumulator", [d1, d0])
         with T.block("root"):
             T.reads()
             T.writes(C[0:m_dim, 0:n_dim])
@@ -190,17 +154,8 @@ def get_wmma_store_intrin(
 
     @T.prim_func
     def wmma_store_desc(a: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a,
-            (m_dim, n_dim),
-            dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.accumulator",
-        )
-        C = T.match_buffer(
-            c, (m_dim, n_dim), dtype, align=64, offset_factor=OFFSET_FACTOR, scope=scope
-        )
+        A = match_tile(a, (m_dim, n_dim), dtype, "wmma.accumulator")
+        C = match_tile(c, (m_dim, n_dim), dtype, scope)
         with T.block("root"):
             T.reads(A[0:m_dim, 0:n_dim])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -215,24 +170,8 @@ def get_wmma_store_intrin(
         s0 = T.int32()
         d1 = T.int32()
         d0 = T.int32()
-        A = T.match_buffer(
-            a,
-            (m_dim, n_dim),
-            dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope="wmma.accumulator",
-            strides=[d1, d0],
-        )
-        C = T.match_buffer(
-            c,
-            (m_dim, n_dim),
-            dtype,
-            align=64,
-            offset_factor=OFFSET_FACTOR,
-            scope=scope,
-            strides=[s1, s0],
-        )
+        A = match_tile(a, (m_dim, n_dim), dtype, "wmma.accumulator", [d1, d0])
+        C = match_tile(c, (m_dim, n_dim), dtype, scope, [s1, s0])
         with T.block("root"):
             T.reads(A[0:m_dim, 0:n_dim])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -265,18 +204,9 @@ def get_wmma_sync_intrin(
 
     @T.prim_func
     def wmma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(
-            a, (m_dim, k_dim), in_dtype, align=64,
-            offset_factor=OFFSET_FACTOR, scope="wmma.matrix_a",
-        )  # fmt: skip
-        B = T.match_buffer(
-            b, (b_rows, b_columns), in_dtype, align=64,
-            offset_factor=OFFSET_FACTOR, scope="wmma.matrix_b",
-        )  # fmt: skip
-        C = T.match_buffer(
-            c, (m_dim, n_dim), out_dtype, align=64,
-            offset_factor=OFFSET_FACTOR, scope="wmma.accumulator",
-        )  # fmt: skip
+        A = match_tile(a, (m_dim, k_dim), in_dtype, "wmma.matrix_a")
+        B = match_tile(b, (b_rows, b_columns), in_dtype, "wmma.matrix_b")
+        C = match_tile(c, (m_dim, n_dim), out_dtype, "wmma.accumulator")
         with T.block("root"):
             T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -295,18 +225,9 @@ def get_wmma_sync_intrin(
         b0 = T.int32()
         c1 = T.int32()
         c0 = T.int32()
-        A = T.match_buffer(
-            a, (m_dim, k_dim), in_dtype, align=64,
-            offset_factor=OFFSET_FACTOR, scope="wmma.matrix_a", strides=[a1, a0],
-        )  # fmt: skip
-        B = T.match_buffer(
-            b, (b_rows, b_columns), in_dtype, align=64,
-            offset_factor=OFFSET_FACTOR, scope="wmma.matrix_b", strides=[b1, b0],
-        )  # fmt: skip
-        C = T.match_buffer(
-            c, (m_dim, n_dim), out_dtype, align=64,
-            offset_factor=OFFSET_FACTOR, scope="wmma.accumulator", strides=[c1, c0],
-        )  # fmt: skip
+        A = match_tile(a, (m_dim, k_dim), in_dtype, "wmma.matrix_a", [a1, a0])
+        B = match_tile(b, (b_rows, b_columns), in_dtype, "wmma.matrix_b", [b1, b0])
+        C = match_tile(c, (m_dim, n_dim), out_dtype, "wmma.accumulator", [c1, c0])
         with T.block("root"):
             T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
             T.writes(C[0:m_dim, 0:n_dim])
@@ -323,15 +244,10 @@ def get_wmma_sync_intrin(
     return wmma_sync_desc, wmma_sync_impl
 
 
-def _register(name: str, intrin: tuple[PrimFunc, PrimFunc]) -> str:
-    TensorIntrin.register(name, *intrin, override=True)
-    return name
-
-
 def _load(dtype: str, matrix: str, transposed: bool, scope: str) -> str:
     suffix = ("_trans" if transposed else "") + f"_{scope.replace('.', '_')}"
     name = f"wmma_load_16x16x16_{_SHORT[dtype]}_{matrix}{suffix}"
-    return _register(
+    return registered(
         name, get_wmma_load_intrin(16, 16, 16, dtype, scope, matrix == "b", transposed)
     )
 
@@ -339,16 +255,18 @@ def _load(dtype: str, matrix: str, transposed: bool, scope: str) -> str:
 def _sync(in_dtype: str, out_dtype: str, transposed: bool) -> str:
     short = "".join([_SHORT[in_dtype], _SHORT[in_dtype], _SHORT[out_dtype]])
     name = f"wmma_sync_16x16x16_{short}{'_trans' if transposed else ''}"
-    return _register(name, get_wmma_sync_intrin(16, 16, 16, in_dtype, out_dtype, transposed))
+    return registered(name, get_wmma_sync_intrin(16, 16, 16, in_dtype, out_dtype, transposed))
 
 
 def _fill(dtype: str) -> str:
-    return _register(f"wmma_fill_16x16x16_{_SHORT[dtype]}", get_wmma_fill_intrin(16, 16, 16, dtype))
+    return registered(
+        f"wmma_fill_16x16x16_{_SHORT[dtype]}", get_wmma_fill_intrin(16, 16, 16, dtype)
+    )
 
 
 def _store(dtype: str, scope: str) -> str:
     name = f"wmma_store_16x16x16_{_SHORT[dtype]}_{scope.replace('.', '_')}"
-    return _register(name, get_wmma_store_intrin(16, 16, 16, dtype, scope))
+    return registered(name, get_wmma_store_intrin(16, 16, 16, dtype, scope))
 
 
 def get_wmma_intrin_group(

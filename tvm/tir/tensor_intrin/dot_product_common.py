@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 from tvm.script import tir as T
-from tvm.tir.function import PrimFunc, TensorIntrin
+from tvm.tir.function import PrimFunc
+
+from .common import registered
 
 DTYPES = {"int8": "s8", "uint8": "u8", "int32": "s32", "uint32": "u32"}
 
@@ -58,8 +60,7 @@ def get_dp4a_intrin(dtype_a: str, dtype_b: str, dtype_c: str) -> tuple[PrimFunc,
 
 def _register(dtype_a: str, dtype_b: str, dtype_c: str) -> str:
     name = f"dp4a_{DTYPES[dtype_a]}{DTYPES[dtype_b]}{DTYPES[dtype_c]}"
-    TensorIntrin.register(name, *get_dp4a_intrin(dtype_a, dtype_b, dtype_c), override=True)
-    return name
+    return registered(name, get_dp4a_intrin(dtype_a, dtype_b, dtype_c))
 
 
 DP4A_S8S8S32_INTRIN = _register("int8", "int8", "int32")

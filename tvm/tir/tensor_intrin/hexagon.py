@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script import tir as T
-from tvm.tir.function import PrimFunc, TensorIntrin
+from tvm.tir.function import PrimFunc
+
+from .common import dot_product_desc, registered
 
 
 def generate_dma_load_intrin(size: int, dtype: str) -> tuple[PrimFunc, PrimFunc]:
@@ -70,20 +70,6 @@ def _dot_product(
     vector_a, vector_b = f"{dtype_a}x{depth}", f"{dtype_b}x{32 * depth}"
 
     @T.prim_func
-    def dot_product_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (depth,), dtype_a, offset_factor=1, scope=mem_scope)
-        B = T.match_buffer(b, (32, depth), dtype_b, offset_factor=1, scope=mem_scope)
-        C = T.match_buffer(c, (32,), "int32", offset_factor=1, scope=mem_scope)
-        with T.block("root"):
-            T.reads(C[0:32], A[0:depth], B[0:32, 0:depth])
-            T.writes(C[0:32])
-            for i in T.serial(0, 32):
-                for k in T.serial(0, depth):
-                    with T.block("update"):
-                        vi, vk = T.axis.remap("SR", [i, k])
-                        C[vi] = C[vi] + T.cast(A[vk], "int32") * T.cast(B[vi, vk], "int32")
-
-    @T.prim_func
     def dot_product_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
         A = T.match_buffer(a, (depth,), dtype_a, offset_factor=1, scope=mem_scope)
         B = T.match_buffer(b, (32, depth), dtype_b, offset_factor=1, scope=mem_scope)
@@ -103,7 +89,8 @@ def _dot_product(
                 dtype="int32x32",
             )
 
-    return dot_product_desc, dot_product_impl
+    desc = dot_product_desc(32, depth, (dtype_a, dtype_b, "int32"), mem_scope)
+    return desc, dot_product_impl
 
 
 def generate_dot_product_32x4_u8u8i32(mem_scope: str = "global") -> tuple[PrimFunc, PrimFunc]:
@@ -121,23 +108,18 @@ def generate_dot_product_32x2_i16i16i32(mem_scope: str = "global") -> tuple[Prim
     return _dot_product(("int16", "int16"), 2, "llvm.hexagon.V6.vdmpyhvsat.acc.128B", mem_scope)
 
 
-def _registered(name: str, functions: tuple[Any, Any]) -> str:
-    TensorIntrin.register(name, *functions, override=True)
-    return name
-
-
-VRMPY_u8u8i32_INTRIN = _registered("dot_32x4_u8u8i32_vrmpy", generate_dot_product_32x4_u8u8i32())
-VRMPY_u8i8i32_INTRIN = _registered("dot_32x4_u8i8i32_vrmpy", generate_dot_product_32x4_u8i8i32())
-VDMPY_i16i16i32_INTRIN = _registered(
+VRMPY_u8u8i32_INTRIN = registered("dot_32x4_u8u8i32_vrmpy", generate_dot_product_32x4_u8u8i32())
+VRMPY_u8i8i32_INTRIN = registered("dot_32x4_u8i8i32_vrmpy", generate_dot_product_32x4_u8i8i32())
+VDMPY_i16i16i32_INTRIN = registered(
     "dot_product_32x2_i16i16i32_vdmpy", generate_dot_product_32x2_i16i16i32()
 )
-VRMPY_u8u8i32_VTCM_INTRIN = _registered(
+VRMPY_u8u8i32_VTCM_INTRIN = registered(
     "dot_32x4_u8u8i32_vtcm_vrmpy", generate_dot_product_32x4_u8u8i32("global.vtcm")
 )
-VRMPY_u8i8i32_VTCM_INTRIN = _registered(
+VRMPY_u8i8i32_VTCM_INTRIN = registered(
     "dot_32x4_u8i8i32_vtcm_vrmpy", generate_dot_product_32x4_u8i8i32("global.vtcm")
 )
-DMA_READ_128_u8 = _registered("dma_read_128_u8", generate_dma_load_intrin(128, "uint8"))
-DMA_READ_1024_u8 = _registered("dma_read_1024_u8", generate_dma_load_intrin(1024, "uint8"))
-DMA_READ_128_i8 = _registered("dma_read_128_i8", generate_dma_load_intrin(128, "int8"))
-DMA_READ_1024_i8 = _registered("dma_read_1024_i8", generate_dma_load_intrin(1024, "int8"))
+DMA_READ_128_u8 = registered("dma_read_128_u8", generate_dma_load_intrin(128, "uint8"))
+DMA_READ_1024_u8 = registered("dma_read_1024_u8", generate_dma_load_intrin(1024, "uint8"))
+DMA_READ_128_i8 = registered("dma_read_128_i8", generate_dma_load_intrin(128, "int8"))
+DMA_READ_1024_i8 = registered("dma_read_1024_i8", generate_dma_load_intrin(1024, "int8"))

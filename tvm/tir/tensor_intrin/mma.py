@@ -13,7 +13,8 @@ from typing import Any
 from tvm.script import tir as T
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.expr import Cast, const
-from tvm.tir.function import PrimFunc, TensorIntrin
+from tvm.tir.function import PrimFunc
+from tvm.tir.tensor_intrin.common import match_tile, registered
 
 WARP = 32
 TILE = 16  # rows of the first factor and columns of the second one
@@ -97,12 +98,8 @@ def get_ldmatrix_intrin(
 
     @T.prim_func
     def ldmatrix_desc(warp_handle: T.handle, shared_handle: T.handle) -> None:
-        shared = T.match_buffer(
-            shared_handle, (rows, columns), dtype, align=64, offset_factor=16, scope=shared_scope
-        )
-        warp = T.match_buffer(
-            warp_handle, (WARP, local_size), dtype, align=64, offset_factor=16, scope="warp"
-        )
+        shared = match_tile(shared_handle, (rows, columns), dtype, shared_scope)
+        warp = match_tile(warp_handle, (WARP, local_size), dtype, "warp")
         with T.block("root"):
             T.reads(shared[0:rows, 0:columns])
             T.writes(warp[0:WARP, 0:local_size])
@@ -118,13 +115,8 @@ def get_ldmatrix_intrin(
     def ldmatrix_impl(warp_handle: T.handle, shared_handle: T.handle) -> None:
         s0 = T.int32()
         s1 = T.int32()
-        shared = T.match_buffer(
-            shared_handle, (rows, columns), dtype, align=64, offset_factor=16, scope=shared_scope,
-            strides=[s0, s1],
-        )  # fmt: skip
-        warp = T.match_buffer(
-            warp_handle, (WARP, local_size), dtype, align=64, offset_factor=16, scope="warp"
-        )
+        shared = match_tile(shared_handle, (rows, columns), dtype, shared_scope, [s0, s1])
+        warp = match_tile(warp_handle, (WARP, local_size), dtype, "warp")
         with T.block("root"):
             T.reads(shared[0:rows, 0:columns])
             T.writes(warp[0:WARP, 0:local_size])
@@ -172,11 +164,9 @@ def get_mma_intrin(
 
     @T.prim_func
     def mma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (WARP, local_in), in_dtype, align=64, offset_factor=16, scope="warp")
-        B = T.match_buffer(b, (WARP, local_in), in_dtype, align=64, offset_factor=16, scope="warp")
-        C = T.match_buffer(
-            c, (WARP, local_out), out_dtype, align=64, offset_factor=16, scope="warp"
-        )
+        A = match_tile(a, (WARP, local_in), in_dtype, "warp")
+        B = match_tile(b, (WARP, local_in), in_dtype, "warp")
+        C = match_tile(c, (WARP, local_out), out_dtype, "warp")
         with T.block("root"):
             T.reads(C[0:WARP, 0:local_out], A[0:WARP, 0:local_in], B[0:WARP, 0:local_in])
             T.writes(C[0:WARP, 0:local_out])
@@ -194,11 +184,9 @@ def get_mma_intrin(
 
     @T.prim_func
     def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (WARP, local_in), in_dtype, align=64, offset_factor=16, scope="warp")
-        B = T.match_buffer(b, (WARP, local_in), in_dtype, align=64, offset_factor=16, scope="warp")
-        C = T.match_buffer(
-            c, (WARP, local_out), out_dtype, align=64, offset_factor=16, scope="warp"
-        )
+        A = match_tile(a, (WARP, local_in), in_dtype, "warp")
+        B = match_tile(b, (WARP, local_in), in_dtype, "warp")
+        C = match_tile(c, (WARP, local_out), out_dtype, "warp")
         with T.block("root"):
             T.reads(C[0:WARP, 0:local_out], A[0:WARP, 0:local_in], B[0:WARP, 0:local_in])
             T.writes(C[0:WARP, 0:local_out])
@@ -334,11 +322,6 @@ def get_mma_store_intrin(
     return mma_store_desc, mma_store_impl if use_mma_store_intrinic else mma_store_by_pairs
 
 
-def _register(name: str, intrin: tuple[PrimFunc, PrimFunc]) -> str:
-    TensorIntrin.register(name, *intrin, override=True)
-    return name
-
-
 def _k_dim(dtype: str) -> int:
     return TILE if dtype == "float16" else 2 * TILE
 
@@ -346,23 +329,23 @@ def _k_dim(dtype: str) -> int:
 def _load(dtype: str, matrix: str, transposed: bool, scope: str = "shared") -> str:
     suffix = ("_trans" if transposed else "") + ("_dyn" if scope == "shared.dyn" else "")
     name = f"mma_ldmatrix_{SHORT[dtype]}_{matrix.lower()}{suffix}"
-    return _register(name, get_ldmatrix_intrin(_k_dim(dtype), dtype, matrix, transposed, scope))
+    return registered(name, get_ldmatrix_intrin(_k_dim(dtype), dtype, matrix, transposed, scope))
 
 
 def _multiply(in_dtype: str, out_dtype: str, trans_a: bool = False, trans_b: bool = False) -> str:
     suffix = ("_trans_a" if trans_a else "") + ("_trans_b" if trans_b else "")
     name = f"mma_{SHORT[in_dtype]}{SHORT[in_dtype]}{SHORT[out_dtype]}{suffix}"
-    return _register(name, get_mma_intrin(_k_dim(in_dtype), out_dtype, trans_a, trans_b))
+    return registered(name, get_mma_intrin(_k_dim(in_dtype), out_dtype, trans_a, trans_b))
 
 
 def _fill(dtype: str) -> str:
-    return _register(f"mma_fill_16x16_{SHORT[dtype]}", get_mma_fill_intrin(dtype, 8))
+    return registered(f"mma_fill_16x16_{SHORT[dtype]}", get_mma_fill_intrin(dtype, 8))
 
 
 def _store(dtype: str, scope: str, at_once: bool = True) -> str:
     kind = "" if at_once else "simple_"
     name = f"mma_store_16x16_{SHORT[dtype]}_{scope.replace('.', '_')}_{kind}".rstrip("_")
-    return _register(name, get_mma_store_intrin(dtype, 8, scope, at_once))
+    return registered(name, get_mma_store_intrin(dtype, 8, scope, at_once))
 
 
 def get_mma_intrin_group(

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from tvm.script import tir as T
-from tvm.tir.function import TensorIntrin
 
+from .common import registered
 from .dot_product_common import get_dp4a_intrin
 
 
@@ -30,7 +30,4 @@ def sdot4(
         )
 
 
-AMDGPU_SDOT4_INTRIN = "sdot4"
-TensorIntrin.register(
-    AMDGPU_SDOT4_INTRIN, get_dp4a_intrin("int8", "int8", "int32")[0], sdot4, override=True
-)
+AMDGPU_SDOT4_INTRIN = registered("sdot4", (get_dp4a_intrin("int8", "int8", "int32")[0], sdot4))

@@ -5,23 +5,8 @@
 from __future__ import annotations
 
 from tvm.script import tir as T
-from tvm.tir.function import TensorIntrin
 
-
-@T.prim_func
-def dot_product_16x4_u8i8i32_desc(
-    A: T.Buffer((4,), "uint8", offset_factor=1),
-    B: T.Buffer((16, 4), "int8", offset_factor=1),
-    C: T.Buffer((16,), "int32", offset_factor=1),
-) -> None:
-    with T.block("root"):
-        T.reads(C[0:16], A[0:4], B[0:16, 0:4])
-        T.writes(C[0:16])
-        for i in T.serial(0, 16):
-            for k in T.serial(0, 4):
-                with T.block("update"):
-                    vi, vk = T.axis.remap("SR", [i, k])
-                    C[vi] = C[vi] + T.cast(A[vk], "int32") * T.cast(B[vi, vk], "int32")
+from .common import dot_product_desc, registered
 
 
 @T.prim_func
@@ -80,18 +65,10 @@ def dot_product_16x4_u8i8i32_avx512(
         )
 
 
-VNNI_DOT_16x4_INTRIN = "dot_16x4_vnni"
-AVX512_DOT_16x4_INTRIN = "dot_16x4_avx512"
-
-TensorIntrin.register(
-    VNNI_DOT_16x4_INTRIN,
-    dot_product_16x4_u8i8i32_desc,
-    dot_product_16x4_u8i8i32_vnni,
-    override=True,
+dot_product_16x4_u8i8i32_desc = dot_product_desc(16, 4, ("uint8", "int8", "int32"))
+VNNI_DOT_16x4_INTRIN = registered(
+    "dot_16x4_vnni", (dot_product_16x4_u8i8i32_desc, dot_product_16x4_u8i8i32_vnni)
 )
-TensorIntrin.register(
-    AVX512_DOT_16x4_INTRIN,
-    dot_product_16x4_u8i8i32_desc,
-    dot_product_16x4_u8i8i32_avx512,
-    override=True,
+AVX512_DOT_16x4_INTRIN = registered(
+    "dot_16x4_avx512", (dot_product_16x4_u8i8i32_desc, dot_product_16x4_u8i8i32_avx512)
 )
