@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tvm.codegen.llvm.failure import text_choices
+from tvm.codegen.llvm.failure import format_of, text_choices
 from tvm.codegen.llvm.tensor_check import FAILURES
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import dtype as as_dtype
@@ -37,16 +37,9 @@ def write_report(w: FunctionWriter, message: PrimExpr) -> None:
         text = message.value if isinstance(message, StringImm) else str(message)
         w.code.do(f"{w.module.slot('TVMAPISetLastError')}({string_text(text)})")
         return
-    pattern, operands = "", []
-    for part in message.args:
-        if isinstance(part, StringImm):
-            pattern += part.value.replace("%", "%%")
-        elif part.dtype.is_handle:
-            pattern += "%s"
-            operands.append(_text(w, part))
-        else:
-            pattern += "%lld"
-            operands.append(f"(long long){w.visit(part)}")
+    pattern, operands = format_of(
+        message, "%lld", lambda part: _text(w, part), lambda part: f"(long long){w.visit(part)}"
+    )
     w.module.slot("TVMAPISetLastError")
     w.code.do(w.helper("tvm_report", ", ".join([string_text(pattern), *operands])))
 

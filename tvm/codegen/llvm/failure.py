@@ -7,7 +7,7 @@ The values are formatted on the failing path, in one function a module shares.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from tvm.ir.expr import PrimExpr
@@ -37,21 +37,37 @@ def write_report(w: FunctionWriter, message: PrimExpr) -> None:
 
 
 def _report_values(w: FunctionWriter, message: Call) -> None:
+    pattern, operands = format_of(
+        message,
+        w.module.options.word_format,
+        lambda part: w.code.value(f"ptrtoint ptr {_text(w, part)} to i64"),
+        lambda part: _as_int64(w, part),
+    )
+    operands += ["0"] * (MAX_VALUES - len(operands))
+    define_report(w.module)
+    word = w.module.options.word
+    given = ", ".join([f"{word} {_as_word(w, o)}" for o in operands[:MAX_VALUES]])
+    w.code.do(f"call void @{REPORT}(ptr {w.module.string(pattern)}, {given})")
+
+
+def format_of(
+    message: Call,
+    number_format: str,
+    text: Callable[[PrimExpr], str],
+    number: Callable[[PrimExpr], str],
+) -> tuple[str, list[str]]:
+    """A message as a pattern of ``printf`` and what stands for its values, texts and numbers."""
     pattern, operands = "", []
     for part in message.args:
         if isinstance(part, StringImm):
             pattern += part.value.replace("%", "%%")
         elif part.dtype.is_handle:
             pattern += "%s"
-            operands.append(w.code.value(f"ptrtoint ptr {_text(w, part)} to i64"))
+            operands.append(text(part))
         else:
-            pattern += w.module.options.word_format
-            operands.append(_as_int64(w, part))
-    operands += ["0"] * (MAX_VALUES - len(operands))
-    define_report(w.module)
-    word = w.module.options.word
-    given = ", ".join([f"{word} {_as_word(w, o)}" for o in operands[:MAX_VALUES]])
-    w.code.do(f"call void @{REPORT}(ptr {w.module.string(pattern)}, {given})")
+            pattern += number_format
+            operands.append(number(part))
+    return pattern, operands
 
 
 def _text(w: FunctionWriter, part: PrimExpr) -> str:

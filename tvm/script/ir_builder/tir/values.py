@@ -155,3 +155,15 @@ def vector_type(name: str) -> DTypeCall | None:
         return DTypeCall(as_dtype(name))
     except ValueError:
         return None
+
+
+def unlisted_types(module: str) -> Callable[[str], DTypeCall]:
+    """What a module's ``__getattr__`` finds: data types that are not listed, such as ``T.float32x4``."""
+
+    def find(name: str) -> DTypeCall:
+        found = vector_type(name)
+        if found is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return found
+
+    return find

@@ -17,7 +17,7 @@ from ...ir_builder import IRBuilder
 from .diagnostics import Source
 from .error import ScriptError
 from .parser import Parser
-from .utils import inspect_class_capture, inspect_function_capture
+from .utils import inspect_class_capture, inspect_function_capture, is_defined_in_class
 
 # the languages that programs in strings may use without an import, by the names they have there
 LANGUAGES: dict[str, Any] = {}
@@ -63,6 +63,29 @@ def parse_function(
     with reported():
         parser = Parser(Source(func, outer), _annotations(func), token)
         return _read(parser, inspect_function_capture(func, outer), check_well_formed)
+
+
+def decorated(
+    read: Callable[[Any, FrameType, bool], Any],
+    definition: Any,
+    outer: FrameType,
+    check_well_formed: bool,
+) -> Any:
+    """What a decorator makes of a definition; of none, as with parentheses, the decorator."""
+    if definition is None:
+        return lambda given: read(given, outer, check_well_formed)
+    return read(definition, outer, check_well_formed)
+
+
+def read_function(
+    func: Any, outer: FrameType, decorator: str, token: str, check_well_formed: bool
+) -> Any:
+    """A definition as a function of a language; in a class it stays, the class's decorator reads it."""
+    if not isinstance(func, FunctionType):
+        raise TypeError(f"{decorator} requires a function, got {type(func).__name__}")
+    if is_defined_in_class(Source(func, outer).text, outer):
+        return func
+    return parse_function(func, outer, token, check_well_formed)
 
 
 def parse_class(

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm.ir.module import IRModule
 
-from ..core.entry import parse_class
+from ..core.entry import decorated, parse_class
 
 
 def ir_module(mod: type | None = None, check_well_formed: bool = True) -> Any:
@@ -21,10 +21,7 @@ def ir_module(mod: type | None = None, check_well_formed: bool = True) -> Any:
     check_well_formed : bool
         Whether a module that is not well formed is rejected.
     """
-    outer = sys._getframe(1)
-    if mod is None:
-        return lambda definition: module_of_class(definition, outer, check_well_formed)
-    return module_of_class(mod, outer, check_well_formed)
+    return decorated(module_of_class, mod, sys._getframe(1), check_well_formed)
 
 
 ir_module.dispatch_token = "ir"  # type: ignore[attr-defined]

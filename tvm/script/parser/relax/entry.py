@@ -15,9 +15,9 @@ from tvm.relax.dpl.rewriters import PatternMatchingRewriter
 from tvm.relax.expr import Function, relax_functions
 
 from ..core.diagnostics import Source
-from ..core.entry import WELL_FORMED_CHECKS, parse_function, scan_macro
+from ..core.entry import WELL_FORMED_CHECKS, decorated, read_function, scan_macro
 from ..core.parser import Parser, ScriptMacro, VarTable, current_parser
-from ..core.utils import inspect_function_capture, is_defined_in_class
+from ..core.utils import inspect_function_capture
 from ..ir.entry import module_of_class
 from .struct_infos import (
     Callable,
@@ -62,10 +62,7 @@ def function(
     check_well_formed : bool
         Whether a function that is not well formed is rejected.
     """
-    outer = sys._getframe(1)
-    if f is None:
-        return lambda definition: function_of(definition, outer, check_well_formed)
-    return function_of(f, outer, check_well_formed)
+    return decorated(function_of, f, sys._getframe(1), check_well_formed)
 
 
 function.dispatch_token = "relax"  # type: ignore[attr-defined]
@@ -73,11 +70,7 @@ function.dispatch_token = "relax"  # type: ignore[attr-defined]
 
 def function_of(func: Any, outer: FrameType, check_well_formed: bool = True) -> Any:
     """A definition as a function of relax; ``outer`` is the scope that it stands in."""
-    if not isinstance(func, FunctionType):
-        raise TypeError(f"R.function requires a function, got {type(func).__name__}")
-    if is_defined_in_class(Source(func, outer).text, outer):
-        return func  # the decorator of the class reads it
-    return parse_function(func, outer, "relax", check_well_formed)
+    return read_function(func, outer, "R.function", "relax", check_well_formed)
 
 
 def rewriter(rewriter_mod: Any) -> PatternMatchingRewriter:

@@ -9,9 +9,9 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from ..core.diagnostics import Source
-from ..core.entry import parse_function, scan_macro
+from ..core.entry import decorated, read_function, scan_macro
 from ..core.parser import Parser, ScriptMacro, VarTable, current_parser
-from ..core.utils import inspect_function_capture, is_defined_in_class
+from ..core.utils import inspect_function_capture
 
 
 def prim_func(
@@ -28,10 +28,7 @@ def prim_func(
     check_well_formed : bool
         Whether a function that is not well formed is rejected.
     """
-    outer = sys._getframe(1)
-    if func is None:
-        return lambda definition: prim_func_of(definition, outer, check_well_formed)
-    return prim_func_of(func, outer, check_well_formed)
+    return decorated(prim_func_of, func, sys._getframe(1), check_well_formed)
 
 
 prim_func.dispatch_token = "tir"  # type: ignore[attr-defined]
@@ -39,11 +36,7 @@ prim_func.dispatch_token = "tir"  # type: ignore[attr-defined]
 
 def prim_func_of(func: Any, outer: FrameType, check_well_formed: bool = True) -> Any:
     """A definition as a loop-level function; ``outer`` is the scope that it stands in."""
-    if not isinstance(func, FunctionType):
-        raise TypeError(f"T.prim_func requires a function, got {type(func).__name__}")
-    if is_defined_in_class(Source(func, outer).text, outer):
-        return func  # the decorator of the class reads it
-    result = parse_function(func, outer, "tir", check_well_formed)
+    result = read_function(func, outer, "T.prim_func", "tir", check_well_formed)
     result.__name__ = func.__name__
     return result
 
