@@ -71,30 +71,17 @@ class DaskRunner(LocalRunner):
     cluster : str, distributed.Client or distributed cluster
         The scheduler's address, such as ``"scheduler:8786"``; or what is connected to it. Its machines
         should be alike, as their times are compared.
-    timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, device :
-        As of :class:`LocalRunner`.
+    args, kwargs :
+        Those of :class:`LocalRunner`.
     """
 
     def __init__(
         self,
         cluster: Any,
-        timeout: float = 10,
-        number: int = 3,
-        repeat: int = 1,
-        min_repeat_ms: int = 100,
-        cooldown_interval: float = 0.0,
-        enable_cpu_cache_flush: bool = False,
-        device: int = 0,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(
-            timeout,
-            number,
-            repeat,
-            min_repeat_ms,
-            cooldown_interval,
-            enable_cpu_cache_flush,
-            device,
-        )
+        super().__init__(*args, **kwargs)
         self.fleet = Fleet(cluster)
 
     def run(

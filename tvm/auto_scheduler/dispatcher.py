@@ -95,10 +95,8 @@ class DispatchContext:
 
         Parameters
         ----------
-        target : Target
-            The target.
-        workload_key : str
-            What is computed.
+        target, workload_key :
+            As of :meth:`query`.
         state : StateObject
             The state.
         """

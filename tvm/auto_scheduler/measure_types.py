@@ -110,10 +110,8 @@ class MeasureResult(Object):
     ----------
     costs : list of float
         Seconds of each repetition.
-    error_no : int
-        A :class:`MeasureErrorNo`.
-    error_msg : str or None
-        What went wrong.
+    error_no, error_msg :
+        As of :class:`BuildResult`.
     all_cost : float
         Seconds of building and running.
     timestamp : float

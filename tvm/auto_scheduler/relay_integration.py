@@ -175,10 +175,8 @@ def extract_tasks(
 
     Parameters
     ----------
-    mod : IRModule or relay.Function
-        The program.
-    params : dict of str to NDArray, optional
-        Values of its parameters.
+    mod, params :
+        As of :func:`call_all_topi_funcs`.
     target, target_host : str or Target
         The target, and its host.
     hardware_params : HardwareParams, optional

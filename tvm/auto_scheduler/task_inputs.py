@@ -66,10 +66,8 @@ def get_task_input_buffer(workload_key: str, input_name: str) -> Any:
 
     Parameters
     ----------
-    workload_key : str
-        The workload.
-    input_name : str
-        The name of the placeholder.
+    workload_key, input_name :
+        As of :func:`register_task_input_buffer`.
     """
     table = TASK_INPUT_BUFFER_TABLE.setdefault(workload_key, {})
     if input_name not in table:

@@ -412,10 +412,8 @@ class TaskSchedulerCallback:
 
         Parameters
         ----------
-        task_scheduler : TaskScheduler
-            The tasks.
-        task_id : int
-            Which one.
+        task_scheduler, task_id :
+            As of :meth:`pre_tune`.
         """
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tvm.autotvm.measure import rpc_methods
+from tvm.autotvm.measure.rpc_methods import request_remote
 from tvm.autotvm.utils import get_const_int, get_const_tuple, get_func_name
 from tvm.contrib import popen_pool
 from tvm.error import TVMError
@@ -202,10 +203,8 @@ def call_func_with_timeout(
         The process.
     timeout : float
         Seconds.
-    func : function
-        The function.
-    args, kwargs :
-        Its arguments.
+    func, args, kwargs :
+        As of :func:`call_func_with_thread`.
     """
     worker.send(func, tuple(args), dict(kwargs or {}), timeout)
     try:
@@ -214,29 +213,6 @@ def call_func_with_timeout(
         return error
     except Exception:
         return Exception(make_traceback_info())
-
-
-def request_remote(
-    device_key: str,
-    host: str | None = None,
-    port: int | None = None,
-    priority: int = 1,
-    timeout: float = 60,
-    *,
-    key_file: str | None = None,
-) -> Any:
-    """A session with a machine of a tracker.
-
-    Parameters
-    ----------
-    device_key : str
-        What kind of machine.
-    host, port :
-        The tracker, by default of ``TVM_TRACKER_HOST`` and ``TVM_TRACKER_PORT``.
-    priority, timeout, key_file :
-        Of the request.
-    """
-    return rpc_methods.request_remote(device_key, host, port, priority, timeout, key_file=key_file)
 
 
 def check_remote(

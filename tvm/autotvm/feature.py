@@ -59,10 +59,8 @@ def get_itervar_feature(sch: Any, args: Sequence[Any], take_log: bool = False) -
 
     Parameters
     ----------
-    sch : te.Schedule
-        The schedule.
-    args : list of te.Tensor
-        The arguments.
+    sch, args :
+        As of :func:`ana_lower`.
     take_log : bool
         Whether numbers are replaced by their logarithms.
     """
@@ -108,12 +106,8 @@ def get_itervar_feature_flatten(
 
     Parameters
     ----------
-    sch : te.Schedule
-        The schedule.
-    args : list of te.Tensor
-        The arguments.
-    take_log : bool
-        Whether numbers are replaced by their logarithms.
+    sch, args, take_log :
+        As of :func:`get_itervar_feature`.
     """
     return flatten_itervar_feature(get_itervar_feature(sch, args, take_log))
 
@@ -146,10 +140,8 @@ def get_buffer_curve_sample_flatten(
 
     Parameters
     ----------
-    sch : te.Schedule
-        The schedule.
-    args : list of te.Tensor
-        The arguments.
+    sch, args :
+        As of :func:`ana_lower`.
     sample_n : int
         How many samples there are of each curve, two numbers each: the value, and how far the place
         is from the point that has it.

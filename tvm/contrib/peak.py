@@ -6,6 +6,7 @@ measure_peak_all("llvm", "llvm", "127.0.0.1", 9090)
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -159,20 +160,30 @@ def measure_bandwidth_all_types(
     verbose : bool
         Whether each is logged.
     """
+
+    def bandwidth(base_type: str, bits: int, lanes: int) -> float:
+        return max(
+            measure_bandwidth_sum(
+                total_item, item_per_thread, stride, base_type, bits, lanes, target, target_host,
+                remote, dev, n_times,
+            )
+            for stride in (1, 64)
+        )  # fmt: skip
+
+    return _of_all_types(bandwidth, lambda base_type: "GB/s", verbose)
+
+
+def _of_all_types(
+    measure: Callable[[str, int, int], float], unit_of: Callable[[str], str], verbose: bool
+) -> list[list[Any]]:
+    """What is measured of each data type and vector: rows of a name and a number."""
     rows: list[list[Any]] = []
     for base_type, sizes in _BITS.items():
         for bits in sizes:
             for lanes in _LANES:
-                best = max(
-                    measure_bandwidth_sum(
-                        total_item, item_per_thread, stride, base_type, bits, lanes, target,
-                        target_host, remote, dev, n_times,
-                    )
-                    for stride in (1, 64)
-                )  # fmt: skip
-                rows.append([f"{base_type}{bits}x{lanes}", best])
+                rows.append([f"{base_type}{bits}x{lanes}", measure(base_type, bits, lanes)])
                 if verbose:
-                    logger.info("\t%-10s %.2f GB/s", *rows[-1])
+                    logger.info("\t%-10s %.2f %s", *rows[-1], unit_of(base_type))
     return rows
 
 
@@ -193,21 +204,16 @@ def measure_compute_all_types(
     total_item, item_per_thread, n_times, target, target_host, remote, dev :
         As of :func:`measure_compute_mad`.
     verbose : bool
-        Whether each is logged.
+        As of :func:`measure_bandwidth_all_types`.
     """
-    rows: list[list[Any]] = []
-    for base_type, sizes in _BITS.items():
-        for bits in sizes:
-            for lanes in _LANES:
-                speed = measure_compute_mad(
-                    total_item, item_per_thread, base_type, bits, lanes, target, target_host,
-                    remote, dev, n_times,
-                )  # fmt: skip
-                rows.append([f"{base_type}{bits}x{lanes}", speed])
-                if verbose:
-                    unit = "GFLOPS" if base_type == "float" else "GIOPS"
-                    logger.info("\t%-10s %.2f %s", *rows[-1], unit)
-    return rows
+
+    def speed(base_type: str, bits: int, lanes: int) -> float:
+        return measure_compute_mad(
+            total_item, item_per_thread, base_type, bits, lanes, target, target_host, remote, dev,
+            n_times,
+        )  # fmt: skip
+
+    return _of_all_types(speed, lambda base: "GFLOPS" if base == "float" else "GIOPS", verbose)
 
 
 def measure_peak_all(target: Any, target_host: Any, host: str, port: int) -> None:

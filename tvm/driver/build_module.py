@@ -206,10 +206,8 @@ def build(
     runtime : relay.backend.Runtime, optional
         The runtime that will run the code. The option ``system-lib`` makes the functions part of a
         system library: linked into a program, they register themselves.
-    name : str
-        The function's name.
-    binds : dict of Tensor to Buffer, optional
-        Buffers for some of the tensors.
+    name, binds :
+        As of :func:`lower`.
     """
     library = runtime_attrs(runtime)
     with compiling():

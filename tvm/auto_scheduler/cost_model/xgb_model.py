@@ -71,10 +71,8 @@ class XGBDMatrixContext:
 
         Parameters
         ----------
-        key : str
-            Its name.
-        matrix : xgboost.DMatrix
-            The matrix.
+        key, matrix :
+            As of :meth:`get`.
         value :
             The value.
         """
@@ -192,10 +190,8 @@ class XGBModel(PythonBasedModel):
 
         Parameters
         ----------
-        task : SearchTask
-            The task.
-        states : list of State or StateObject
-            Programs of it.
+        task, states :
+            As of :meth:`predict`.
         """
         features = get_per_store_features_from_states(states, task)
         if self.bst is None or len(self.inputs) <= self.num_warmup_sample:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -80,25 +80,17 @@ class DaskRunner(LocalRunner):
     cluster : str, distributed.Client or distributed cluster
         The scheduler's address, such as ``"scheduler:8786"``; or what is connected to it. Its machines
         should be alike, as their times are compared.
-    timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush, module_loader :
-        As of :class:`LocalRunner`.
+    args, kwargs :
+        Those of :class:`LocalRunner`.
     """
 
     def __init__(
         self,
         cluster: Any,
-        timeout: float = 10,
-        number: int = 4,
-        repeat: int = 3,
-        min_repeat_ms: int = 0,
-        cooldown_interval: float = 0.1,
-        enable_cpu_cache_flush: bool = False,
-        module_loader: Callable[..., Any] | None = None,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(
-            timeout, number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush,
-            module_loader,
-        )  # fmt: skip
+        super().__init__(*args, **kwargs)
         self.fleet = Fleet(cluster)
 
     def run(

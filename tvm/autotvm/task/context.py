@@ -67,10 +67,8 @@ class DispatchContext:
 
         Parameters
         ----------
-        target : tvm.target.Target
-            The target.
-        workload : tuple
-            The name of the task and its arguments.
+        target, workload :
+            As of :meth:`query_inside`.
         """
         found = self._query_inside(target, workload)
         return self._old_ctx.query(target, workload) if found is None else found
@@ -80,10 +78,8 @@ class DispatchContext:
 
         Parameters
         ----------
-        target : tvm.target.Target
-            The target.
-        workload : tuple
-            The name of the task and its arguments.
+        target, workload :
+            As of :meth:`query_inside`.
         cfg : ConfigSpace
             The configuration.
         """
@@ -151,10 +147,8 @@ class FallbackContext(DispatchContext):
 
         Parameters
         ----------
-        target : tvm.target.Target
-            The target.
-        workload : tuple
-            The name of the task and its arguments.
+        target, workload :
+            As of :meth:`DispatchContext.query_inside`.
         """
         self.memory.pop((str(target), workload), None)
 
@@ -170,10 +164,8 @@ def clear_fallback_cache(target: Any, workload: Workload) -> None:
 
     Parameters
     ----------
-    target : tvm.target.Target
-        The target.
-    workload : tuple
-        The name of the task and its arguments.
+    target, workload :
+        As of :meth:`DispatchContext.query_inside`.
     """
     context = DispatchContext.current
     while not isinstance(context, FallbackContext):

@@ -102,12 +102,8 @@ def extract_from_multiple_program(
         The programs.
     params : list of dict of str to NDArray
         Values of the parameters of each.
-    target : str or tvm.target.Target
-        The target to tune for.
-    target_host : str or tvm.target.Target, optional
-        Its host.
-    ops : list of tvm.ir.Op or str, optional
-        The operators whose tasks are wanted; by default all.
+    target, target_host, ops :
+        As of :func:`extract_from_program`.
     """
     found, host = Target.canon_target_and_host(target, target_host)
     if found is None:

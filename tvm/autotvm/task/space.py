@@ -152,10 +152,8 @@ class ConfigSpace(PointSpace):
 
         Parameters
         ----------
-        name : str
-            The knob's name.
-        axes : list of Axis, VirtualAxis or IterVar
-            The axes.
+        name, axes :
+            As of :meth:`define_reorder`.
         policy : str
             Words such as "try_unroll_vec", or "bind_gpu", "bind_gpu_virtual", "locate_cache".
         """

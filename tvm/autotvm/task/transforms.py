@@ -306,10 +306,8 @@ class ReorderEntity:
 
         Parameters
         ----------
-        sch : te.Schedule
-            The schedule.
-        op : te.Operation or te.Tensor
-            The stage.
+        sch, op :
+            As of :meth:`SplitEntity.apply`.
         axes : list of IterVar
             The axes; fewer than were defined are reordered among themselves.
         """
@@ -406,10 +404,8 @@ class AnnotateEntity:
 
         Parameters
         ----------
-        sch : te.Schedule
-            The schedule.
-        op : te.Operation or te.Tensor
-            The stage.
+        sch, op :
+            As of :meth:`SplitEntity.apply`.
         axes : list of IterVar
             The axes.
         axis_lens : list of int, optional

@@ -161,14 +161,8 @@ class TVMCModel:
         ----------
         executor_factory : GraphExecutorFactoryModule
             What `relay.build` returned.
-        package_path : str, optional
-            The archive.
-        cross : str or callable, optional
-            A compiler that links for another machine.
-        cross_options : str, optional
-            More options for it.
-        lib_format : str
-            "so", or "tar" for objects that are linked where the model runs.
+        package_path, cross, cross_options, lib_format :
+            As of :meth:`export_vm_format`.
         """
         _check_format(lib_format, LIBRARY_FORMATS)
         with utils.tempdir() as folder:

@@ -81,12 +81,8 @@ def estimate_peak_bandwidth_dram(
 
     Parameters
     ----------
-    target : Target
-        The processor.
-    dev : Device
-        Where it runs.
-    remote : RPCSession, optional
-        The machine; by default this one.
+    target, dev, remote :
+        As of :func:`estimate_peak_fma_vector_flops`.
     vec_width : int, optional
         float32 elements of a vector.
     """
