@@ -245,9 +245,6 @@ class _IntervalEvaluator:
     def _simple(self, expr: PrimExpr) -> PrimExpr:
         return self.analyzer.simplify(expr)
 
-    def _interval(self, low: PrimExpr, high: PrimExpr) -> IntervalSet:
-        return IntervalSet(low, high)
-
     def _point(self, expr: Any, *parts: IntervalSet) -> IntervalSet | None:
         """The expression itself if all its operands are single, unchanged points."""
         if all([part.is_single_point() for part in parts]):

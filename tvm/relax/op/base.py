@@ -247,10 +247,8 @@ def call_dps_packed(func: str | RelayExpr, args: Any, out_sinfo: Any) -> Call:
     ----------
     func : str or Expr
         Its global name.
-    args : Expr
-        The inputs: one tensor, or a tuple of them.
-    out_sinfo : StructInfo or list of StructInfo
-        Of the results.
+    args, out_sinfo :
+        As of `call_tir`.
     """
     callee = ExternFunc(func) if isinstance(func, str) else as_expr(func)
     return Call(_CALL_DPS, [callee, _arguments(args)], None, [_result(out_sinfo)])

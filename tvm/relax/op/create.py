@@ -169,10 +169,6 @@ def _legalize_arange(bb: Any, call: Call) -> Any:
     return bb.call_te(topi.arange, start, end, step, kind)
 
 
-def _as_prim(value: Any) -> Any:
-    return value if isinstance(value, tir.PrimExpr) else PrimValue(value).value
-
-
 @operator("relax.arange", "InitAttrs", infer=_infer_arange, FLegalize=_legalize_arange)
 def arange(start: Expr, end: Expr = None, step: Expr = 1, dtype: DataType = None) -> Expr:
     """Numbers at equal distances.

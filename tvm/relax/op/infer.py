@@ -11,12 +11,12 @@ from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.structural import structural_equal
 from tvm.relax.expr import Call, Tuple, TupleGetItem, Var
 from tvm.relax.struct_info import (
+    ObjectStructInfo,
     PrimStructInfo,
     ShapeExpr,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
-    ObjectStructInfo,
     TupleStructInfo,
 )
 from tvm.relax.struct_info_relations import prove_equal, tir_vars_in

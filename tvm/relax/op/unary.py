@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tvm import topi
@@ -85,6 +84,3 @@ def clip(x: Expr, min: Expr, max: Expr) -> Expr:
     min, max : float or PrimValue
         The bounds.
     """
-
-
-_Unary = Callable[[Any], Any]

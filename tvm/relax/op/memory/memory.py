@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm.relax.expr import PrimValue
 from tvm.relax.op.infer import an_object, check_count, no_result
 from tvm.relax.op.operator import Expr, Shape, as_data_type, as_string, operator
 from tvm.relax.struct_info import TensorStructInfo
@@ -13,10 +12,6 @@ from tvm.relax.struct_info import TensorStructInfo
 def _tensor(call: Any, bb: Any) -> Any:
     check_count(call, 4)
     return TensorStructInfo(call.args[2], call.args[3].value)
-
-
-def _number(value: Any) -> Any:
-    return PrimValue(value) if isinstance(value, int) else value
 
 
 @operator("relax.memory.alloc_storage", infer=an_object, FAllocator=True)

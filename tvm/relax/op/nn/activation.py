@@ -145,10 +145,8 @@ def log_softmax(data: Expr, axis: int = -1) -> Expr:
 
     Parameters
     ----------
-    data : relax.Expr
-        The tensor.
-    axis : int
-        The axis.
+    data, axis :
+        As of `softmax`.
     """
 
 

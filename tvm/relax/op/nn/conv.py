@@ -129,10 +129,6 @@ def _transposed_size(attrs: Any, size: Any, kernel: Any, i: int, rank: int) -> A
     return (size - 1) * attrs.strides[i] - padding + used + attrs.output_padding[i] + 1
 
 
-def _unpacked(values: Any) -> list[Any]:
-    return list(values)
-
-
 def _kind(call: Call) -> Any:
     found = call.struct_info.dtype
     return None if found == call.args[0].struct_info.dtype else found

@@ -136,10 +136,8 @@ def layer_norm(
         The scales and offsets, of the axes' sizes.
     axes : int or list of int
         The axes.
-    epsilon : float
-        Added to variances.
-    center, scale : bool
-        Whether offsets and scales are used.
+    epsilon, center, scale :
+        As of `batch_norm`.
     """
 
 
@@ -185,10 +183,8 @@ def group_norm(
         The axis of channels.
     axes : list of int
         The other axes that are normalised.
-    epsilon : float
-        Added to variances.
-    center, scale : bool
-        Whether offsets and scales are used.
+    epsilon, center, scale :
+        As of `batch_norm`.
     """
 
 
