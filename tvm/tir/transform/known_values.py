@@ -7,19 +7,15 @@ if A[0] == 0:                      A[0] = 42
 
 from __future__ import annotations
 
-from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter
-from tvm.tir.analysis.dataflow import MemoryFacts, accesses_of
 from tvm.tir.analysis.safety import is_safe_anywhere
 from tvm.tir.analysis.side_effect import is_pure
-from tvm.tir.expr import BufferLoad, Call, IterVar, Range
+from tvm.tir.expr import BufferLoad, Call
 from tvm.tir.op import logical_not
 from tvm.tir.stmt import (
     NO_OP,
-    AttrStmt,
-    Block,
     BufferStore,
     Evaluate,
     For,
@@ -27,7 +23,6 @@ from tvm.tir.stmt import (
     LetStmt,
     SeqStmt,
     Stmt,
-    While,
 )
 from tvm.tir.transform.common import (
     IF_THEN_ELSE,
@@ -35,14 +30,13 @@ from tvm.tir.transform.common import (
     rewrite_under_assumptions,
     without_likely,
 )
+from tvm.tir.transform.memory_follower import MemoryFollower
 
 
-class FactFollower(Rewriter):
+class FactFollower(MemoryFollower):
     """Walks a program in order, with the facts about memory that hold where it is."""
 
-    def __init__(self) -> None:
-        self.analyzer = Analyzer()
-        self.memory = MemoryFacts(self.analyzer)
+    backwards = False
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
         return e
@@ -52,44 +46,10 @@ class FactFollower(Rewriter):
 
     def visit_for(self, loop: For) -> Stmt:
         start, extent = self.visit(loop.min), self.visit(loop.extent)
-        self.analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), True)
-        stores = accesses_of(loop.body, loads=False)
-        if stores is None:
-            self.memory.forget()
-        outer = self.memory.facts
-        self.memory.at_iteration(loop, stores or [], earlier=True)
-        body = self.visit(loop.body)
-        if stores is None:
-            self.memory.forget()
-        self.memory.after_loop(loop, stores or [], outer, forward=True)
+        body = self.iterated(loop)
         if start is loop.min and extent is loop.extent and body is loop.body:
             return loop
         return loop.replace(min=start, extent=extent, body=body)
-
-    def visit_while(self, loop: While) -> Stmt:
-        self.memory.forget()
-        loop = self.rewrite_children(loop)
-        self.memory.forget()
-        return loop
-
-    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
-        axis = attr.node
-        if attr.attr_key not in ("thread_extent", "virtual_thread") or not isinstance(
-            axis, IterVar
-        ):
-            return self.rewrite_children(attr)
-        # other threads write as well
-        self.analyzer.bind(axis.var, Range(attr.value), True)
-        self.memory.forget()
-        attr = self.rewrite_children(attr)
-        self.memory.forget()
-        return attr
-
-    def visit_block(self, block: Block) -> Stmt:
-        block = self.rewrite_children(block)
-        for axis in block.iter_vars:
-            self.memory.leave(axis.var)
-        return block
 
     def visit_let_stmt(self, let: LetStmt) -> Stmt:
         if let.var.dtype.is_int and is_safe_anywhere(let.value):

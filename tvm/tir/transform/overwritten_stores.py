@@ -8,19 +8,13 @@ for i in range(16):
 
 from __future__ import annotations
 
-from typing import Any
-
-from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
-from tvm.ir.visitor import Rewriter, Visitor
-from tvm.tir.analysis.dataflow import MemoryFacts, accesses_of
+from tvm.ir.visitor import Visitor
 from tvm.tir.analysis.side_effect import is_pure
-from tvm.tir.expr import BufferLoad, IterVar, Range, Var
+from tvm.tir.expr import BufferLoad, Var
 from tvm.tir.op import logical_not
 from tvm.tir.stmt import (
     NO_OP,
-    AttrStmt,
-    Block,
     BufferStore,
     Evaluate,
     For,
@@ -28,18 +22,16 @@ from tvm.tir.stmt import (
     LetStmt,
     SeqStmt,
     Stmt,
-    While,
     seq,
 )
 from tvm.tir.transform.common import assumption, without_likely
+from tvm.tir.transform.memory_follower import MemoryFollower
 
 
-class OverwrittenStoreRemover(Rewriter):
+class OverwrittenStoreRemover(MemoryFollower):
     """Walks a program backwards, with the cells that are written before they are read from there on."""
 
-    def __init__(self) -> None:
-        self.analyzer = Analyzer()
-        self.memory = MemoryFacts(self.analyzer)
+    backwards = True
 
     def visit_prim_expr(self, e: PrimExpr) -> PrimExpr:
         self._read(e)
@@ -76,40 +68,9 @@ class OverwrittenStoreRemover(Rewriter):
         return stmt
 
     def visit_for(self, loop: For) -> Stmt:
-        self.analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), True)
-        loads = accesses_of(loop.body, loads=True)
-        if loads is None:
-            self.memory.forget()
-        outer = self.memory.facts
-        self.memory.at_iteration(loop, loads or [], earlier=False)
-        body = self.visit(loop.body)
-        if loads is None:
-            self.memory.forget()
-        self.memory.after_loop(loop, loads or [], outer, forward=False)
+        body = self.iterated(loop)
         self._read(loop.min, loop.extent)
         return loop if body is loop.body else loop.replace(body=body)
-
-    def visit_while(self, loop: While) -> Stmt:
-        return self._apart(loop)
-
-    def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
-        axis = attr.node
-        if attr.attr_key in ("thread_extent", "virtual_thread") and isinstance(axis, IterVar):
-            self.analyzer.bind(axis.var, Range(attr.value), True)
-            return self._apart(attr)  # other threads read as well
-        return self.rewrite_children(attr)
-
-    def _apart(self, stmt: Any) -> Stmt:
-        self.memory.forget()
-        new: Stmt = self.rewrite_children(stmt)
-        self.memory.forget()
-        return new
-
-    def visit_block(self, block: Block) -> Stmt:
-        block = self.rewrite_children(block)
-        for axis in block.iter_vars:
-            self.memory.leave(axis.var)
-        return block
 
     def visit_let_stmt(self, let: LetStmt) -> Stmt:
         body = self.visit(let.body)
