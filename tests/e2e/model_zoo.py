@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +242,30 @@ def main(arguments: Sequence[str]) -> int:
         if options.log:
             with options.log.open("a") as log:
                 log.write(outcome.as_json() + "\n")
+    return failed
+
+
+def print_differences(
+    names: Iterable[str],
+    difference: Callable[[str], float],
+    limit: Callable[[str, float], float] = lambda name, worst: RELATIVE,
+) -> int:
+    """A line for each model, how far its outputs are off; how many of them by more than the limit."""
+    failed = 0
+    for name in names:
+        start = time.perf_counter()
+        signal.alarm(SECONDS_EACH)
+        most = RELATIVE
+        try:
+            worst = difference(name)
+            most = limit(name, worst)
+            text = f"{worst:.1e}" + (f" of {most:.1e}" if most > RELATIVE else "")
+        except Exception as error:
+            worst, text = float("inf"), (str(error).splitlines() or [repr(error)])[0][:300]
+        signal.alarm(0)
+        failed += not worst <= most
+        verdict = "ok  " if worst <= most else "FAIL"
+        print(f"{verdict} {name:30} {time.perf_counter() - start:6.1f} s  {text}", flush=True)
     return failed
 
 

@@ -11,7 +11,6 @@ import io
 import logging
 import signal
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -23,10 +22,9 @@ import torch
 
 from tests.e2e.model_zoo import (
     MODELS,
-    RELATIVE,
-    SECONDS_EACH,
     allowed,
     build,
+    print_differences,
     relative_difference,
     stop,
 )
@@ -70,25 +68,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--script", action="store_true", help="through TorchScript")
     parser.add_argument("--level", type=int, default=3, help="the optimisation level")
     options = parser.parse_args(arguments)
-    failed = 0
-    for name in options.names or MODELS:
-        start = time.perf_counter()
-        signal.alarm(SECONDS_EACH)
-        try:
-            worst = difference(name, options.script, options.level)
-            limit = allowed(name, worst)
-            text = f"{worst:.1e}" + (f" of {limit:.1e}" if limit > RELATIVE else "")
-        except Exception as error:
-            worst, limit, text = (
-                float("inf"),
-                RELATIVE,
-                (str(error).splitlines() or [repr(error)])[0][:300],
-            )
-        signal.alarm(0)
-        failed += not worst <= limit
-        verdict = "ok  " if worst <= limit else "FAIL"
-        print(f"{verdict} {name:30} {time.perf_counter() - start:6.1f} s  {text}", flush=True)
-    return failed
+    return print_differences(
+        options.names or MODELS,
+        lambda name: difference(name, options.script, options.level),
+        allowed,
+    )
 
 
 if __name__ == "__main__":

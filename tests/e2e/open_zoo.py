@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +20,7 @@ import torch
 
 import tvm
 from benchmarks.networks import FirstOutput
-from tests.e2e.model_zoo import RELATIVE, SECONDS_EACH, build, relative_difference, stop
+from tests.e2e.model_zoo import build, print_differences, relative_difference, stop
 from tvm import relay
 
 BATCHES = (2, 3, 1)
@@ -90,20 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.list:
         print("\n".join(NAMES))
         return 0
-    failed = 0
-    for name in options.names or NAMES:
-        start = time.perf_counter()
-        signal.alarm(SECONDS_EACH)
-        try:
-            worst = difference(name)
-            text = f"{worst:.1e}"
-        except Exception as error:
-            worst, text = float("inf"), (str(error).splitlines() or [repr(error)])[0][:200]
-        signal.alarm(0)
-        failed += not worst <= RELATIVE
-        verdict = "ok  " if worst <= RELATIVE else "FAIL"
-        print(f"{verdict} {name:30} {time.perf_counter() - start:6.1f} s  {text}", flush=True)
-    return failed
+    return print_differences(options.names or NAMES, difference)
 
 
 if __name__ == "__main__":

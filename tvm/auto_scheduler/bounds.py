@@ -6,7 +6,7 @@ for i.0 (0,32):                     B is computed at i.0 of C, which reads B[i] 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tvm.ir.expr import PrimExpr
@@ -243,6 +243,3 @@ def _axes_of_loops(
             factor *= extents[child]
         forms[relation.parent] = total
     return [forms[axis] for axis in range(count)]
-
-
-Infer = Callable[[StateObject], Bounds]

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 WriteCall = Callable[["KernelWriter", Call], Any]
 
-INTEGER_TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-
 
 class Language(ABC):
     """One language: its words for memory, threads, vectors and functions."""

@@ -508,9 +508,6 @@ def reshape(x: Expr, shape: Shape) -> Expr:
 # ---- layouts
 
 
-LAYOUT_FIELDS = ("index_map", "pad_value", "axis_separators", "input_axis_separators")
-
-
 def _infer_layout(call: Any, bb: Any) -> Any:
     info = tensors(call, 1)[0]
     index_map, pad = call.attrs.index_map, call.attrs.pad_value
