@@ -34,6 +34,11 @@ def expm1(x: RelayExpr) -> RelayExpr:
     return _op.where(_op.less(_op.abs(x), scalar_like(0.5, x)), near, power - one)
 
 
+def added(x: RelayExpr, other: RelayExpr | None) -> RelayExpr:
+    """``x`` plus what may be given."""
+    return x if other is None else x + other
+
+
 def scaled(x: RelayExpr, factor: float) -> RelayExpr:
     """``x`` times a number."""
     return x if factor == 1 else x * scalar_like(factor, x)

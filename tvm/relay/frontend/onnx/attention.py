@@ -25,7 +25,7 @@ from tvm.relay.frontend.matmul import matmul
 from tvm.relay.frontend.normalization import rms_norm
 
 from .quantized import integer_matmul
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, onnx_op, onnx_ops
 
 
 def split_heads(x: RelayExpr, count: int) -> RelayExpr:
@@ -270,14 +270,6 @@ def _of_beams(node: OnnxNode, index: int, cache: RelayExpr) -> RelayExpr:
     return _op.gather(cache, 0, _op.cast(_op.broadcast_to(rows, shape), "int64"))
 
 
-@onnx_op("com.microsoft.DecoderMaskedMultiHeadAttention")
-def _decoder_attention(node: OnnxNode) -> list[RelayExpr]:
-    """`MultiHeadAttention` of one new position, with its inputs in another order."""
-    order = (0, 1, 2, 10, 3, 4, 5, 6, 7, 9)
-    inputs = [node[i] if node.has(i) else None for i in order]
-    return _multi_head_attention(replace(node, inputs=inputs))
-
-
 @onnx_op("com.microsoft.DecoderMaskedSelfAttention")
 def _decoder_self_attention(node: OnnxNode) -> list[RelayExpr]:
     """The same from one product for queries, keys and values; keys and values in one cache."""
@@ -499,3 +491,13 @@ def _gemma_rotary_embedding(node: OnnxNode) -> list[RelayExpr]:
     angles = _op.expand_dims(node[0], 1)
     cosine, sine = [_op.cast(f(angles), node.dtype(1)) for f in (_op.cos, _op.sin)]
     return [node[i] * cosine + node[i + 1] * sine for i in (1, 3)]
+
+
+onnx_ops({
+    # `MultiHeadAttention` of one new position, with its inputs in another order
+    "com.microsoft.DecoderMaskedMultiHeadAttention": lambda node: _multi_head_attention(
+        replace(
+            node, inputs=[node[i] if node.has(i) else None for i in (0, 1, 2, 10, 3, 4, 5, 6, 7, 9)]
+        )
+    ),
+})  # fmt: skip

@@ -10,11 +10,12 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.linalg import inverse
 from tvm.relay.frontend.matmul import matmul
+from tvm.relay.frontend.normalization import p_norm
 
-from .registry import OnnxNode, StringTensor, Value, onnx_op
+from .registry import OnnxNode, StringTensor, Value, onnx_op, onnx_ops
 
 _DOMAIN = "ai.onnx.ml"
 Array = np.ndarray[Any, Any]
@@ -74,38 +75,38 @@ def two_classes(
     return [_op.where(is_second, second, first), _op.cast(scores, "float32")]
 
 
-def _as_float(node: OnnxNode) -> RelayExpr:
-    return node[0] if node.dtype(0) == "float32" else _op.cast(node[0], "float32")
+def _as_float(x: RelayExpr) -> RelayExpr:
+    return x if infer_dtype(x) == "float32" else _op.cast(x, "float32")
 
 
-def _linear(node: OnnxNode, rows: int) -> RelayExpr:
+def in_rows(x: RelayExpr) -> RelayExpr:
+    """A vector as a matrix of one row."""
+    return x if len(infer_shape(x)) == 2 else _op.expand_dims(x, 0)
+
+
+def _linear(node: OnnxNode, x: RelayExpr, rows: int) -> RelayExpr:
     """The scores by the node's coefficients, a row of them for each."""
-    x = _as_float(node)
-    x = x if len(infer_shape(x)) == 2 else _op.expand_dims(x, 0)
     weight = np.array(node.attr("coefficients"), "float32").reshape(rows, -1)
-    scores = _op.nn.dense(x, constant(weight))
+    scores = _op.nn.dense(in_rows(_as_float(x)), constant(weight))
     intercepts = node.attr("intercepts")
     return scores + constant(intercepts, "float32") if intercepts else scores
 
 
-@onnx_op(f"{_DOMAIN}.LinearRegressor")
-def _linear_regressor(node: OnnxNode) -> RelayExpr:
-    scores = _linear(node, node.attr("targets", 1))
-    return transformed(node, scores, node.attr("post_transform", "NONE"))
-
-
 @onnx_op(f"{_DOMAIN}.LinearClassifier")
-def _linear_classifier(node: OnnxNode) -> list[Value]:
-    return named_classes(node, _linear_classes(node))
-
-
-def _linear_classes(node: OnnxNode) -> list[RelayExpr]:
+def _linear_classifier(
+    x: RelayExpr, post_transform: str = "NONE", *, node: OnnxNode
+) -> list[Value]:
     labels = class_labels(node, "classlabels_ints")
     rows = max(len(node.attr("intercepts") or []), 1)
-    scores = _linear(node, rows)
+    scores = _linear(node, x, rows)
     if rows == 1 and len(labels) == 2:
-        is_share = node.attr("post_transform", "NONE") == "NONE"
-        return two_classes(node, scores, labels, 0.0, is_share)
+        found = two_classes(node, scores, labels, 0.0, post_transform == "NONE")
+        return named_classes(node, found)
+    return named_classes(node, best_class(node, scores, labels))
+
+
+def best_class(node: OnnxNode, scores: RelayExpr, labels: Array) -> list[RelayExpr]:
+    """The label of the greatest score, and the transformed scores."""
     chosen = _op.take(constant(labels), _op.argmax(scores, 1), 0)
     return [chosen, transformed(node, scores, node.attr("post_transform", "NONE"))]
 
@@ -130,7 +131,7 @@ def _kernel(node: OnnxNode, x: RelayExpr, vectors: Array) -> RelayExpr:
 
 @onnx_op(f"{_DOMAIN}.SVMRegressor")
 def _svm_regressor(node: OnnxNode) -> RelayExpr:
-    x, count = _as_float(node), node.attr("n_supports", 0)
+    x, count = _as_float(node[0]), node.attr("n_supports", 0)
     weights = np.array(node.attr("coefficients"), "float32")
     if count:
         vectors = np.array(node.attr("support_vectors"), "float32").reshape(count, -1)
@@ -145,17 +146,11 @@ def _svm_regressor(node: OnnxNode) -> RelayExpr:
     return transformed(node, score, node.attr("post_transform", "NONE"))
 
 
-@onnx_op(f"{_DOMAIN}.SVMClassifier")
-def _svm_classifier(node: OnnxNode) -> list[Value]:
-    return named_classes(node, _svm_classes(node))
-
-
 def _svm_classes(node: OnnxNode) -> list[RelayExpr]:
     """The class that wins most pairs, and scores or probabilities; linear machines have a score
     of each class."""
     labels = class_labels(node, "classlabels_ints")
-    x = _as_float(node)
-    x = x if len(infer_shape(x)) == 2 else _op.expand_dims(x, 0)
+    x = in_rows(_as_float(node[0]))
     counts = node.attr("vectors_per_class") or []
     if not sum(counts):
         return _linear_machine(node, x, labels)
@@ -176,8 +171,7 @@ def _svm_classes(node: OnnxNode) -> list[RelayExpr]:
 def _linear_machine(node: OnnxNode, x: RelayExpr, labels: Array) -> list[RelayExpr]:
     weight = np.array(node.attr("coefficients"), "float32").reshape(len(labels), -1)
     scores = _kernel(node, x, weight) + scalar_like(node.attr("rho", [0.0])[0], x)
-    chosen = _op.take(constant(labels), _op.argmax(scores, 1), 0)
-    return [chosen, transformed(node, scores, node.attr("post_transform", "NONE"))]
+    return best_class(node, scores, labels)
 
 
 def _pairs(count: int) -> list[tuple[int, int]]:
@@ -258,17 +252,25 @@ def _zip_map(node: OnnxNode) -> RelayExpr:
 # ---- preprocessing
 
 
+onnx_ops({
+    f"{_DOMAIN}.Binarizer": lambda x, threshold=0.0: _op.cast(
+        _op.greater(x, scalar_like(threshold, x)), infer_dtype(x)
+    ),
+    f"{_DOMAIN}.Scaler": lambda x, *, offset, scale: (
+        _as_float(x) - constant(offset, "float32")
+    ) * constant(scale, "float32"),
+    f"{_DOMAIN}.SVMClassifier": lambda node: named_classes(node, _svm_classes(node)),
+    f"{_DOMAIN}.LinearRegressor": lambda x, targets=1, post_transform="NONE", *, node: transformed(
+        node, _linear(node, x, targets), post_transform
+    ),
+})  # fmt: skip
+
+
 @onnx_op(f"{_DOMAIN}.ArrayFeatureExtractor")
-def _array_feature_extractor(node: OnnxNode) -> RelayExpr:
-    rank = len(node.shape(0))
-    x = _op.expand_dims(node[0], 0) if rank == 1 else node[0]
-    return _op.take(x, _op.reshape(node[1], (-1,)), max(rank - 1, 1))
-
-
-@onnx_op(f"{_DOMAIN}.Binarizer")
-def _binarizer(node: OnnxNode) -> RelayExpr:
-    above = _op.greater(node[0], scalar_like(node.attr("threshold", 0.0), node[0]))
-    return _op.cast(above, node.dtype(0))
+def _array_feature_extractor(x: RelayExpr, positions: RelayExpr) -> RelayExpr:
+    rank = len(infer_shape(x))
+    rows = _op.expand_dims(x, 0) if rank == 1 else x
+    return _op.take(rows, _op.reshape(positions, (-1,)), max(rank - 1, 1))
 
 
 @onnx_op(f"{_DOMAIN}.FeatureVectorizer")
@@ -293,22 +295,11 @@ def _imputer(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op(f"{_DOMAIN}.Normalizer")
-def _normalizer(node: OnnxNode) -> RelayExpr:
-    x, kind = _as_float(node), node.attr("norm", "MAX")
-    if kind == "MAX":
-        size = _op.max(x, [-1], True)
-    elif kind == "L1":
-        size = _op.sum(_op.abs(x), [-1], True)
-    else:
-        size = _op.sqrt(_op.sum(x * x, [-1], True))
+def _normalizer(x: RelayExpr, norm: str = "MAX") -> RelayExpr:
+    x = _as_float(x)
+    size = _op.max(x, [-1], True) if norm == "MAX" else p_norm(x, int(norm[1]), [-1], True)
     is_zero = _op.equal(size, scalar_like(0.0, x))
     return x / _op.where(is_zero, scalar_like(1.0, x), size)
-
-
-@onnx_op(f"{_DOMAIN}.Scaler")
-def _scaler(node: OnnxNode) -> RelayExpr:
-    offset, scale = [constant(node.attr(name), "float32") for name in ("offset", "scale")]
-    return (_as_float(node) - offset) * scale
 
 
 @onnx_op(f"{_DOMAIN}.OneHotEncoder")

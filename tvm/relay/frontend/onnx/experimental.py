@@ -8,18 +8,19 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant
-from tvm.relay.frontend.composites import scaled
+from tvm.relay.frontend.common import constant, infer_dtype
+from tvm.relay.frontend.composites import added, scaled
 
-from .registry import CONVERTERS, OnnxNode, Result, onnx_op
+from .registry import CONVERTERS, OnnxNode, onnx_op, onnx_ops
 
-
-@onnx_op("ImageScaler")
-def _image_scaler(node: OnnxNode) -> RelayExpr:
-    """An image times a scale, and a bias of each channel."""
-    result = scaled(node[0], node.attr("scale", 1.0))
-    bias = node.attr("bias")
-    return result + constant(np.reshape(bias, (-1, 1, 1)), node.dtype(0)) if bias else result
+onnx_ops({
+    # an image times a scale, and a bias of each channel
+    "ImageScaler": lambda x, scale=1.0, *, bias=None: added(
+        scaled(x, scale), constant(np.reshape(bias, (-1, 1, 1)), infer_dtype(x)) if bias else None
+    ),
+    # as it is since opset 10
+    "DynamicSlice": lambda node: CONVERTERS["Slice"](replace(node, op_type="Slice", opset=10)),
+})  # fmt: skip
 
 
 @onnx_op("Crop")
@@ -31,12 +32,6 @@ def _crop(node: OnnxNode) -> RelayExpr:
     if (size := node.attr("scale")) is not None:
         end = [top + size[0], left + size[1]]
     return _op.strided_slice(node[0], [top, left], end, axes=[2, 3])
-
-
-@onnx_op("DynamicSlice")
-def _dynamic_slice(node: OnnxNode) -> Result:
-    """`Slice` as it is since opset 10."""
-    return CONVERTERS["Slice"](replace(node, op_type="Slice", opset=10))
 
 
 @onnx_op("GivenTensorFill")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,14 +21,8 @@ from tvm.relay.frontend.normalization import rms_norm
 from .attention import split_heads
 from .nn import conv_transpose_of
 from .random import dropout
-from .reduction import over_axes_from
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, onnx_op, onnx_ops
 from .signals import fourier, half, mirrored, parts_of
-
-
-@onnx_op("com.microsoft.BiasSoftmax")
-def _bias_softmax(node: OnnxNode) -> RelayExpr:
-    return over_axes_from(node[0] + node[1], node.attr("axis", -1), _op.nn.softmax)
 
 
 @onnx_op("com.microsoft.BiasDropout")
@@ -45,30 +40,45 @@ def _bitmask_dropout(node: OnnxNode) -> list[RelayExpr]:
     return dropout(node)
 
 
-@onnx_op("com.microsoft.TorchEmbedding")
-def _torch_embedding(node: OnnxNode) -> RelayExpr:
-    return _op.take(node[0], node[1], 0)
-
-
-@onnx_op("com.microsoft.ScaledSiLU")
-def _scaled_silu(node: OnnxNode) -> RelayExpr:
-    x = node[0]
-    alpha = node.attr("alpha", 1.0)
-    return swish(x * _op.cast(node[1], node.dtype(0)) if node.has(1) else scaled(x, alpha))
+_INTERPOLATION = {"bilinear": "bilinear", "nearest": "nearest_neighbor"}
+onnx_ops({
+    "com.microsoft.TorchEmbedding": lambda weight, indices: _op.take(weight, indices, 0),
+    "com.microsoft.ScaledSiLU": lambda x, scale=None, alpha=1.0: swish(
+        scaled(x, alpha) if scale is None else x * _op.cast(scale, infer_dtype(x))
+    ),
+    "com.microsoft.MatMulInteger16": lambda a, b: matmul(
+        _op.cast(a, "int32"), _op.cast(b, "int32")
+    ),
+    "com.microsoft.ReduceSumInteger": lambda x, keepdims=True, *, axes=None: _op.sum(
+        _op.cast(x, "uint32" if infer_dtype(x).startswith("u") else "int32"), axes or None, keepdims
+    ),
+    # all slices of a size along an axis; their elements become the last axis
+    "com.microsoft.UnfoldTensor": lambda x, dim=-1, step=1, *, size, node: windows_along(
+        x, dim % len(node.static_shape(0)), size, step
+    ),
+    "com.microsoft.CropAndResize": (
+        lambda x, boxes, batches, _, mode="bilinear", extrapolation_value=0.0, *, node:
+        _op.image.crop_and_resize(
+            x, boxes, _op.cast(batches, "int32"), node.ints("the size of crops", 3), "NCHW",
+            _INTERPOLATION[mode], extrapolation_value,
+        )
+    ),
+})  # fmt: skip
 
 
 @onnx_op("com.microsoft.GatedRMSNorm")
-def _gated_rms_norm(node: OnnxNode) -> RelayExpr:
+def _gated_rms_norm(
+    x: RelayExpr, scale: RelayExpr, gate: RelayExpr, activation: str = "silu",
+    epsilon: float = 1e-6, *, node: OnnxNode,
+) -> RelayExpr:  # fmt: skip
     """Groups of the last axis by their root mean square, times an activated gate; in float32."""
-    rank, size = len(node.shape(0)), node.static_shape(1)[0]
-    x, scale, gate = [_op.cast(node[i], "float32") for i in range(3)]
-    grouped = _op.reshape(x, (*[0] * (rank - 1), -1, size))
-    normal = rms_norm(grouped, [-1], node.attr("epsilon", 1e-6), scale)
-    kind = node.attr("activation", "silu")
-    if kind not in ("silu", "swish", "sigmoid"):
-        raise node.unsupported(f"the activation {kind!r}")
-    open_part = _op.sigmoid(gate) if kind == "sigmoid" else swish(gate)
-    return _op.cast(_op.reshape(normal, (*[0] * (rank - 1), -1)) * open_part, node.dtype(0))
+    outer, size = [0] * (len(infer_shape(x)) - 1), node.static_shape(1)[0]
+    wide, scale, gate = [_op.cast(v, "float32") for v in (x, scale, gate)]
+    normal = rms_norm(_op.reshape(wide, (*outer, -1, size)), [-1], epsilon, scale)
+    if activation not in ("silu", "swish", "sigmoid"):
+        raise node.unsupported(f"the activation {activation!r}")
+    opened = _op.sigmoid(gate) if activation == "sigmoid" else swish(gate)
+    return _op.cast(_op.reshape(normal, (*outer, -1)) * opened, infer_dtype(x))
 
 
 # ---- positions
@@ -117,16 +127,18 @@ def relative_position_buckets(
 
 
 @onnx_op("com.microsoft.GatedRelativePositionBias")
-def _gated_relative_position_bias(node: OnnxNode) -> RelayExpr:
+def _gated_relative_position_bias(
+    x: RelayExpr, bias: RelayExpr, table: RelayExpr, weight: RelayExpr, shift: RelayExpr,
+    factor: RelayExpr, offsets: RelayExpr | None = None, *, num_heads: int, node: OnnxNode,
+) -> RelayExpr:  # fmt: skip
     """Biases of positions, opened and closed by the queries."""
-    if node.has(6):
+    if offsets is not None:
         raise node.unsupported("packed queries")
-    q = split_heads(node[0] + node[1], node.attr("num_heads"))
-    mixed = matmul(q, node[3]) + node[4]
-    summed = _op.sum(_op.reshape(mixed, (0, 0, 0, 2, -1)), [4])
-    update, reset = _op.split(_op.sigmoid(summed), 2, 3)
+    q = split_heads(x + bias, num_heads)
+    mixed = matmul(q, weight) + shift
+    update, reset = _op.split(_op.sigmoid(_op.sum(_op.reshape(mixed, (0, 0, 0, 2, -1)), [4])), 2, 3)
     one, two = scalar_like(1.0, q), scalar_like(2.0, q)
-    return (update * (reset * node[5] - one) + two) * node[2]
+    return (update * (reset * factor - one) + two) * table
 
 
 # ---- spectra
@@ -155,44 +167,19 @@ def _check_spectrum(node: OnnxNode) -> None:
             raise node.unsupported(f"{name} = {found}")
 
 
-@onnx_op("com.microsoft.ComplexMul", "com.microsoft.ComplexMulConj")
-def _complex_mul(node: OnnxNode) -> RelayExpr:
-    (a, b), (c, d) = [_op.split(node[i], 2, -1) for i in range(2)]
-    if node.op_type == "ComplexMulConj":
-        d = _op.negative(d)
+def _complex_product(a: RelayExpr, b: RelayExpr, turned: Callable[..., RelayExpr]) -> RelayExpr:
+    (a, b), (c, d) = [_op.split(x, 2, -1) for x in (a, b)]
+    d = turned(d)
     return _op.concatenate([a * c - b * d, a * d + b * c], -1)
 
 
+onnx_ops({
+    "com.microsoft.ComplexMul": lambda a, b: _complex_product(a, b, lambda x: x),
+    "com.microsoft.ComplexMulConj": lambda a, b: _complex_product(a, b, _op.negative),
+})  # fmt: skip
+
+
 # ---- numbers and windows
-
-
-@onnx_op("com.microsoft.ReduceSumInteger")
-def _reduce_sum_integer(node: OnnxNode) -> RelayExpr:
-    wide = "uint32" if node.dtype(0).startswith("u") else "int32"
-    axes, keep = node.attr("axes"), bool(node.attr("keepdims", 1))
-    return _op.sum(_op.cast(node[0], wide), list(axes) if axes else None, keep)
-
-
-@onnx_op("com.microsoft.MatMulInteger16")
-def _matmul_integer16(node: OnnxNode) -> RelayExpr:
-    return matmul(_op.cast(node[0], "int32"), _op.cast(node[1], "int32"))
-
-
-@onnx_op("com.microsoft.UnfoldTensor")
-def _unfold_tensor(node: OnnxNode) -> RelayExpr:
-    """All slices of a size along an axis; their elements become the last axis."""
-    shape, size = node.static_shape(0), node.attr("size")
-    return windows_along(node[0], node.attr("dim", -1) % len(shape), size, node.attr("step", 1))
-
-
-@onnx_op("com.microsoft.CropAndResize")
-def _crop_and_resize(node: OnnxNode) -> RelayExpr:
-    size = [int(v) for v in node.require_value(3, "the size of crops")]
-    modes = {"bilinear": "bilinear", "nearest": "nearest_neighbor"}
-    return _op.image.crop_and_resize(
-        node[0], node[1], _op.cast(node[2], "int32"), size, "NCHW",
-        modes[node.attr("mode", "bilinear")], node.attr("extrapolation_value", 0.0),
-    )  # fmt: skip
 
 
 @onnx_op("com.microsoft.ConvTransposeWithDynamicPads")

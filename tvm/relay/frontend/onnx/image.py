@@ -9,14 +9,14 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, is_static, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, scalar_like
 from tvm.relay.frontend.deformable import Window, deformable_conv2d
 from tvm.relay.frontend.dynamic_extents import as_vector, element, extent
 from tvm.relay.frontend.dynamic_resize import resize_dynamic_axis
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis, resize_images
 
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, onnx_op, onnx_ops
 
 
 @onnx_op("Resize", "Upsample")
@@ -237,16 +237,18 @@ def _sized_factors(node: OnnxNode, shape: tuple[int, ...], size: list[int]) -> l
 
 
 @onnx_op("GridSample", "com.microsoft.GridSample")
-def _grid_sample(node: OnnxNode) -> RelayExpr:
-    rank = len(node.shape(0))
+def _grid_sample(
+    x: RelayExpr, grid: RelayExpr, padding_mode: str = "zeros", align_corners: bool = False,
+    *, mode: str | None = None, node: OnnxNode,
+) -> RelayExpr:  # fmt: skip
+    rank = len(infer_shape(x))
     if rank not in (4, 5):
         raise node.unsupported(f"data of {rank} dimensions")
-    mode = node.attr("mode", "linear" if node.opset >= 20 else "bilinear")
-    method = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
-    grid = _op.transpose(node[1], (0, rank - 1, *range(1, rank - 1)))
+    mode = mode or ("linear" if node.opset >= 20 else "bilinear")
     return _op.image.grid_sample(
-        node[0], grid, method, "NCHW" if rank == 4 else "NCDHW", node.attr("padding_mode", "zeros"),
-        bool(node.attr("align_corners", 0)),
+        x, _op.transpose(grid, (0, rank - 1, *range(1, rank - 1))),
+        {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode),
+        "NCHW" if rank == 4 else "NCDHW", padding_mode, align_corners,
     )  # fmt: skip
 
 
@@ -287,24 +289,25 @@ def _pixel_positions(count: Any, is_aligned: bool, dtype: str) -> RelayExpr:
 
 
 @onnx_op("RoiAlign")
-def _roi_align(node: OnnxNode) -> RelayExpr:
+def _roi_align(
+    x: RelayExpr, regions: RelayExpr, batches: RelayExpr, output_height: int = 1,
+    output_width: int = 1, spatial_scale: float = 1.0, sampling_ratio: int = 0, mode: str = "avg",
+    coordinate_transformation_mode: str = "half_pixel", *, node: OnnxNode,
+) -> RelayExpr:  # fmt: skip
     """Regions of images by interpolated samples."""
-    position = node.attr("coordinate_transformation_mode", "half_pixel")
-    batches = _op.expand_dims(node[2].astype(node.dtype(1)), 1)
+    batches = _op.expand_dims(batches.astype(infer_dtype(regions)), 1)
     return _op.vision.roi_align(
-        node[0], _op.concatenate([batches, node[1]], 1),
-        (node.attr("output_height", 1), node.attr("output_width", 1)),
-        node.attr("spatial_scale", 1.0), node.attr("sampling_ratio", 0) or -1, "NCHW",
-        {"avg": "avg", "max": "max_corner"}[node.attr("mode", "avg")],
-        aligned=node.opset >= 16 and position == "half_pixel",
+        x, _op.concatenate([batches, regions], 1), (output_height, output_width), spatial_scale,
+        sampling_ratio or -1, "NCHW", {"avg": "avg", "max": "max_corner"}[mode],
+        aligned=node.opset >= 16 and coordinate_transformation_mode == "half_pixel",
     )  # fmt: skip
 
 
-@onnx_op("MaxRoiPool")
-def _max_roi_pool(node: OnnxNode) -> RelayExpr:
-    return _op.vision.roi_pool(
-        node[0], node[1], tuple(node.attr("pooled_shape")), node.attr("spatial_scale", 1.0)
-    )
+onnx_ops({
+    "MaxRoiPool": lambda x, regions, spatial_scale=1.0, *, pooled_shape: _op.vision.roi_pool(
+        x, regions, tuple(pooled_shape), spatial_scale
+    ),
+})  # fmt: skip
 
 
 @onnx_op("DeformConv")

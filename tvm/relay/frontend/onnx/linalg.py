@@ -8,7 +8,7 @@ from tvm.relay.frontend.common import infer_dtype, infer_shape
 from tvm.relay.frontend.dynamic_extents import extent, reshaped
 from tvm.relay.frontend.linalg import determinant, inverse
 
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, onnx_op, onnx_ops
 
 
 def _wide(x: RelayExpr) -> RelayExpr:
@@ -19,15 +19,16 @@ def _wide(x: RelayExpr) -> RelayExpr:
 
 
 @onnx_op("Det")
-def _det(node: OnnxNode) -> RelayExpr:
-    if not isinstance(node.shape(0)[-1], int):
+def _det(x: RelayExpr, *, node: OnnxNode) -> RelayExpr:
+    if not isinstance(infer_shape(x)[-1], int):
         node.static_shape(0)
-    factors, pivots, _ = _op.linalg.lu_factor(_wide(node[0]))
-    found = _op.cast(determinant(factors, pivots), node.dtype(0))
-    return reshaped(found, [extent(node[0], axis) for axis in range(len(node.shape(0)) - 2)])
+    factors, pivots, _ = _op.linalg.lu_factor(_wide(x))
+    found = _op.cast(determinant(factors, pivots), infer_dtype(x))
+    return reshaped(found, [extent(x, axis) for axis in range(len(infer_shape(x)) - 2)])
 
 
-@onnx_op("com.microsoft.Inverse")
-def _inverse(node: OnnxNode) -> RelayExpr:
-    found = _op.cast(inverse(_wide(node[0])), node.dtype(0))
-    return _op.reshape(found, node.static_shape(0))
+onnx_ops({
+    "com.microsoft.Inverse": lambda x, node: _op.reshape(
+        _op.cast(inverse(_wide(x)), infer_dtype(x)), node.static_shape(0)
+    ),
+})  # fmt: skip

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,75 +12,63 @@ import numpy as np
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.expr import Constant, const
+from tvm.relay.expr import Constant
 from tvm.relay.frontend import composites
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, scalar_like
+from tvm.relay.frontend.composites import added
 from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.matmul import matmul, swap_last
 
+from .loops import extent_of
 from .narrow_floats import narrow_name, narrowed
-from .registry import Converter, EmptyOptional, OnnxNode, Value, onnx_op, onnx_ops, static_ints
+from .registry import EmptyOptional, OnnxNode, Value, onnx_op, onnx_ops, static_ints
 from .strings import string_tensor
-from .tensors import tensor_dtype
+from .tensors import dtype_or, tensor_dtype
 
 Function = Callable[..., RelayExpr]
 
-_UNARY: dict[str, Function] = {
+
+def _binary(apply: Function) -> Function:
+    return lambda *_, node: apply(*operands(node))
+
+
+onnx_ops({
     "Abs": _op.abs, "Acos": _op.acos, "Acosh": _op.acosh, "Asin": _op.asin, "Asinh": _op.asinh,
     "Atan": _op.atan, "Atanh": _op.atanh, "Ceil": _op.ceil, "Cos": _op.cos, "Cosh": _op.cosh,
     "Erf": _op.erf, "Exp": _op.exp, "Floor": _op.floor, "IsNaN": _op.isnan, "Log": _op.log,
     "Neg": _op.negative, "Not": _op.logical_not, "Relu": _op.nn.relu, "Round": _op.round,
     "Sigmoid": _op.sigmoid, "Sign": _op.sign, "Sin": _op.sin, "Sinh": _op.sinh,
     "Sqrt": _op.sqrt, "Tan": _op.tan, "Tanh": _op.tanh, "BitwiseNot": _op.bitwise_not,
-    "Reciprocal": lambda x: scalar_like(1.0, x) / x,
+    "Reciprocal": lambda x: scalar_like(1.0, x) / x, "Where": _op.where,
+})  # fmt: skip
+onnx_ops({
+    name: _binary(apply) for name, apply in {
+        "Add": _op.add, "Sub": _op.subtract, "Mul": _op.multiply, "Div": _op.divide,
+        "And": _op.logical_and, "Or": _op.logical_or, "Xor": _op.logical_xor, "Equal": _op.equal,
+        "Less": _op.less, "LessOrEqual": _op.less_equal, "Greater": _op.greater,
+        "GreaterOrEqual": _op.greater_equal, "BitwiseAnd": _op.bitwise_and,
+        "BitwiseOr": _op.bitwise_or, "BitwiseXor": _op.bitwise_xor,
+    }.items()
+})  # fmt: skip
+onnx_ops({
+    "LeakyRelu": _op.nn.leaky_relu, "Elu": composites.elu, "Celu": composites.celu,
+    "Selu": composites.selu, "HardSigmoid": composites.hard_sigmoid, "Swish": composites.swish,
     "Softplus": composites.softplus, "Mish": composites.mish, "Softsign": composites.softsign,
     "HardSwish": composites.hard_swish,
-}  # fmt: skip
-_BINARY: dict[str, Function] = {
-    "Add": _op.add, "Sub": _op.subtract, "Mul": _op.multiply, "Div": _op.divide,
-    "And": _op.logical_and, "Or": _op.logical_or, "Xor": _op.logical_xor, "Equal": _op.equal,
-    "Less": _op.less, "LessOrEqual": _op.less_equal, "Greater": _op.greater,
-    "GreaterOrEqual": _op.greater_equal, "BitwiseAnd": _op.bitwise_and,
-    "BitwiseOr": _op.bitwise_or, "BitwiseXor": _op.bitwise_xor,
-}  # fmt: skip
-# functions whose parameters are attributes with these defaults
-_WITH_ATTRIBUTES: dict[str, tuple[Function, Mapping[str, float]]] = {
-    "LeakyRelu": (_op.nn.leaky_relu, {"alpha": 0.01}),
-    "Elu": (composites.elu, {"alpha": 1.0}),
-    "Celu": (composites.celu, {"alpha": 1.0}),
-    "Selu": (composites.selu, {"alpha": 1.6732632, "gamma": 1.050701}),
-    "HardSigmoid": (composites.hard_sigmoid, {"alpha": 0.2, "beta": 0.5}),
-    "ThresholdedRelu": (composites.threshold, {"alpha": 1.0}),
-    "Swish": (composites.swish, {"alpha": 1.0}),
-    "com.microsoft.QuickGelu": (composites.swish, {"alpha": 1.702}),
+    "ThresholdedRelu": lambda x, alpha=1.0: composites.threshold(x, alpha),
+    "com.microsoft.QuickGelu": lambda x, alpha=1.702: composites.swish(x, alpha),
     # of the first releases of ONNX, which exporters of their time wrote
-    "Affine": (composites.affine, {"alpha": 1.0, "beta": 0.0}),
-    "Scale": (composites.scaled, {"scale": 1.0}),
-    "ScaledTanh": (composites.scaled_tanh, {"alpha": 1.0, "beta": 1.0}),
-    "ParametricSoftplus": (composites.parametric_softplus, {"alpha": 1.0, "beta": 1.0}),
-}
-
-
-def _unary(apply: Function) -> Converter:
-    return lambda node: apply(node[0])
-
-
-def _binary(apply: Function) -> Converter:
-    return lambda node: apply(*operands(node))
-
-
-def _with_attributes(apply: Function, defaults: Mapping[str, float]) -> Converter:
-    return lambda node: apply(node[0], *[node.attr(name, d) for name, d in defaults.items()])
-
-
-onnx_ops({name: _unary(function) for name, function in _UNARY.items()})
-onnx_ops({name: _binary(function) for name, function in _BINARY.items()})
-onnx_ops({name: _with_attributes(*row) for name, row in _WITH_ATTRIBUTES.items()})
-onnx_ops({
+    "Affine": composites.affine, "ScaledTanh": composites.scaled_tanh,
+    "Scale": lambda x, scale=1.0: composites.scaled(x, scale),
+    "ParametricSoftplus": composites.parametric_softplus,
+    "Gelu com.microsoft.Gelu com.microsoft.BiasGelu": (
+        lambda x, bias=None, approximate="none": composites.gelu(added(x, bias), approximate)
+    ),
+    "com.microsoft.FastGelu": lambda x, bias=None: composites.gelu(added(x, bias), "tanh"),
     "Identity": lambda node: EmptyOptional() if node.inputs[0] is None else node.inputs[0],
-    "Where": lambda node: _op.where(node[0], node[1], node[2]),
+    "MatMul": lambda a, b, node: matmul(a, b, node.config.get("use_nt_batch_matmul", False)),
 })  # fmt: skip
 
 
@@ -94,16 +83,16 @@ def operands(node: OnnxNode) -> tuple[RelayExpr, RelayExpr]:
 
 
 @onnx_op("Mod")
-def _mod(node: OnnxNode) -> RelayExpr:
-    if node.attr("fmod", 0):
-        return _op.mod(node[0], node[1])
-    if not node.dtype(0).startswith("float"):
-        return _op.floor_mod(node[0], node[1])
+def _mod(x: RelayExpr, divisor: RelayExpr, fmod: bool = False) -> RelayExpr:
+    if fmod:
+        return _op.mod(x, divisor)
+    if not infer_dtype(x).startswith("float"):
+        return _op.floor_mod(x, divisor)
     # of infinite divisors too the remainder takes the sign
-    rest, zero = _op.mod(node[0], node[1]), scalar_like(0.0, node[0])
-    wrong = _op.not_equal(_op.less(rest, zero), _op.less(node[1], zero))
+    rest, zero = _op.mod(x, divisor), scalar_like(0.0, x)
+    wrong = _op.not_equal(_op.less(rest, zero), _op.less(divisor, zero))
     wrong = _op.logical_and(wrong, _op.not_equal(rest, zero))
-    return _op.where(wrong, rest + node[1], rest)
+    return _op.where(wrong, rest + divisor, rest)
 
 
 @onnx_op("Pow")
@@ -119,24 +108,21 @@ def _pow(node: OnnxNode) -> RelayExpr:
     return _op.power(node[0], power)
 
 
-@onnx_op("Min", "Max", "Sum", "Mean")
-def _variadic(node: OnnxNode) -> RelayExpr:
-    fold = {"Min": _smaller, "Max": _larger}.get(node.op_type, _op.add)
-    inputs = node.given()
-    result = inputs[0]
-    for item in inputs[1:]:
-        result = fold(result, item)
-    return result / scalar_like(len(inputs), result) if node.op_type == "Mean" else result
+def _folded(fold: Function) -> Function:
+    return lambda *inputs: reduce(fold, inputs)
 
 
-def _smaller(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    """The smaller one; NaN where one of them is."""
-    return _op.minimum(a, b) if _is_integer(a) else _op.where(_goes_first(a, b, _op.less), a, b)
+onnx_ops({
+    "Min": _folded(lambda a, b: _preferred(a, b, _op.minimum, _op.less)),
+    "Max": _folded(lambda a, b: _preferred(a, b, _op.maximum, _op.greater)),
+    "Sum": _folded(_op.add),
+    "Mean": lambda *inputs: reduce(_op.add, inputs) / scalar_like(len(inputs), inputs[0]),
+})  # fmt: skip
 
 
-def _larger(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    """The larger one; NaN where one of them is."""
-    return _op.maximum(a, b) if _is_integer(a) else _op.where(_goes_first(a, b, _op.greater), a, b)
+def _preferred(a: RelayExpr, b: RelayExpr, of_integers: Function, first: Function) -> RelayExpr:
+    """The smaller or the larger one; NaN where one of them is."""
+    return of_integers(a, b) if _is_integer(a) else _op.where(_goes_first(a, b, first), a, b)
 
 
 def _is_integer(x: RelayExpr) -> bool:
@@ -192,52 +178,36 @@ def saturated(x: RelayExpr, dtype: str) -> RelayExpr:
 
 
 @onnx_op("BitShift")
-def _bit_shift(node: OnnxNode) -> RelayExpr:
+def _bit_shift(x: RelayExpr, count: RelayExpr, *, direction: str) -> RelayExpr:
     """Shifts by the width or more, and negative ones, leave nothing of the value but its sign."""
-    x, count = node[0], node[1]
-    is_left = node.attr("direction") == "LEFT"
-    dtype = node.dtype(0)
-    bits = int("".join([c for c in dtype if c.isdigit()]))
-    zero, most = scalar_like(0, x), scalar_like(bits - 1, x)
+    is_left, is_signed = direction == "LEFT", infer_dtype(x).startswith("int")
+    zero, most = scalar_like(0, x), scalar_like(np.iinfo(infer_dtype(x)).bits - 1, x)
     fits = _op.less_equal(count, most)
-    if dtype.startswith("int"):
+    if is_signed:
         fits = _op.logical_and(fits, _op.greater_equal(count, zero))
     shifted = (_op.left_shift if is_left else _op.right_shift)(x, _op.where(fits, count, most))
-    if is_left or not dtype.startswith("int"):
-        return _op.where(fits, shifted, zero)
-    return shifted
+    return _op.where(fits, shifted, zero) if is_left or not is_signed else shifted
 
 
 @onnx_op("IsInf")
-def _is_inf(node: OnnxNode) -> RelayExpr:
-    zero = scalar_like(0.0, node[0])
-    result = _op.isinf(node[0])
-    if not node.attr("detect_negative", 1):
-        result = _op.logical_and(result, _op.greater(node[0], zero))
-    if not node.attr("detect_positive", 1):
-        result = _op.logical_and(result, _op.less(node[0], zero))
-    return result
+def _is_inf(x: RelayExpr, detect_negative: bool = True, detect_positive: bool = True) -> RelayExpr:
+    zero, result = scalar_like(0.0, x), _op.isinf(x)
+    if not detect_negative:
+        result = _op.logical_and(result, _op.greater(x, zero))
+    return result if detect_positive else _op.logical_and(result, _op.less(x, zero))
 
 
 # ---- activations
 
 
 @onnx_op("PRelu")
-def _prelu(node: OnnxNode) -> RelayExpr:
-    slope, shape, have = node[1], node.shape(0), node.shape(1)
+def _prelu(x: RelayExpr, slope: RelayExpr) -> RelayExpr:
+    shape, have = infer_shape(x), infer_shape(slope)
     is_of_last = have and (not isinstance(have[0], int) or have[0] in (1, shape[-1]))
     if len(have) == 1 and len(shape) > 2 and not is_of_last:
         # old exporters give a slope for each channel
         slope = _op.reshape(slope, along_axis(1, len(shape)))
-    return composites.prelu(node[0], slope)
-
-
-@onnx_op("Gelu", "com.microsoft.Gelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu")
-def _gelu(node: OnnxNode) -> RelayExpr:
-    x = node[0] + node[1] if node.has(1) else node[0]
-    return composites.gelu(
-        x, "tanh" if node.op_type == "FastGelu" else node.attr("approximate", "none")
-    )
+    return composites.prelu(x, slope)
 
 
 # ---- constants
@@ -262,27 +232,19 @@ def _constant(node: OnnxNode) -> Value:
 def _constant_of_shape(node: OnnxNode) -> RelayExpr:
     value = np.asarray(node.attr("value", np.zeros(1, "float32"))).reshape(-1)[0]
     shape = node.value_or_expr(0, "shape")
-    if isinstance(shape, np.ndarray):
-        return _op.full(constant(value), static_ints(shape), str(value.dtype))
-    return _op.full(constant(value), shape, str(value.dtype))
+    known = static_ints(shape) if isinstance(shape, np.ndarray) else shape
+    return _op.full(constant(value), known, str(value.dtype))
 
 
 @onnx_op("EyeLike")
-def _eye_like(node: OnnxNode) -> RelayExpr:
-    given = node.attr("dtype")
-    dtype = tensor_dtype(given) if given else node.dtype(0)
-    shape, shift = node.shape(0), node.attr("k", 0)
+def _eye_like(x: RelayExpr, dtype: int = 0, k: int = 0) -> RelayExpr:
+    kind, shape = dtype_or(dtype, x), infer_shape(x)
     if is_static(shape):
-        return constant(np.eye(shape[0], shape[1], k=shift), dtype)
+        return constant(np.eye(shape[0], shape[1], k=k), kind)
     zero, one = constant(0, "int64"), constant(1, "int64")
-    rows, columns = [
-        _op.arange(
-            zero, _op.take(_op.shape_of(node[0], "int64"), constant(axis, "int64"), 0), one, "int64"
-        )
-        for axis in (0, 1)
-    ]
-    is_one = _op.equal(_op.expand_dims(rows + constant(shift, "int64"), 1), columns)
-    return with_static_extents(_op.cast(is_one, dtype), shape)
+    rows, columns = [_op.arange(zero, extent_of(x, axis), one, "int64") for axis in (0, 1)]
+    is_one = _op.equal(_op.expand_dims(rows + constant(k, "int64"), 1), columns)
+    return with_static_extents(_op.cast(is_one, kind), shape)
 
 
 @onnx_op("Range", "com.microsoft.Range")
@@ -302,18 +264,11 @@ def _range(node: OnnxNode) -> RelayExpr:
 # ---- matrix products
 
 
-@onnx_op("MatMul")
-def _matmul(node: OnnxNode) -> RelayExpr:
-    return matmul(node[0], node[1], node.config.get("use_nt_batch_matmul", False))
-
-
 @onnx_op("com.microsoft.FusedMatMul", "com.microsoft.TransposeMatMul")
 def fused_matmul(node: OnnxNode) -> RelayExpr:
     """The product of two operands, each transposed as the node says, times a number."""
     a, b = [_transposed_operand(node, i, side) for i, side in enumerate("AB")]
-    product = matmul(a, b)
-    alpha = node.attr("alpha", 1.0)
-    return product if alpha == 1.0 else product * scalar_like(alpha, product)
+    return composites.scaled(matmul(a, b), node.attr("alpha", 1.0))
 
 
 def _transposed_operand(node: OnnxNode, index: int, side: str) -> RelayExpr:
@@ -326,11 +281,11 @@ def _transposed_operand(node: OnnxNode, index: int, side: str) -> RelayExpr:
 
 
 @onnx_op("Einsum")
-def _einsum(node: OnnxNode) -> RelayExpr:
+def _einsum(*operands: RelayExpr, equation: str) -> RelayExpr:
     try:
-        return einsum(node.attr("equation"), node.given())
+        return einsum(equation, operands)
     except OpAttributeUnImplemented:  # diagonals
-        return _op.einsum(node.given(), node.attr("equation"))
+        return _op.einsum(list(operands), equation)
 
 
 def gemm_operands(node: OnnxNode, first: int, second: int) -> tuple[RelayExpr, RelayExpr]:
@@ -344,12 +299,10 @@ def gemm_operands(node: OnnxNode, first: int, second: int) -> tuple[RelayExpr, R
 def gemm(node: OnnxNode) -> RelayExpr:
     """``alpha * A @ B + beta * C``."""
     a, b = gemm_operands(node, 0, 1)
-    alpha, beta = node.attr("alpha", 1.0), node.attr("beta", 1.0)
-    if alpha != 1.0:
-        b = b * const(alpha, infer_dtype(b))
-    product = _op.nn.dense(a, b)
+    product = _op.nn.dense(a, composites.scaled(b, node.attr("alpha", 1.0)))
+    beta = node.attr("beta", 1.0)
     if not node.has(2) or beta == 0.0:
         return product
-    bias = node[2] if beta == 1.0 else node[2] * scalar_like(beta, node[2])
+    bias = composites.scaled(node[2], beta)
     fits = infer_shape(bias) == infer_shape(product)[1:]
     return _op.nn.bias_add(product, bias) if fits else product + bias

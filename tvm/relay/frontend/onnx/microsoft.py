@@ -4,39 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, scalar_like
-from tvm.relay.frontend.composites import gelu, hard_sigmoid, swish
+from tvm.relay.frontend.composites import added, gelu, hard_sigmoid, swish
 from tvm.relay.frontend.dynamic_extents import broadcast, extent, iota
 from tvm.relay.frontend.matmul import matmul
 
 from .math import fused_matmul, gemm
 from .nn import biased_conv, channels_last
 from .pooling import pool_of
-from .registry import OnnxNode, Rows, onnx_op, onnx_ops
+from .registry import OnnxNode, onnx_op, onnx_ops
 
-_FUSED: Rows = {
+onnx_ops({
     "com.microsoft.FusedGemm": lambda node: _activated(node, gemm(node)),
     "com.microsoft.FusedMatMulActivation": lambda node: _activated(node, fused_matmul(node)),
-    "com.microsoft.FusedConv": lambda node: _activated(node, _added(node, biased_conv(node))),
+    "com.microsoft.FusedConv": lambda node: _activated(node, _with_residual(node, biased_conv(node))),
     "com.microsoft.NhwcFusedConv com.microsoft.NhwcConv": lambda node: _activated(
-        node, _added(node, channels_last(node, biased_conv))
+        node, _with_residual(node, channels_last(node, biased_conv))
     ),
     "com.microsoft.NhwcMaxPool": lambda node: channels_last(
         replace(node, op_type="MaxPool"), pool_of
     ),
-    "com.microsoft.BiasAdd": lambda node: node[0] + node[1] + node[2],
-    "com.microsoft.GatedAdd": lambda node: node[0] + node[1] * node[2],
+    "com.microsoft.BiasAdd": lambda x, bias, skip: x + bias + skip,
+    "com.microsoft.GatedAdd": lambda x, other, gate: x + other * gate,
+    "com.microsoft.GemmFastGelu": lambda a, b, bias=None: gelu(added(matmul(a, b), bias), "tanh"),
+    "com.microsoft.BiasSplitGelu": lambda x, bias: _split_gelu(*_op.split(x + bias, 2, 2)),
     "com.microsoft.ExpandDims": lambda node: _op.expand_dims(
         node[0], int(node.require_scalar(1, "the axis"))
     ),
-}
-onnx_ops(_FUSED)
+})  # fmt: skip
 
 
-def _added(node: OnnxNode, x: RelayExpr) -> RelayExpr:
+def _split_gelu(left: RelayExpr, right: RelayExpr) -> RelayExpr:
+    return left * gelu(right)
+
+
+def _with_residual(node: OnnxNode, x: RelayExpr) -> RelayExpr:
     """A convolution and what may be added to it."""
     return x + node[3] if node.has(3) else x
 
@@ -108,24 +114,14 @@ def _word_counts(node: OnnxNode, mask: int) -> RelayExpr:
 
 
 @onnx_op("com.microsoft.SkipSimplifiedLayerNormalization")
-def _skip_rms_norm(node: OnnxNode) -> list[RelayExpr]:
-    total = node[0] + node[1]
-    total = total + node[3] if node.has(3) else total
+def _skip_rms_norm(
+    x: RelayExpr, skip: RelayExpr, gamma: RelayExpr, bias: RelayExpr | None = None,
+    epsilon: float = 1e-5,
+) -> list[RelayExpr]:  # fmt: skip
+    total = added(x + skip, bias)
     mean = _op.mean(total * total, [-1], True)
-    scale = _op.rsqrt(mean + scalar_like(node.attr("epsilon", 1e-5), total))
-    return [total * scale * node[2], mean, scale, total][: max(node.output_count, 1)]
-
-
-@onnx_op("com.microsoft.BiasSplitGelu")
-def _bias_split_gelu(node: OnnxNode) -> RelayExpr:
-    left, right = _op.split(node[0] + node[1], 2, 2)
-    return left * gelu(right)
-
-
-@onnx_op("com.microsoft.GemmFastGelu")
-def _gemm_fast_gelu(node: OnnxNode) -> RelayExpr:
-    product = matmul(node[0], node[1])
-    return gelu(product + node[2] if node.has(2) else product, "tanh")
+    scale = _op.rsqrt(mean + scalar_like(epsilon, total))
+    return [total * scale * gamma, mean, scale, total]
 
 
 @onnx_op("com.microsoft.GroupNorm", "com.microsoft.SkipGroupNorm")
@@ -150,23 +146,21 @@ def _group_norm(node: OnnxNode) -> list[RelayExpr]:
 
 
 @onnx_op("com.microsoft.CDist")
-def _cdist(node: OnnxNode) -> RelayExpr:
+def _cdist(a: RelayExpr, b: RelayExpr, metric: str = "sqeuclidean", *, node: OnnxNode) -> RelayExpr:
     """Distances of all rows of one matrix to all of another."""
-    gaps = _op.expand_dims(node[0], 1) - _op.expand_dims(node[1], 0)
-    squares = _op.sum(gaps * gaps, [2])
-    metric = node.attr("metric", "sqeuclidean")
     if metric not in ("euclidean", "sqeuclidean"):
         raise node.unsupported(f"the metric {metric!r}")
+    gaps = _op.expand_dims(a, 1) - _op.expand_dims(b, 0)
+    squares = _op.sum(gaps * gaps, [2])
     return _op.sqrt(squares) if metric == "euclidean" else squares
 
 
 @onnx_op("com.microsoft.IsAllFinite")
-def _is_all_finite(node: OnnxNode) -> RelayExpr:
+def _is_all_finite(
+    *inputs: RelayExpr, isnan_only: bool = False, isinf_only: bool = False
+) -> RelayExpr:
     tests = [_op.isnan, _op.isinf]
-    if node.attr("isnan_only", 0) != node.attr("isinf_only", 0):
-        tests = tests[:1] if node.attr("isnan_only", 0) else tests[1:]
-    wrong = [_op.any(test(x)) for x in node.given() for test in tests]
-    found = wrong[0]
-    for item in wrong[1:]:
-        found = _op.logical_or(found, item)
-    return _op.logical_not(found)
+    if isnan_only != isinf_only:
+        tests = tests[:1] if isnan_only else tests[1:]
+    wrong = [_op.any(test(x)) for x in inputs for test in tests]
+    return _op.logical_not(reduce(_op.logical_or, wrong))

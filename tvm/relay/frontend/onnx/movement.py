@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,33 +11,61 @@ from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
-from tvm.relay.frontend.common import constant, infer_shape, is_static, scalar_like
+from tvm.relay.frontend.common import (
+    constant,
+    infer_dtype,
+    infer_shape,
+    is_static,
+    scalar_like,
+)
 from tvm.relay.frontend.dynamic_extents import as_vector, element, extent, with_static_extents
 from tvm.relay.frontend.indexing import SLICE_END, from_front, padded
 
 from .dynamic_axes import flags_of_axes, has_dynamic_axes, kept_extents, spread_over_axes
-from .registry import OnnxNode, Result, Rows, onnx_op, onnx_ops, static_ints
+from .registry import OnnxNode, Result, onnx_op, onnx_ops, static_ints
 from .shape_inference import reshape_by
+
+_SCATTERS: dict[str, str] = {
+    "none": "update", "update": "update", "add": "add", "mul": "mul", "min": "min", "max": "max",
+}  # fmt: skip
+onnx_ops({
+    "Transpose": lambda x, *, perm=None: _op.transpose(x, perm),
+    "Concat": lambda *parts, axis=1: _op.concatenate(list(parts), axis),
+    "DepthToSpace": lambda x, *, blocksize, mode="DCR": _op.nn.depth_to_space(
+        x, blocksize, "NCHW", mode
+    ),
+    "Gather": lambda x, indices, axis=0: _op.take(x, _front(x, indices, axis), axis),
+    "GatherElements": lambda x, indices, axis=0: _op.gather(x, axis, _front(x, indices, axis)),
+    "GatherND com.microsoft.GatherND": lambda x, indices, batch_dims=0: _op.gather_nd(
+        x, _positions(x, indices, batch_dims), batch_dims
+    ),
+    "ScatterElements Scatter": lambda x, indices, updates, axis=0, reduction="none": (
+        _op.scatter_elements(
+            x, _front(x, indices, axis), updates, axis % len(infer_shape(x)), _SCATTERS[reduction]
+        )
+    ),
+    "ScatterND": lambda x, indices, updates, reduction="none": _op.scatter_nd(
+        x, _positions(x, indices), updates, _SCATTERS[reduction]
+    ),
+})  # fmt: skip
 
 
 @onnx_op("Shape")
-def _shape(node: OnnxNode) -> RelayExpr:
-    shape = node.shape(0)
-    start, end = node.attr("start", 0), node.attr("end")
+def _shape(x: RelayExpr, start: int = 0, *, end: int | None = None) -> RelayExpr:
+    shape = infer_shape(x)
     part = shape[slice(start, end)]
     if is_static(part):
         return constant(np.array(part, "int64"))
-    dims = _op.shape_of(node[0], "int64")
-    return dims if len(part) == len(shape) else _op.strided_slice(
-        dims, [start], [len(shape) if end is None else end], [1]
-    )  # fmt: skip
+    dims = _op.shape_of(x, "int64")
+    last = len(shape) if end is None else end
+    return dims if len(part) == len(shape) else _op.strided_slice(dims, [start], [last], [1])
 
 
 @onnx_op("Size")
-def _size(node: OnnxNode) -> RelayExpr:
-    if is_static(node.shape(0)):
-        return constant(np.array(np.prod(node.shape(0)), "int64"))
-    return _op.ndarray_size(node[0], "int64")
+def _size(x: RelayExpr) -> RelayExpr:
+    if is_static(infer_shape(x)):
+        return constant(np.array(np.prod(infer_shape(x)), "int64"))
+    return _op.ndarray_size(x, "int64")
 
 
 @onnx_op("Reshape")
@@ -53,30 +82,19 @@ def _reshape(node: OnnxNode) -> RelayExpr:
 
 
 @onnx_op("Flatten")
-def _flatten(node: OnnxNode) -> RelayExpr:
-    shape, axis = node.shape(0), node.attr("axis", 1)
+def _flatten(x: RelayExpr, axis: int = 1) -> RelayExpr:
     if axis == 1:
-        return _op.nn.batch_flatten(node[0])
+        return _op.nn.batch_flatten(x)
+    shape = infer_shape(x)
     axis += len(shape) if axis < 0 else 0
     sides = [int(np.prod(part)) if is_static(part) else -1 for part in (shape[:axis], shape[axis:])]
     if sides != [-1, -1]:
-        return _op.reshape(node[0], sides)
-    x = node[0]
+        return _op.reshape(x, sides)
     for _ in range(axis - 1):
         x = _op.reshape(x, (-3, -2))
     for _ in range(len(shape) - axis - 1):
         x = _op.reshape(x, (0, -3, -2))
     return x
-
-
-_MOVEMENTS: Rows = {
-    "Transpose": lambda node: _op.transpose(node[0], node.attr("perm")),
-    "DepthToSpace": lambda node: _op.nn.depth_to_space(
-        node[0], node.attr("blocksize"), "NCHW", node.attr("mode", "DCR")
-    ),
-    "Concat": lambda node: _op.concatenate(node.given(), node.attr("axis", 1)),
-}
-onnx_ops(_MOVEMENTS)
 
 
 @onnx_op("Squeeze")
@@ -264,57 +282,23 @@ def _sliced_backwards(
     return x
 
 
-@onnx_op("Gather")
-def _gather(node: OnnxNode) -> RelayExpr:
-    axis = node.attr("axis", 0)
-    return _op.take(node[0], from_front(node[1], extent(node[0], axis)), axis)
+def _front(x: RelayExpr, indices: RelayExpr, axis: int) -> RelayExpr:
+    return from_front(indices, extent(x, axis))
 
 
-@onnx_op("GatherElements")
-def _gather_elements(node: OnnxNode) -> RelayExpr:
-    axis = node.attr("axis", 0)
-    return _op.gather(node[0], axis, from_front(node[1], extent(node[0], axis)))
-
-
-@onnx_op("GatherND", "com.microsoft.GatherND")
-def _gather_nd(node: OnnxNode) -> RelayExpr:
-    batch = node.attr("batch_dims", 0)
-    return _op.gather_nd(node[0], _positions(node, batch), batch)
-
-
-def _positions(node: OnnxNode, first: int = 0) -> RelayExpr:
-    """Input 1, whose last axis indexes the axes from ``first`` on, that axis in front;
+def _positions(x: RelayExpr, indices: RelayExpr, first: int = 0) -> RelayExpr:
+    """Indices whose last axis indexes the axes from ``first`` on, that axis in front;
     numbers below zero count from the end."""
-    shape, indices, rank = node.shape(0), node[1], len(node.shape(1))
-    end, dtype = first + node.shape(1)[-1], node.dtype(1)
+    shape, rank = infer_shape(x), len(infer_shape(indices))
+    end, dtype = first + infer_shape(indices)[-1], infer_dtype(indices)
     if not (isinstance(indices, Constant) and (indices.data.numpy() >= 0).all()):
         if is_static(shape[first:end]):
             extents: RelayExpr = constant(np.array(shape[first:end]), dtype)
         else:
-            extents = _op.strided_slice(_op.shape_of(node[0], dtype), [first], [end])
+            extents = _op.strided_slice(_op.shape_of(x, dtype), [first], [end])
         negative = _op.less(indices, scalar_like(0, indices))
         indices = _op.where(negative, indices + extents, indices)
     return _op.transpose(indices, (rank - 1, *range(rank - 1)))
-
-
-_SCATTERS = {
-    "none": "update", "update": "update", "add": "add", "mul": "mul", "min": "min", "max": "max",
-}  # fmt: skip
-
-
-@onnx_op("ScatterElements", "Scatter")
-def _scatter_elements(node: OnnxNode) -> RelayExpr:
-    axis = node.attr("axis", 0)
-    indices = from_front(node[1], extent(node[0], axis))
-    axis %= len(node.shape(0))
-    reduction = _SCATTERS[node.attr("reduction", "none")]
-    return _op.scatter_elements(node[0], indices, node[2], axis, reduction)
-
-
-@onnx_op("ScatterND")
-def _scatter_nd(node: OnnxNode) -> RelayExpr:
-    reduction = _SCATTERS[node.attr("reduction", "none")]
-    return _op.scatter_nd(node[0], _positions(node), node[2], reduction)
 
 
 @onnx_op("Expand")
@@ -402,11 +386,9 @@ def _dynamic_pad(node: OnnxNode, widths: RelayExpr, axes: list[int]) -> RelayExp
 
 
 @onnx_op("SpaceToDepth")
-def _space_to_depth(node: OnnxNode) -> RelayExpr:
-    block = node.attr("blocksize")
-    split = _op.reshape(node[0], (0, 0, -4, -1, block, -4, -1, block))
-    by_blocks = node.attr("mode", "DCR") == "DCR"
-    moved = _op.transpose(split, (0, 3, 5, 1, 2, 4) if by_blocks else (0, 1, 3, 5, 2, 4))
+def _space_to_depth(x: RelayExpr, *, blocksize: int, mode: str = "DCR") -> RelayExpr:
+    split = _op.reshape(x, (0, 0, -4, -1, blocksize, -4, -1, blocksize))
+    moved = _op.transpose(split, (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4))
     return _op.reshape(_op.reshape(moved, (0, -3, 0, 0, 0)), (0, -3, 0, 0))
 
 
@@ -442,11 +424,21 @@ def _trilu(node: OnnxNode) -> RelayExpr:
     return _op.trilu(node[0], _op.reshape(k, ()), bool(node.attr("upper", 1)))
 
 
-@onnx_op("CumSum", "CumProd")
-def _cumulative(node: OnnxNode) -> RelayExpr:
-    scan = _op.cumsum if node.op_type == "CumSum" else _op.cumprod
-    axis = int(node.require_value(1, "axis").reshape(-1)[0])
-    exclusive = bool(node.attr("exclusive", 0))
-    if node.attr("reverse", 0):
-        return _op.reverse(scan(_op.reverse(node[0], axis), axis, exclusive=exclusive), axis)
-    return scan(node[0], axis, exclusive=exclusive)
+def _cumulative(scan: Callable[..., RelayExpr]) -> Callable[..., RelayExpr]:
+    def convert(
+        x: RelayExpr,
+        _: RelayExpr,
+        exclusive: bool = False,
+        reverse: bool = False,
+        *,
+        node: OnnxNode,
+    ) -> RelayExpr:
+        axis = int(node.require_scalar(1, "axis"))
+        if reverse:
+            return _op.reverse(scan(_op.reverse(x, axis), axis, exclusive=exclusive), axis)
+        return scan(x, axis, exclusive=exclusive)
+
+    return convert
+
+
+onnx_ops({"CumSum": _cumulative(_op.cumsum), "CumProd": _cumulative(_op.cumprod)})

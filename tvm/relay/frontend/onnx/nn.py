@@ -13,7 +13,7 @@ from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.frontend.indexing import SLICE_END
 from tvm.relay.frontend.windows import conv_transpose, convolution
 
-from .registry import OnnxNode, Rows, onnx_op, onnx_ops
+from .registry import OnnxNode, onnx_op, onnx_ops
 
 
 def window_of(node: OnnxNode, kernel: list[int]) -> tuple[list[int], tuple[int, ...], list[int]]:
@@ -89,11 +89,10 @@ def channels_last(node: OnnxNode, convert: Callable[[OnnxNode], RelayExpr]) -> R
     return _op.transpose(result, (0, *range(2, rank), 1))
 
 
-_NN: Rows = {
+onnx_ops({
     "Conv": lambda node: biased_conv(node),
     "GlobalMaxPool": lambda node: _op.max(node[0], list(range(2, len(node.shape(0)))), True),
-}
-onnx_ops(_NN)
+})  # fmt: skip
 
 
 def convolve(node: OnnxNode, x: RelayExpr, weight: RelayExpr) -> RelayExpr:

@@ -21,7 +21,7 @@ from .attention import (
     split_qkv,
     with_biases,
 )
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, onnx_op, onnx_ops
 
 
 def padded(rows: RelayExpr, offsets: RelayExpr, batch: int, length: int) -> RelayExpr:
@@ -38,11 +38,6 @@ def without_padding(x: RelayExpr, offsets: RelayExpr, count: int) -> RelayExpr:
     """The first ``count`` rows that the offsets name."""
     rows = _op.reshape(x, (-1, infer_shape(x)[-1]))
     return _op.take(rows, _op.strided_slice(_op.reshape(offsets, (-1,)), [0], [count]), 0)
-
-
-@onnx_op("com.microsoft.RestorePadding")
-def _restore_padding(node: OnnxNode) -> RelayExpr:
-    return padded(node[0], node[1], *node.static_shape(1))
 
 
 @onnx_op("com.microsoft.RemovePadding")
@@ -107,3 +102,8 @@ def _attend_packed(
     mask = mask_of(_op.expand_dims(kept, 1, 2), q, lowest(q))
     result = attend(node, q, k, v, [bias, mask])
     return without_padding(result, node[offsets], count)
+
+
+onnx_ops({
+    "com.microsoft.RestorePadding": lambda node: padded(node[0], node[1], *node.static_shape(1)),
+})  # fmt: skip

@@ -26,7 +26,7 @@ from tvm.relay.frontend.normalization import p_norm
 from tvm.relay.frontend.windows import pool, within_data
 
 from .nn import window_of, with_borders
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, onnx_op, onnx_ops
 
 
 @dataclass(frozen=True)
@@ -148,12 +148,6 @@ def _lp_pool(node: OnnxNode) -> RelayExpr:
     return _op.power(total, scalar_like(1.0 / node.attr("p", 2), x))
 
 
-@onnx_op("GlobalLpPool")
-def _global_lp_pool(node: OnnxNode) -> RelayExpr:
-    axes = list(range(2, len(node.shape(0))))
-    return p_norm(node[0], float(node.attr("p", 2)), axes, True)
-
-
 @onnx_op("MaxUnpool")
 def _max_unpool(node: OnnxNode) -> RelayExpr:
     """Values back to where MaxPool found them, zeros elsewhere."""
@@ -210,3 +204,10 @@ def _col2im(node: OnnxNode) -> RelayExpr:
     result = reshaped(_op.scatter_elements(zeros, indices, updates, 1, "add"), [*planes, *padded])
     ends = [p + i for p, i in zip(pads[:rank], image, strict=True)]
     return _op.strided_slice(result, list(pads[:rank]), ends, axes=list(range(2, 2 + rank)))
+
+
+onnx_ops({
+    "GlobalLpPool": lambda node: p_norm(
+        node[0], float(node.attr("p", 2)), list(range(2, len(node.shape(0)))), True
+    ),
+})  # fmt: skip

@@ -25,7 +25,7 @@ from .math import gemm_operands, saturated
 from .narrow_floats import narrow_name, narrowed
 from .nn import channels_last, convolve, window_of, with_borders
 from .pooling import pool_of
-from .registry import CONVERTERS, Converter, OnnxNode, Rows, onnx_op, onnx_ops
+from .registry import CONVERTERS, Converter, OnnxNode, onnx_op, onnx_ops
 from .tensors import tensor_dtype
 
 # what the quantised operators take
@@ -113,12 +113,12 @@ def _dequantize_linear(node: OnnxNode) -> RelayExpr:
     return _op.cast(_op.cast(x, work) * _op.cast(scale, work), dtype)
 
 
-_INTEGER_PRODUCTS: Rows = {
+onnx_ops({
     "DynamicQuantizeLinear": lambda node: dynamically_quantized(node[0]),
     "MatMulInteger": lambda node: integer_matmul(node, (0, 2), (1, 3)),
     "ConvInteger": lambda node: _integer_conv(node, (0, 2), (1, 3)),
-}
-onnx_ops(_INTEGER_PRODUCTS)
+    "com.microsoft.MulInteger": lambda node: _moved(node, 0, 1) * _moved(node, 2, 3),
+})  # fmt: skip
 
 
 def dynamically_quantized(x: RelayExpr) -> list[RelayExpr]:
@@ -287,6 +287,13 @@ def _qlinear(name: str, data: tuple[int, ...], scale: int) -> Converter:
 
 
 onnx_ops({name: _qlinear(*row) for name, row in _QLINEAR.items()})
+onnx_ops({
+    # whose channels may be last; the weight's are not
+    "com.microsoft.QLinearConv": lambda node: (
+        channels_last(node, _qlinear_conv) if node.attr("channels_last", 0)
+        else _qlinear_conv(node)
+    ),
+})  # fmt: skip
 
 
 @onnx_op("com.microsoft.QLinearGlobalAveragePool")
@@ -310,18 +317,6 @@ def _qlinear_concat(node: OnnxNode) -> RelayExpr:
     parts = [_real(node, i) for i in range(2, len(node.inputs), 3)]
     joined = _op.concatenate(parts, node.attr("axis"))
     return quantize(joined / node[0], node[1], node.dtype(1))
-
-
-@onnx_op("com.microsoft.MulInteger")
-def _mul_integer(node: OnnxNode) -> RelayExpr:
-    return _moved(node, 0, 1) * _moved(node, 2, 3)
-
-
-@onnx_op("com.microsoft.QLinearConv")
-def _qlinear_conv_of_layouts(node: OnnxNode) -> RelayExpr:
-    """`QLinearConv` whose channels may be last; the weight's are not."""
-    is_last = node.attr("channels_last", 0)
-    return channels_last(node, _qlinear_conv) if is_last else _qlinear_conv(node)
 
 
 @onnx_op("com.microsoft.QGemm")

@@ -12,11 +12,11 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import scalar_like
+from tvm.relay.frontend.common import infer_dtype, scalar_like
 from tvm.relay.frontend.composites import sampled
 
-from .registry import OnnxNode, onnx_op
-from .tensors import tensor_dtype
+from .registry import OnnxNode, onnx_op, onnx_ops
+from .tensors import dtype_or, tensor_dtype
 
 
 def _key(node: OnnxNode) -> RelayExpr:
@@ -36,32 +36,23 @@ def _sampled(node: OnnxNode, dtype: str, shape: Any) -> RelayExpr:
     return sampled(draw, _key(node), shape, dtype, *parameters)
 
 
-@onnx_op("RandomNormal", "RandomUniform")
-def _random(node: OnnxNode) -> RelayExpr:
-    return _sampled(node, tensor_dtype(node.attr("dtype", 1)), node.attr("shape"))
-
-
-@onnx_op("RandomNormalLike", "RandomUniformLike")
-def _random_like(node: OnnxNode) -> RelayExpr:
-    given = node.attr("dtype", 0)
-    dtype = tensor_dtype(given) if given else node.dtype(0)
-    return _sampled(node, dtype, node.static_shape(0))
-
-
-@onnx_op("Multinomial")
-def _multinomial(node: OnnxNode) -> RelayExpr:
-    """Indices sampled by unnormalised logarithms of their probabilities."""
-    shares = _op.nn.softmax(node[0], axis=-1)
-    sampled = _op.random.multinomial(_key(node), shares, node.attr("sample_size", 1))[1]
-    return _op.cast(sampled, tensor_dtype(node.attr("dtype", 6)))
-
-
-@onnx_op("Bernoulli")
-def _bernoulli(node: OnnxNode) -> RelayExpr:
-    """One with the probability that the input gives (ONNX's own function has it the wrong way)."""
-    given = node.attr("dtype", 0)
-    is_one = _op.less(_sampled(node, node.dtype(0), node.static_shape(0)), node[0])
-    return _op.cast(is_one, tensor_dtype(given) if given else node.dtype(0))
+onnx_ops({
+    "RandomNormal RandomUniform": lambda dtype=1, *, shape, node: _sampled(
+        node, tensor_dtype(dtype), shape
+    ),
+    "RandomNormalLike RandomUniformLike": lambda x, dtype=0, *, node: _sampled(
+        node, dtype_or(dtype, x), node.static_shape(0)
+    ),
+    # one with the probability that the input gives (ONNX's own function has it the wrong way)
+    "Bernoulli": lambda x, dtype=0, *, node: _op.cast(
+        _op.less(_sampled(node, infer_dtype(x), node.static_shape(0)), x), dtype_or(dtype, x)
+    ),
+    # indices sampled by unnormalised logarithms of their probabilities
+    "Multinomial": lambda x, sample_size=1, dtype=6, *, node: _op.cast(
+        _op.random.multinomial(_key(node), _op.nn.softmax(x, axis=-1), sample_size)[1],
+        tensor_dtype(dtype),
+    ),
+})  # fmt: skip
 
 
 @onnx_op("Dropout")

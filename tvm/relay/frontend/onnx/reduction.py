@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, is_static, scalar_like
+from tvm.relay.frontend.composites import added
 from tvm.relay.frontend.dynamic_extents import extent, iota, reshaped
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.normalization import moments, p_norm, rms_norm, standardized, weighted
@@ -43,26 +44,21 @@ def _reducing(reduction: Reduction) -> Converter:
 onnx_ops({name: _reducing(function) for name, function in _REDUCTIONS.items()})
 
 
-@onnx_op("ArgMax", "ArgMin")
-def _arg_reduce(node: OnnxNode) -> RelayExpr:
-    find = _op.argmax if node.op_type == "ArgMax" else _op.argmin
-    found = find(
-        node[0], axis=node.attr("axis", 0), keepdims=bool(node.attr("keepdims", 1)),
-        select_last_index=bool(node.attr("select_last_index", 0)),
-    )  # fmt: skip
-    return found.astype("int64")
+def _index_of(find: Reduction) -> Reduction:
+    return lambda x, axis=0, keepdims=True, select_last_index=False: find(
+        x, axis=axis, keepdims=keepdims, select_last_index=select_last_index
+    ).astype("int64")
 
 
-@onnx_op("Softmax", "LogSoftmax", "Hardmax")
-def _softmax(node: OnnxNode) -> RelayExpr:
+def _softmax(apply: Reduction) -> Reduction:
     """Since opset 13 along an axis; before, over all elements from an axis on."""
-    functions: dict[str, Callable[..., RelayExpr]] = {
-        "Softmax": _op.nn.softmax, "LogSoftmax": _op.nn.log_softmax, "Hardmax": _hardmax,
-    }  # fmt: skip
-    apply = functions[node.op_type]
-    if node.opset >= 13:
-        return apply(node[0], axis=node.attr("axis", -1))
-    return over_axes_from(node[0], node.attr("axis", 1), apply)
+
+    def convert(x: RelayExpr, *, axis: int | None = None, node: OnnxNode) -> RelayExpr:
+        if node.opset >= 13:
+            return apply(x, axis=-1 if axis is None else axis)
+        return over_axes_from(x, 1 if axis is None else axis, apply)
+
+    return convert
 
 
 def over_axes_from(x: RelayExpr, axis: int, apply: Reduction) -> RelayExpr:
@@ -87,108 +83,104 @@ def _hardmax(x: RelayExpr, axis: int) -> RelayExpr:
 
 
 @onnx_op("LayerNormalization")
-def _layer_norm(node: OnnxNode) -> RelayExpr | list[RelayExpr]:
-    shape = node.shape(0)
-    axis = node.attr("axis", -1) % len(shape)
-    epsilon = node.attr("epsilon", 1e-5)
-    if axis == len(shape) - 1 and node.has(2) and node.output_count == 1:
-        return _op.nn.layer_norm(node[0], node[1], node[2], axis=-1, epsilon=epsilon)
-    centred, mean, variance = moments(node[0], list(range(axis, len(shape))))
+def _layer_norm(
+    x: RelayExpr, scale: RelayExpr, bias: RelayExpr | None = None, axis: int = -1,
+    epsilon: float = 1e-5, *, node: OnnxNode,
+) -> RelayExpr | list[RelayExpr]:  # fmt: skip
+    rank = len(infer_shape(x))
+    if axis % rank == rank - 1 and bias is not None and node.output_count == 1:
+        return _op.nn.layer_norm(x, scale, bias, axis=-1, epsilon=epsilon)
+    centred, mean, variance = moments(x, list(range(axis % rank, rank)))
     deviation = _op.sqrt(variance + scalar_like(epsilon, centred))
-    result = weighted(centred / deviation, node[1], node[2] if node.has(2) else None)
     inverse = scalar_like(1.0, centred) / deviation
-    return [result, mean, inverse][: node.output_count]
+    return [weighted(centred / deviation, scale, bias), mean, inverse]
 
 
 @onnx_op("com.microsoft.SkipLayerNormalization")
-def _skip_layer_norm(node: OnnxNode) -> list[RelayExpr]:
+def _skip_layer_norm(
+    x: RelayExpr, skip: RelayExpr, gamma: RelayExpr, beta: RelayExpr | None = None,
+    bias: RelayExpr | None = None, epsilon: float = 1e-5, *, node: OnnxNode,
+) -> list[RelayExpr]:  # fmt: skip
     """The outputs behind the first are means, reciprocal deviations and the sum."""
-    epsilon = node.attr("epsilon", 1e-5)
-    total = node[0] + node[1]
-    total = total + node[4] if node.has(4) else total
-    beta = node[3] if node.has(3) else _op.zeros_like(node[2])
-    result = _op.nn.layer_norm(total, node[2], beta, axis=-1, epsilon=epsilon)
+    total = added(x + skip, bias)
+    beta = _op.zeros_like(gamma) if beta is None else beta
+    result = _op.nn.layer_norm(total, gamma, beta, axis=-1, epsilon=epsilon)
     if node.output_count < 2:
         return [result]
     mean = _op.mean(total, -1, keepdims=True)
     variance = _op.variance(total, -1, keepdims=True)
-    deviation = _op.rsqrt(variance + scalar_like(epsilon, variance))
-    return [result, mean, deviation, total][: node.output_count]
-
-
-@onnx_op("InstanceNormalization")
-def _instance_norm(node: OnnxNode) -> RelayExpr:
-    return _op.nn.instance_norm(
-        node[0], node[1], node[2], axis=1, epsilon=node.attr("epsilon", 1e-5)
-    )
+    return [result, mean, _op.rsqrt(variance + scalar_like(epsilon, variance)), total]
 
 
 @onnx_op("GroupNormalization")
-def _group_norm(node: OnnxNode) -> RelayExpr:
+def _group_norm(
+    x: RelayExpr, scale: RelayExpr, bias: RelayExpr, epsilon: float = 1e-5, *, num_groups: int,
+    node: OnnxNode,
+) -> RelayExpr:  # fmt: skip
     """Scale and shift are given by channels since opset 21, by groups before."""
-    shape, groups = node.shape(0), node.attr("num_groups")
-    x = _op.reshape(node[0], (0, groups, -1))
-    result = _op.reshape(standardized(x, [2], node.attr("epsilon", 1e-5)), (0, shape[1], -1))
+    channels, extents = infer_shape(x)[1], [extent(x, i) for i in range(len(infer_shape(x)))]
+    normal = standardized(_op.reshape(x, (0, num_groups, -1)), [2], epsilon)
     scale, shift = [
-        _op.repeat(v, shape[1] // groups, 0) if node.opset < 21 else v for v in (node[1], node[2])
+        _op.repeat(v, channels // num_groups, 0) if node.opset < 21 else v for v in (scale, bias)
     ]
-    result = result * _op.expand_dims(scale, 1) + _op.expand_dims(shift, 1)
-    return reshaped(result, [extent(node[0], axis) for axis in range(len(shape))])
+    result = _op.reshape(normal, (0, channels, -1)) * _op.expand_dims(scale, 1)
+    return reshaped(result + _op.expand_dims(shift, 1), extents)
 
 
 @onnx_op("RMSNormalization", "SimplifiedLayerNormalization")
-def _rms_norm(node: OnnxNode) -> RelayExpr:
-    rank = len(node.shape(0))
-    axes = list(range(node.attr("axis", -1) % rank, rank))
-    return rms_norm(node[0], axes, node.attr("epsilon", 1e-5), node[1])
+def _rms_norm(x: RelayExpr, scale: RelayExpr, axis: int = -1, epsilon: float = 1e-5) -> RelayExpr:
+    rank = len(infer_shape(x))
+    return rms_norm(x, list(range(axis % rank, rank)), epsilon, scale)
 
 
 @onnx_op("MeanVarianceNormalization")
-def _mean_variance_norm(node: OnnxNode) -> RelayExpr:
+def _mean_variance_norm(
+    x: RelayExpr, across_channels: bool = False, normalize_variance: bool = True,
+    *, axes: list[int] | None = None,
+) -> RelayExpr:  # fmt: skip
     """Since opset 9 over ``axes``; before, of images, with or without their channels."""
-    old = [0, 1, 2, 3] if node.attr("across_channels", 0) else [0, 2, 3]
-    centred, _, variance = moments(node[0], list(node.attr("axes", old)))
-    if not node.attr("normalize_variance", 1):
-        return centred
-    return centred / (_op.sqrt(variance) + scalar_like(1e-9, centred))
+    old = [0, 1, 2, 3] if across_channels else [0, 2, 3]
+    centred, _, variance = moments(x, old if axes is None else list(axes))
+    deviation = _op.sqrt(variance) + scalar_like(1e-9, centred) if normalize_variance else None
+    return centred if deviation is None else centred / deviation
 
 
 @onnx_op("BatchNormalization")
-def _batch_norm(node: OnnxNode) -> list[RelayExpr]:
-    if node.attr("training_mode", 0):
-        return _trained_batch_norm(node)
-    if not node.attr("spatial", 1):
-        return [_batch_norm_of_positions(node)]
-    return [_op.nn.batch_norm(
-        node[0], node[1], node[2], node[3], node[4], epsilon=node.attr("epsilon", 1e-5)
-    )[0]]  # fmt: skip
+def _batch_norm(
+    x: RelayExpr, scale: RelayExpr, bias: RelayExpr, mean: RelayExpr, variance: RelayExpr,
+    epsilon: float = 1e-5, momentum: float = 0.9, training_mode: bool = False, spatial: bool = True,
+) -> list[RelayExpr]:  # fmt: skip
+    """Before opset 9 each position of an item could have a scale of its own.
 
-
-def _batch_norm_of_positions(node: OnnxNode) -> RelayExpr:
-    """Before opset 9: each element of an item has a scale, a shift, a mean and a variance."""
-    scale, shift, mean, variance = [node[i] for i in range(1, 5)]
-    safe = variance + scalar_like(node.attr("epsilon", 1e-5), variance)
-    return (node[0] - mean) * (scale * _op.rsqrt(safe)) + shift
-
-
-def _trained_batch_norm(node: OnnxNode) -> list[RelayExpr]:
-    """By the mean and variance of the batch; the running ones follow them."""
-    x, rank = node[0], len(node.shape(0))
-    axes = [axis for axis in range(rank) if axis != 1]
-    centred, mean, variance = moments(x, axes)
-    momentum = scalar_like(node.attr("momentum", 0.9), x)
-    rest = scalar_like(1.0, x) - momentum
-    deviation = _op.sqrt(variance + scalar_like(node.attr("epsilon", 1e-5), x))
-    means, variances = _op.squeeze(mean, axes), _op.squeeze(variance, axes)
+    In training by the mean and variance of the batch, which the running ones follow.
+    """
+    if not training_mode and spatial:
+        return [_op.nn.batch_norm(x, scale, bias, mean, variance, epsilon=epsilon)[0]]
+    if not training_mode:
+        safe = variance + scalar_like(epsilon, variance)
+        return [(x - mean) * (scale * _op.rsqrt(safe)) + bias]
+    axes = [axis for axis in range(len(infer_shape(x))) if axis != 1]
+    centred, *found = moments(x, axes)
+    deviation = _op.sqrt(found[1] + scalar_like(epsilon, x))
+    kept, rest = scalar_like(momentum, x), scalar_like(1.0, x) - scalar_like(momentum, x)
     return [
-        weighted(centred / deviation, node[1], node[2], by_channel=True),
-        node[3] * momentum + means * rest,
-        node[4] * momentum + variances * rest,
+        weighted(centred / deviation, scale, bias, by_channel=True),
+        mean * kept + _op.squeeze(found[0], axes) * rest,
+        variance * kept + _op.squeeze(found[1], axes) * rest,
     ]
 
 
 @onnx_op("LpNormalization")
-def _lp_normalization(node: OnnxNode) -> RelayExpr:
-    axis = node.attr("axis", -1)
-    length, zero = p_norm(node[0], node.attr("p", 2), [axis], True), scalar_like(0.0, node[0])
-    return _op.where(_op.equal(length, zero), zero, node[0] / length)
+def _lp_normalization(x: RelayExpr, axis: int = -1, p: int = 2) -> RelayExpr:
+    length, zero = p_norm(x, p, [axis], True), scalar_like(0.0, x)
+    return _op.where(_op.equal(length, zero), zero, x / length)
+
+
+onnx_ops({
+    "ArgMax": _index_of(_op.argmax), "ArgMin": _index_of(_op.argmin),
+    "Softmax": _softmax(_op.nn.softmax), "LogSoftmax": _softmax(_op.nn.log_softmax),
+    "Hardmax": _softmax(_hardmax), "InstanceNormalization": _op.nn.instance_norm,
+    "com.microsoft.BiasSoftmax": lambda x, bias, axis=-1: over_axes_from(
+        x + bias, axis, _op.nn.softmax
+    ),
+})  # fmt: skip

@@ -1,9 +1,19 @@
-"""Converters of ONNX operators: one function each, from a node's inputs to expressions."""
+"""Converters of ONNX operators: one function each, from a node's inputs to expressions.
+
+A converter says by its signature what it takes. Parameters without a default are the inputs, in
+order, None if they may be absent; parameters with a value by default, or behind a ``*``, are
+attributes of these names, and ``node`` is the node:
+
+    @onnx_op("Gemm")
+    def gemm(a, b, c=None, alpha=1.0, beta=1.0, transA=False, transB=False): ...
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -114,6 +124,12 @@ class OnnxNode:
         """The value of an attribute, or ``default``."""
         return self.attrs.get(name, default)
 
+    def required_attr(self, name: str) -> Any:
+        """The value of an attribute, which has to be there."""
+        if name not in self.attrs:
+            raise OpAttributeInvalid(f"{self.op_type} {self.name} requires the attribute {name!r}")
+        return self.attrs[name]
+
     def shape(self, index: int = 0) -> tuple[Any, ...]:
         """The shape of an input."""
         return infer_shape(self[index])
@@ -172,10 +188,39 @@ class OnnxNode:
 # the outputs of a node: one, or several
 Result = Value | Sequence[Value] | TupleWrapper
 Converter = Callable[[OnnxNode], Result]
-Rows = Mapping[str, Converter]
+
+
+class BySignature:
+    """The converter that a function is, which says by its signature what it takes of a node."""
+
+    def __init__(self, function: Callable[..., Result]) -> None:
+        self._function = function
+
+    @cached_property
+    def _parameters(self) -> list[inspect.Parameter]:
+        return list(inspect.signature(self._function).parameters.values())
+
+    def __call__(self, node: OnnxNode) -> Result:
+        inputs: list[Any] = []
+        attributes: dict[str, Any] = {}
+        for parameter in self._parameters:
+            name, default = parameter.name, parameter.default
+            if name == "node":
+                attributes[name] = node
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                inputs += node.given()[len(inputs) :]
+            elif parameter.kind is parameter.KEYWORD_ONLY or default not in (None, parameter.empty):
+                if name in node.attrs or default is parameter.empty:
+                    found = node.required_attr(name)
+                    attributes[name] = bool(found) if isinstance(default, bool) else found
+            else:
+                index = len(inputs)
+                inputs.append(node[index] if node.has(index) or default is not None else None)
+        return self._function(*inputs, **attributes)
+
 
 # those of other domains as ``domain.Name``
-CONVERTERS: Converters[Converter] = Converters()
+CONVERTERS: Converters[Converter] = Converters(adapted=BySignature)
 onnx_op, onnx_ops = CONVERTERS.op, CONVERTERS.rows
 
 

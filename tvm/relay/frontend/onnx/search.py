@@ -9,27 +9,30 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import as_exprs, constant, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import as_vector, broadcast, extent, iota
 from tvm.relay.frontend.indexing import along_axis
 
-from .registry import OnnxNode, onnx_op
+from .registry import OnnxNode, onnx_op, onnx_ops
 from .tensors import tensor_dtype
 
 
 @onnx_op("TopK")
-def _topk(node: OnnxNode) -> list[RelayExpr]:
+def _topk(x: RelayExpr, *_: RelayExpr, axis: int = -1, largest: bool = True, node: OnnxNode) -> Any:
     k: Any = node.value_or_expr(1, "k") if node.opset >= 10 else node.attr("k")
     k = _op.reshape(k, ()) if isinstance(k, RelayExpr) else int(np.reshape(k, ()))
-    is_ascending = not node.attr("largest", 1)
-    return as_exprs(_op.topk(node[0], k, node.attr("axis", -1), "both", is_ascending, "int64"))
+    return _op.topk(x, k, axis, "both", not largest, "int64")
 
 
-@onnx_op("ReverseSequence")
-def _reverse_sequence(node: OnnxNode) -> RelayExpr:
-    return _op.reverse_sequence(
-        node[0], node[1], node.attr("time_axis", 0), node.attr("batch_axis", 1)
-    )
+onnx_ops({
+    "ReverseSequence": lambda x, lengths, time_axis=0, batch_axis=1: _op.reverse_sequence(
+        x, lengths, time_axis, batch_axis
+    ),
+    # a bool is a byte, 0 or 1
+    "BitCast": lambda x, *, to: _op.reinterpret(
+        x.astype("uint8") if infer_dtype(x) == "bool" else x, tensor_dtype(to)
+    ),
+})  # fmt: skip
 
 
 @onnx_op("Compress")
@@ -88,17 +91,8 @@ def _dynamic_unique(node: OnnxNode) -> list[RelayExpr]:
 @onnx_op("com.microsoft.Unique")
 def _unique_in_order(node: OnnxNode) -> list[RelayExpr]:
     """Distinct elements in the order of their first positions, which each is, and how many."""
-    view = replace(node, attrs={"sorted": 0}, output_count=4)
-    values, _, which, counts = _unique(view)
-    return [values, which, counts][: node.output_count]
-
-
-@onnx_op("BitCast")
-def _bit_cast(node: OnnxNode) -> RelayExpr:
-    dtype = tensor_dtype(node.attr("to"))
-    if node.dtype(0) == "bool":  # a byte each, 0 or 1
-        return _op.reinterpret(node[0].astype("uint8"), dtype)
-    return _op.reinterpret(node[0], dtype)
+    values, _, *rest = _unique(replace(node, attrs={"sorted": 0}, output_count=4))
+    return [values, *rest]
 
 
 @onnx_op("NonMaxSuppression")
@@ -132,15 +126,17 @@ def _limit(node: OnnxNode, index: int, what: str) -> Any:
 
 
 @onnx_op("TensorScatter")
-def _tensor_scatter(node: OnnxNode) -> RelayExpr:
+def _tensor_scatter(
+    x: RelayExpr, update: RelayExpr, indices: RelayExpr | None = None, axis: int = -2,
+    mode: str = "linear",
+) -> RelayExpr:  # fmt: skip
     """Each batch's update goes to its own position along an axis, as in caches of attention."""
-    rank = len(node.shape(0))
-    axis = node.attr("axis", -2) % rank
-    steps = _op.reshape(iota(extent(node[1], axis)), along_axis(axis, rank))
-    if node.has(2):
-        starts = _op.reshape(node[2].astype("int64"), (-1, *[1] * (rank - 1)))
-        steps = steps + starts
-    if node.attr("mode", "linear") == "circular":
-        steps = _op.floor_mod(steps, as_vector(extent(node[0], axis)))
-    positions = broadcast(steps, [extent(node[1], i) for i in range(rank)])
-    return _op.scatter_elements(node[0], positions, node[1], axis)
+    rank = len(infer_shape(x))
+    axis %= rank
+    steps = _op.reshape(iota(extent(update, axis)), along_axis(axis, rank))
+    if indices is not None:
+        steps = steps + _op.reshape(indices.astype("int64"), (-1, *[1] * (rank - 1)))
+    if mode == "circular":
+        steps = _op.floor_mod(steps, as_vector(extent(x, axis)))
+    positions = broadcast(steps, [extent(update, i) for i in range(rank)])
+    return _op.scatter_elements(x, positions, update, axis)

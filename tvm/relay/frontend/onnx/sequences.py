@@ -12,7 +12,6 @@ from tvm.relay.frontend.common import constant
 from .registry import (
     EmptyOptional,
     OnnxNode,
-    Rows,
     TensorSequence,
     Value,
     onnx_op,
@@ -20,15 +19,18 @@ from .registry import (
     static_ints,
 )
 
-_SEQUENCES: Rows = {
+onnx_ops({
     "SequenceConstruct": lambda node: TensorSequence(tuple(node.given())),
-    "SequenceEmpty": lambda node: TensorSequence(()),
+    "SequenceEmpty": lambda: TensorSequence(()),
+    "SequenceAt": lambda node: node.sequence(0)[_position(node, 1, len(node.sequence(0)))],
+    "ConcatFromSequence": lambda new_axis=False, *, axis, node: (
+        _op.stack if new_axis else _op.concatenate
+    )(list(node.sequence(0)), axis),
     "SequenceLength": lambda node: constant(np.array(len(node.sequence(0)), "int64")),
     "Optional": lambda node: (
         node.inputs[0] if node.inputs and node.inputs[0] is not None else EmptyOptional()
     ),
-}
-onnx_ops(_SEQUENCES)
+})  # fmt: skip
 
 
 def _position(node: OnnxNode, index: int, length: int) -> int:
@@ -39,12 +41,6 @@ def _position(node: OnnxNode, index: int, length: int) -> int:
             f"{node.op_type} {node.name} requires a position within {length} tensors, got {position}"
         )
     return position % length
-
-
-@onnx_op("SequenceAt")
-def _at(node: OnnxNode) -> RelayExpr:
-    items = node.sequence(0)
-    return items[_position(node, 1, len(items))]
 
 
 @onnx_op("SequenceErase")
@@ -82,12 +78,6 @@ def _split(node: OnnxNode) -> TensorSequence:
     else:
         ends = np.cumsum(static_ints(sizes))[:-1].tolist()
     return TensorSequence(tuple(_op.split(x, tuple(ends), axis)) if ends else (x,))
-
-
-@onnx_op("ConcatFromSequence")
-def _concat(node: OnnxNode) -> RelayExpr:
-    items, axis = list(node.sequence(0)), node.attr("axis")
-    return _op.stack(items, axis) if node.attr("new_axis", 0) else _op.concatenate(items, axis)
 
 
 @onnx_op("OptionalGetElement")

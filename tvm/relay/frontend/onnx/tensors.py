@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 
 from tvm.error import OpAttributeUnImplemented, RuntimeTypeError
+from tvm.ir.expr import RelayExpr
+from tvm.relay.frontend.common import infer_dtype
 from tvm.support import dtype as as_dtype
 
 # ours have other names, or numpy's differ
@@ -59,6 +61,11 @@ def tensor_dtype(element_type: int | str) -> str:
         kind = TensorProto.DataType.Name(element_type).lower()
         raise OpAttributeUnImplemented(f"tensors of {kind} have no type in relay") from None
     return name
+
+
+def dtype_or(element_type: int, like: RelayExpr) -> str:
+    """The name of an ONNX element type, that of a tensor if none is given."""
+    return tensor_dtype(element_type) if element_type else infer_dtype(like)
 
 
 def tensor_array(tensor: Any, folder: str = "") -> np.ndarray[Any, Any]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, infer_dtype, scalar_like
 
-from .classical_ml import class_labels, named_classes, transformed, two_classes
-from .registry import OnnxNode, Value, onnx_op
+from .classical_ml import best_class, class_labels, in_rows, named_classes, transformed, two_classes
+from .registry import OnnxNode, onnx_op, onnx_ops
 
 Array = np.ndarray[Any, Any]
 
@@ -133,8 +133,8 @@ def _forest(node: OnnxNode, kind: str, count: int) -> Forest:
 
 
 def _rows(node: OnnxNode) -> RelayExpr:
-    x = node[0] if node.dtype(0).startswith("float") else _op.cast(node[0], "float32")
-    return x if len(infer_shape(x)) == 2 else _op.expand_dims(x, 0)
+    is_float = node.dtype(0).startswith("float")
+    return in_rows(node[0] if is_float else _op.cast(node[0], "float32"))
 
 
 def _with_base(node: OnnxNode, scores: RelayExpr) -> RelayExpr:
@@ -150,9 +150,9 @@ def _tree_regressor(node: OnnxNode) -> RelayExpr:
     return _op.cast(result, "float32")
 
 
-@onnx_op("ai.onnx.ml.TreeEnsembleClassifier")
-def _tree_classifier(node: OnnxNode) -> list[Value]:
-    return named_classes(node, _tree_classes(node))
+onnx_ops({
+    "ai.onnx.ml.TreeEnsembleClassifier": lambda node: named_classes(node, _tree_classes(node)),
+})  # fmt: skip
 
 
 def _tree_classes(node: OnnxNode) -> list[RelayExpr]:
@@ -168,8 +168,7 @@ def _tree_classes(node: OnnxNode) -> list[RelayExpr]:
         other = _op.zeros_like(score) if only else None
         return two_classes(node, score, labels, 0.5 if is_share else 0.0, is_share, other)
     scores = _with_base(node, scores)
-    chosen = _op.take(constant(labels), _op.argmax(scores, 1), 0)
-    result = transformed(node, scores, node.attr("post_transform", "NONE"))
+    chosen, result = best_class(node, scores, labels)
     return [chosen, _op.cast(result, "float32")]
 
 

@@ -22,7 +22,6 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from .registry import (
     CONVERTERS,
     Converter,
-    Rows,
     as_dtype,
     as_float,
     as_number,
@@ -157,14 +156,13 @@ def _polar(size: RelayExpr, angle: RelayExpr) -> Complex:
     return Complex(size * _op.cos(angle), size * _op.sin(angle))
 
 
-_PARTS: Rows = {
+torch_ops({
     "view_as_complex": lambda x: from_pairs(x),
     "view_as_real": lambda z: as_pairs(z),
     "real": lambda x: x.real if isinstance(x, Complex) else x,
     "imag": lambda z: z.imag,
     "is_complex": lambda x: isinstance(x, Complex),
-}
-torch_ops(_PARTS)
+})  # fmt: skip
 
 
 @torch_op("conj", "conj_physical", "_conj", "_conj_physical")

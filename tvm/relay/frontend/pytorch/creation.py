@@ -14,7 +14,6 @@ from .dynamic_shapes import as_sizes, broadcast, filled, has_dynamic, sizes_of
 from .nodes import tensors_in
 from .registry import (
     Converter,
-    Rows,
     as_dtype,
     as_number,
     category,
@@ -39,7 +38,7 @@ def _to_python(kind: type, dtype: str) -> Converter:
     return convert
 
 
-_CREATION: Rows = {
+torch_ops({
     "Int": _to_python(int, "int64"),
     "Float": _to_python(float, "float32"),
     "Bool": _to_python(bool, "bool"),
@@ -64,8 +63,7 @@ _CREATION: Rows = {
     "ones_like": lambda x, dtype=None, *_: _filled(sizes_of(x), 1, dtype, x),
     "full_like fill": lambda x, value, dtype=None, *_: _filled(sizes_of(x), value, dtype, x),
     "zero": lambda x: _filled(sizes_of(x), 0, None, x),
-}
-torch_ops(_CREATION)
+})  # fmt: skip
 
 
 @torch_op("tensor", "as_tensor", "scalar_tensor")
@@ -105,11 +103,6 @@ def _to(x: Any, *args: Any) -> Any:
 )  # fmt: skip
 def _checked(*_: Any) -> None:
     """What was true when the model was traced."""
-
-
-@torch_op("copy", "copy_")
-def _copy(x: RelayExpr, source: Any, *_: Any) -> RelayExpr:
-    return broadcast(as_dtype(source, infer_dtype(x)), sizes_of(x))
 
 
 def _filled(shape: Any, value: Any, dtype: int | None, like: RelayExpr | None = None) -> RelayExpr:
@@ -155,16 +148,12 @@ def _linspace(start: Any, end: Any, steps: Any, dtype: Any = None, *_: Any) -> R
     return as_dtype(begin + points * (finish - begin), element)
 
 
-@torch_op("logspace")
-def _logspace(
-    start: Any, end: Any, steps: Any, base: Any = 10.0, dtype: Any = None, *_: Any
-) -> RelayExpr:
-    exponents = _linspace(start, end, steps, 7)
-    return as_dtype(_op.power(constant(float(as_number(base)), "float64"), exponents),
-                    torch_dtype(dtype))  # fmt: skip
-
-
 torch_ops({
     "tril": lambda x, diagonal=0: _op.trilu(x, constant(as_number(diagonal), "int64"), False),
     "triu": lambda x, diagonal=0: _op.trilu(x, constant(as_number(diagonal), "int64"), True),
+    "copy copy_": lambda x, source, *_: broadcast(as_dtype(source, infer_dtype(x)), sizes_of(x)),
+    "logspace": lambda start, end, steps, base=10.0, dtype=None, *_: as_dtype(
+        _op.power(constant(float(as_number(base)), "float64"), _linspace(start, end, steps, 7)),
+        torch_dtype(dtype),
+    ),
 })  # fmt: skip

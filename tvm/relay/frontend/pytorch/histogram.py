@@ -12,15 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .registry import as_ints, as_number, is_tensor, torch_op
-
-
-@torch_op("_histogramdd_from_bin_cts")
-def _histogram_of_counts(
-    x: RelayExpr, counts: Any, limits: Any = None, weight: Any = None, density: Any = False
-) -> RelayExpr:
-    edges = _histogram_edges(x, counts, limits)
-    return _histogram_of_edges(x, edges, weight, density)
+from .registry import as_ints, as_number, is_tensor, torch_op, torch_ops
 
 
 @torch_op("_histogramdd_bin_edges")
@@ -103,3 +95,10 @@ def _histogram(x: RelayExpr, bins: Any, *options: Any) -> list[RelayExpr]:
         limits, weight, density = (*options, None, None, False)[:3]
         edges = _histogram_edges(x, [bins], limits)
     return [_histogram_of_edges(_op.reshape(x, (-1, 1)), edges, weight, density), edges[0]]
+
+
+torch_ops({
+    "_histogramdd_from_bin_cts": lambda x, counts, limits=None, weight=None, density=False: (
+        _histogram_of_edges(x, _histogram_edges(x, counts, limits), weight, density)
+    ),
+})  # fmt: skip

@@ -23,7 +23,7 @@ from .dynamic_shapes import (
     size_of,
     sizes_of,
 )
-from .registry import CONVERTERS, Rows, as_dtype, as_number, category, torch_op, torch_ops
+from .registry import CONVERTERS, as_dtype, as_number, category, torch_op, torch_ops
 from .views import put_selected, put_slice
 
 
@@ -254,11 +254,6 @@ def _index_add(
     return scatter(x, dim, _element_indices(dim, index, source), source, "add")
 
 
-@torch_op("index_copy")
-def _index_copy(x: RelayExpr, dim: int, index: RelayExpr, source: RelayExpr) -> RelayExpr:
-    return scatter(x, dim, _element_indices(dim, index, source), source)
-
-
 @torch_op("as_strided_scatter")
 def _as_strided_scatter(
     x: RelayExpr, source: RelayExpr, sizes: Any, strides: Any, offset: Any = None
@@ -273,12 +268,14 @@ def _as_strided_scatter(
     return _op.reshape(put_by_index(flat, [_op.reshape(positions, (-1,))], values), shape)
 
 
-_INDEXED: Rows = {
+torch_ops({
     "select_scatter": put_selected,
     "slice_scatter": put_slice,
     "gather": lambda x, dim, index, *_: _op.gather(x, dim, index),
     "index_select": lambda x, dim, index: _op.take(x, index, dim),
     "embedding": lambda weight, indices, *_: _op.take(weight, indices, 0),
     "scatter_add": lambda x, dim, index, source: scatter(x, dim, index, source, "add"),
-}
-torch_ops(_INDEXED)
+    "index_copy": lambda x, dim, index, source: scatter(
+        x, dim, _element_indices(dim, index, source), source
+    ),
+})  # fmt: skip

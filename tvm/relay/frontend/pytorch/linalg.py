@@ -23,7 +23,7 @@ from tvm.relay.frontend.linalg import (
 from tvm.relay.frontend.matmul import matmul, swap_last
 
 from .products import matrix_product
-from .registry import as_dtype, as_number, is_tensor, torch_op
+from .registry import as_dtype, as_number, is_tensor, torch_op, torch_ops
 
 
 def _triangle(x: RelayExpr, upper: bool, k: int = 0) -> RelayExpr:
@@ -128,11 +128,6 @@ def _cholesky_ex(x: RelayExpr, upper: bool = False, check: bool = False) -> list
     return [swap_last(factor) if upper else factor, _info(info)]
 
 
-@torch_op("cholesky")
-def _cholesky(x: RelayExpr, upper: bool = False) -> RelayExpr:
-    return _cholesky_ex(x, upper)[0]
-
-
 @torch_op("cholesky_solve")
 def _cholesky_solve(values: RelayExpr, factor: RelayExpr, upper: bool = False) -> RelayExpr:
     lower = swap_last(factor) if upper else factor
@@ -167,16 +162,6 @@ def _triangular_solve(
 
 
 # ---- orthogonal factors
-
-
-@torch_op("geqrf")
-def _geqrf(x: RelayExpr) -> list[RelayExpr]:
-    return list(_op.linalg.householder_qr(x))
-
-
-@torch_op("linalg_householder_product", "orgqr")
-def _householder_product(vectors: RelayExpr, factors: RelayExpr) -> RelayExpr:
-    return _op.linalg.householder_product(vectors, factors, infer_shape(vectors)[-1])
 
 
 @torch_op("ormqr")
@@ -326,3 +311,12 @@ def _pinv(x: RelayExpr, atol: Any = None, rtol: Any = None, hermitian: bool = Fa
     left, sizes, right = _svd(x)
     inverses = _inverses(sizes, sizes, atol, rtol, max(rows, columns))
     return matmul(swap_last(right) * _op.expand_dims(inverses, -2), swap_last(left))
+
+
+torch_ops({
+    "cholesky": lambda x, upper=False: _cholesky_ex(x, upper)[0],
+    "geqrf": lambda x: list(_op.linalg.householder_qr(x)),
+    "linalg_householder_product orgqr": lambda vectors, factors: _op.linalg.householder_product(
+        vectors, factors, infer_shape(vectors)[-1]
+    ),
+})  # fmt: skip

@@ -12,7 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
-from .registry import Rows, as_dtype, as_ints, as_number, is_tensor, torch_op, torch_ops
+from .registry import as_dtype, as_ints, as_number, is_tensor, torch_op, torch_ops
 
 _REDUCTIONS: dict[int, Callable[[RelayExpr], RelayExpr]] = {0: lambda x: x, 1: _op.mean, 2: _op.sum}
 
@@ -145,11 +145,10 @@ def _added(logarithms: Sequence[RelayExpr], minus: RelayExpr) -> RelayExpr:
     return _op.log(total) + shift
 
 
-_LOSSES: Rows = {
+torch_ops({
     "mse_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction]((a - b) * (a - b)),
     "l1_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction](_op.abs(a - b)),
     "multilabel_margin_loss": lambda x, target, reduction=1: _multilabel_margin_loss_forward(
         x, target, reduction
     )[0],
-}
-torch_ops(_LOSSES)
+})  # fmt: skip

@@ -30,7 +30,6 @@ from .dynamic_shapes import (
 )
 from .registry import (
     CONVERTERS,
-    Rows,
     as_dtype,
     as_ints,
     as_number,
@@ -40,11 +39,6 @@ from .registry import (
     torch_op,
     torch_ops,
 )
-
-
-@torch_op("_shape_as_tensor")
-def _shape_as_tensor(x: RelayExpr) -> RelayExpr:
-    return stacked(sizes_of(x))
 
 
 @torch_op("view", "reshape", "_unsafe_view", "_reshape_alias")
@@ -281,12 +275,6 @@ def _pixel_shuffle(x: RelayExpr, factor: int) -> RelayExpr:
     return _op.reshape(_op.transpose(split, axes), (*batch, c // factor**2, h * factor, w * factor))
 
 
-@torch_op("meshgrid")
-def _meshgrid(tensors: list[RelayExpr], indexing: str = "ij") -> list[RelayExpr]:
-    grids = _op.meshgrid(tensors, indexing)
-    return [grids[i] for i in range(len(tensors))]
-
-
 @torch_op("one_hot")
 def _one_hot(indices: RelayExpr, count: int = -1) -> RelayExpr:
     on, off = constant(1, "int64"), constant(0, "int64")
@@ -343,12 +331,6 @@ def _vstack(tensors: list[RelayExpr]) -> RelayExpr:
     return _op.concatenate(promoted(*tensors), 0)
 
 
-@torch_op("broadcast_tensors")
-def _broadcast_tensors(tensors: list[RelayExpr]) -> list[RelayExpr]:
-    shape = np.broadcast_shapes(*[infer_shape(t) for t in tensors])
-    return [_op.broadcast_to(t, shape) for t in tensors]
-
-
 @torch_op("combinations")
 def _combinations(x: RelayExpr, count: int = 2, repeats: bool = False) -> RelayExpr:
     pick = itertools.combinations_with_replacement if repeats else itertools.combinations
@@ -356,7 +338,7 @@ def _combinations(x: RelayExpr, count: int = 2, repeats: bool = False) -> RelayE
     return _op.take(x, constant(np.array(rows).reshape(len(rows), count), "int64"), 0)
 
 
-_MOVEMENTS: Rows = {
+torch_ops({
     "size sym_size": lambda x, dim=None: sizes_of(x) if dim is None else size_of(x, as_number(dim)),
     "dim": lambda x: len(infer_shape(x)),
     "numel sym_numel": lambda x: (
@@ -375,8 +357,15 @@ _MOVEMENTS: Rows = {
     "chunk unsafe_chunk": lambda x, count, dim=0: _split(
         x, max(1, -(-infer_shape(x)[dim] // count)), dim
     ),
-}
-torch_ops(_MOVEMENTS)
+    "_shape_as_tensor": lambda x: stacked(sizes_of(x)),
+    "meshgrid": lambda tensors, indexing="ij": [
+        _op.meshgrid(tensors, indexing)[i] for i in range(len(tensors))
+    ],
+    "broadcast_tensors": lambda tensors: [
+        _op.broadcast_to(t, np.broadcast_shapes(*[infer_shape(t) for t in tensors]))
+        for t in tensors
+    ],
+})  # fmt: skip
 
 # copies of views share the converters of the views
 for _name in (

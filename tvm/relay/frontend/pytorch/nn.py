@@ -16,7 +16,6 @@ from tvm.relay.frontend.windows import conv_transpose, convolution
 from .dynamic_shapes import as_sizes, has_dynamic, sizes_of
 from .registry import (
     Converter,
-    Rows,
     as_ints,
     as_number,
     is_tensor,
@@ -55,7 +54,7 @@ def _conv_transpose(
     return _convolution(x, weight, bias, strides, padding, dilation, True, output_padding, groups)
 
 
-@torch_op("conv1d", "conv2d", "conv3d")
+@torch_op("conv1d", "conv2d", "conv3d", "_convolution_mode")
 def _conv(
     x: RelayExpr, weight: RelayExpr, bias: Any = None, strides: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,
@@ -63,21 +62,6 @@ def _conv(
     if isinstance(padding, str):
         padding = _named_padding(padding, infer_shape(weight)[2:], dilation)
     return _convolution(x, weight, bias, strides, padding, dilation, False, 0, groups)
-
-
-@torch_op("conv_tbc")
-def _conv_tbc(x: RelayExpr, weight: RelayExpr, bias: RelayExpr, padding: Any = 0) -> RelayExpr:
-    """A convolution of data of (time, batch, channels)."""
-    moved = _conv(_op.transpose(x, [1, 2, 0]), _op.transpose(weight, [2, 1, 0]), bias, 1, padding)
-    return _op.transpose(moved, [2, 0, 1])
-
-
-@torch_op("_convolution_mode")
-def _convolution_mode(
-    x: RelayExpr, weight: RelayExpr, bias: Any, strides: Any, padding: str, dilation: Any,
-    groups: int,
-) -> RelayExpr:  # fmt: skip
-    return _conv(x, weight, bias, strides, padding, dilation, groups)
 
 
 def _named_padding(name: str, kernel: tuple[int, ...], dilation: Any) -> list[int]:
@@ -155,7 +139,7 @@ def _grid_sampler(x: RelayExpr, grid: RelayExpr, mode: int, padding: int, align:
     )  # fmt: skip
 
 
-_UPSAMPLING: Rows = {
+torch_ops({
     "upsample_nearest1d upsample_nearest2d": _nearest("asymmetric", "floor"),
     "_upsample_nearest_exact2d": _nearest("half_pixel", "round_prefer_ceil"),
     "upsample_linear1d upsample_bilinear2d": _interpolated("linear"),
@@ -163,5 +147,9 @@ _UPSAMPLING: Rows = {
     "_upsample_bilinear2d_aa": _antialiased("linear"),
     "_upsample_bicubic2d_aa": _antialiased("cubic"),
     "_upsample_lanczos2d_aa": _antialiased("lanczos"),
-}
-torch_ops(_UPSAMPLING)
+    # a convolution of data of (time, batch, channels)
+    "conv_tbc": lambda x, weight, bias, padding=0: _op.transpose(
+        _conv(_op.transpose(x, [1, 2, 0]), _op.transpose(weight, [2, 1, 0]), bias, 1, padding),
+        [2, 0, 1],
+    ),
+})  # fmt: skip

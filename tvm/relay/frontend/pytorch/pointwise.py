@@ -17,7 +17,6 @@ from tvm.relay.frontend.common import infer_dtype, infer_shape, scalar_like
 from .registry import (
     CONVERTERS,
     Converter,
-    Rows,
     as_dtype,
     as_float,
     as_number,
@@ -72,7 +71,9 @@ _OF_FLOAT: dict[str, Function] = {
     "deg2rad": lambda x: x * scalar_like(math.pi / 180, x),
     "rad2deg": lambda x: x * scalar_like(180 / math.pi, x),
 }  # fmt: skip
-_BINARY: Rows = {
+torch_ops({name: _unary(name, function) for name, function in _UNARY.items()})
+torch_ops({name: _of_float(name, function) for name, function in _OF_FLOAT.items()})
+torch_ops({
     "eq": _binary(_op.equal, operator.eq), "ne": _binary(_op.not_equal, operator.ne),
     "lt": _binary(_op.less, operator.lt), "le": _binary(_op.less_equal, operator.le),
     "gt": _binary(_op.greater, operator.gt), "ge": _binary(_op.greater_equal, operator.ge),
@@ -83,10 +84,7 @@ _BINARY: Rows = {
     "__lshift__ bitwise_left_shift": _binary(_op.left_shift, operator.lshift),
     "__rshift__ bitwise_right_shift": _binary(_op.right_shift, operator.rshift),
     "hypot": _binary(lambda a, b: _op.sqrt(a * a + b * b)),
-}  # fmt: skip
-torch_ops({name: _unary(name, function) for name, function in _UNARY.items()})
-torch_ops({name: _of_float(name, function) for name, function in _OF_FLOAT.items()})
-torch_ops(_BINARY)
+})  # fmt: skip
 
 
 @torch_op("round")
@@ -174,7 +172,7 @@ def _bitwise(
     )
 
 
-_LOGIC: Rows = {
+torch_ops({
     "logical_and": lambda a, b: _op.logical_and(_truth(a), _truth(b)),
     "logical_or": lambda a, b: _op.logical_or(_truth(a), _truth(b)),
     "logical_xor": lambda a, b: _op.not_equal(_truth(a), _truth(b)),
@@ -186,8 +184,7 @@ _LOGIC: Rows = {
     "masked_fill": lambda x, mask, value: _op.where(
         as_dtype(mask, "bool"), as_dtype(as_number(value), infer_dtype(x)), x
     ),
-}
-torch_ops(_LOGIC)
+})  # fmt: skip
 
 
 def _truth(x: Any) -> RelayExpr:
@@ -250,7 +247,7 @@ def _glu(x: RelayExpr, dim: int = -1) -> RelayExpr:
     return first * _op.sigmoid(second)
 
 
-_ACTIVATIONS: Rows = {
+torch_ops({
     "clamp_min": lambda x, low: _clamp(x, low),
     "clamp_max": lambda x, high: _clamp(x, None, high),
     "hardtanh": lambda x, low=-1.0, high=1.0: _op.clip(x, float(low), float(high)),
@@ -268,8 +265,7 @@ _ACTIVATIONS: Rows = {
     "hardsigmoid": composites.hard_sigmoid_of_sixths,
     "hardswish": composites.hard_swish,
     "threshold": composites.threshold,
-}
-torch_ops(_ACTIVATIONS)
+})  # fmt: skip
 
 
 @torch_op("gcd", "prims::gcd")
@@ -295,7 +291,7 @@ def _lcm(a: Any, b: Any) -> RelayExpr:
     return _op.abs(_op.divide(left, safe) * right)
 
 
-_ARITHMETIC: Rows = {
+torch_ops({
     "_add_relu": lambda a, b, alpha=1: _op.nn.relu(add(a, b, alpha)),
     "rsub": lambda a, b, alpha=1: _sub(b, a, alpha),
     "floor_divide floordiv __floordiv__": lambda a, b: _div(a, b, "floor"),
@@ -305,5 +301,4 @@ _ARITHMETIC: Rows = {
     "addcmul": lambda x, a, b, value=1: add(x, a * b, value),
     "addcdiv": lambda x, a, b, value=1: add(x, a / b, value),
     "lerp": lambda a, b, weight: add(a, _op.multiply(*promoted(b - a, weight))),
-}
-torch_ops(_ARITHMETIC)
+})  # fmt: skip

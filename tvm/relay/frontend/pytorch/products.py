@@ -16,7 +16,6 @@ from tvm.relay.frontend.normalization import p_norm
 
 from .dynamic_shapes import is_dynamic, reshaped, size_of, sizes_of
 from .registry import (
-    Rows,
     as_dtype,
     as_ints,
     as_number,
@@ -89,18 +88,6 @@ def _weighed_sum(x: RelayExpr, product: RelayExpr, beta: Any = 1, alpha: Any = 1
     return _op.nn.bias_add(product, x) if is_bias else product + x
 
 
-@torch_op("_int_mm")
-def _int_mm(a: RelayExpr, b: RelayExpr) -> RelayExpr:
-    return _op.nn.matmul(a, b, out_dtype="int32")
-
-
-@torch_op("_weight_int8pack_mm")
-def _weight_int8pack_mm(x: RelayExpr, weight: RelayExpr, scales: RelayExpr) -> RelayExpr:
-    """Real numbers times weights of 8 bits, each row of its own scale."""
-    product = matrix_product(x, _op.transpose(as_dtype(weight, infer_dtype(x)), [1, 0]))
-    return product * as_dtype(scales, infer_dtype(x))
-
-
 @torch_op("_trilinear")
 def _trilinear(
     a: RelayExpr, b: RelayExpr, c: RelayExpr, spread_a: Any, spread_b: Any, spread_c: Any,
@@ -113,13 +100,6 @@ def _trilinear(
         operands.append(x)
     product = operands[0] * operands[1] * operands[2]
     return _op.sum(product, axis=as_ints(summed))
-
-
-@torch_op("cdist", "_cdist_forward")
-def _cdist(a: RelayExpr, b: RelayExpr, p: Any = 2.0, *_: Any) -> RelayExpr:
-    rank = len(infer_shape(a))
-    difference = _op.expand_dims(a, rank - 1) - _op.expand_dims(b, len(infer_shape(b)) - 2)
-    return p_norm(difference, float(as_number(p)), [-1])
 
 
 @torch_op("pdist", "_pdist_forward")
@@ -149,7 +129,7 @@ def _grouped_mm(
     return as_dtype(result, torch_dtype(dtype, infer_dtype(x)))
 
 
-_PRODUCTS: Rows = {
+torch_ops({
     "addmm baddbmm": lambda x, a, b, *factors: _weighed_sum(x, matrix_product(a, b), *factors),
     "addmv": lambda x, matrix, vector, *factors: _weighed_sum(
         x, matrix_product(matrix, vector), *factors
@@ -159,5 +139,15 @@ _PRODUCTS: Rows = {
         x, _op.sum(matrix_product(a, b), axis=[0]), *factors
     ),
     "einsum": lambda equation, operands, *_: einsum(equation, promoted(*operands)),
-}
-torch_ops(_PRODUCTS)
+    "_int_mm": lambda a, b: _op.nn.matmul(a, b, out_dtype="int32"),
+    # real numbers times weights of 8 bits, each row of its own scale
+    "_weight_int8pack_mm": lambda x, weight, scales: (
+        matrix_product(x, _op.transpose(as_dtype(weight, infer_dtype(x)), [1, 0]))
+        * as_dtype(scales, infer_dtype(x))
+    ),
+    "cdist _cdist_forward": lambda a, b, p=2.0, *_: p_norm(
+        _op.expand_dims(a, len(infer_shape(a)) - 1) - _op.expand_dims(b, len(infer_shape(b)) - 2),
+        float(as_number(p)),
+        [-1],
+    ),
+})  # fmt: skip

@@ -14,7 +14,7 @@ from tvm.relay import qnn
 from tvm.relay.expr import const
 from tvm.relay.frontend.common import constant, infer_dtype
 
-from .registry import CONVERTERS, Converter, Rows, as_number, torch_dtype, torch_op, torch_ops
+from .registry import CONVERTERS, Converter, as_number, torch_dtype, torch_op, torch_ops
 from .tree import leaves, mapped
 
 _QUANTIZED_TYPES = {12: "int8", 13: "uint8", 14: "int32"}
@@ -237,7 +237,7 @@ def _dequantize(x: Any) -> Any:
     return x.real() if isinstance(x, Quantized) else x
 
 
-_QPARAMS: Rows = {
+torch_ops({
     "fake_quantize_per_channel_affine": lambda x, scale, zero, axis, low, high: _fake_quantize(
         x, scale, zero, low, high, axis
     ),
@@ -250,8 +250,7 @@ _QPARAMS: Rows = {
     "int_repr": lambda x: x.data,
     "q_scale": lambda x: x.scale,
     "q_zero_point": lambda x: x.zero_point,
-}
-torch_ops(_QPARAMS)
+})  # fmt: skip
 
 
 def aware_operators() -> frozenset[str]:

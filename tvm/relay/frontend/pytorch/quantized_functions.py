@@ -143,14 +143,6 @@ def _prelu(x: Quantized, weight: Any, scale: Any, zero_point: Any) -> Quantized:
     return quantized(real, scale, zero_point, x.dtype)
 
 
-@torch_op("quantized::instance_norm")
-def _instance_norm(
-    x: Quantized, weight: Any, bias: Any, eps: float, scale: Any, zero_point: Any
-) -> Quantized:
-    real = _plain("instance_norm", (x, weight, bias, None, None, True, 0.1, eps))
-    return quantized(real, scale, zero_point, x.dtype)
-
-
 def _batch_norm(relu: bool) -> Converter:
     def convert(
         x: Quantized, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, scale: Any,
@@ -216,3 +208,13 @@ torch_ops(
         "quantized::max_pool2d": _pooled("max_pool2d"),
     }
 )
+
+
+torch_ops({
+    "quantized::instance_norm": lambda x, weight, bias, eps, scale, zero_point: quantized(
+        _plain("instance_norm", (x, weight, bias, None, None, True, 0.1, eps)),
+        scale,
+        zero_point,
+        x.dtype,
+    ),
+})  # fmt: skip

@@ -15,7 +15,6 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 from tvm.relay.frontend.composites import prelu, sampled
 
 from .registry import (
-    Rows,
     as_dtype,
     as_ints,
     as_number,
@@ -99,7 +98,7 @@ def _multinomial(
     return _op.minimum(index, constant(shape[axis] - 1, "int64"))
 
 
-_SAMPLED: Rows = {
+torch_ops({
     "rand": lambda shape, dtype=None, *_: _uniform(shape, torch_dtype(dtype)),
     "randn": lambda shape, dtype=None, *_: _normal(shape, torch_dtype(dtype)),
     "rand_like": lambda x, dtype=None, *_: _uniform(infer_shape(x), dtype_or(dtype, x)),
@@ -129,8 +128,7 @@ _SAMPLED: Rows = {
         _op.argsort(_uniform((as_number(count),), "float32"), 0, True, "int64"),
         torch_dtype(dtype, "int64"),
     ),
-}
-torch_ops(_SAMPLED)
+})  # fmt: skip
 
 
 # ---- dropout

@@ -13,7 +13,7 @@ from tvm.relay.frontend.common import constant, infer_shape
 
 from .products import linear
 from .quantized_layers import dynamic_dense, packed_cell
-from .registry import Converter, Rows, torch_ops
+from .registry import Converter, torch_ops
 
 Weights = list[Any]
 State = list[RelayExpr]
@@ -121,7 +121,7 @@ def _layer(
     return _op.stack([outputs[step] for step in range(steps)], 0), state
 
 
-_LAYERS: Rows = {
+torch_ops({
     "lstm": lambda x, states, *args: _layers(x, states, _lstm_cell, *args),
     "gru": lambda x, state, *args: _layers(x, [state], _gru_cell, *args),
     "rnn_tanh": lambda x, state, *args: _layers(x, [state], _rnn_cell(_op.tanh), *args),
@@ -136,5 +136,4 @@ _LAYERS: Rows = {
     "quantized::quantized_gru_cell_dynamic": _single_step(_gru_cell),
     "quantized::quantized_rnn_tanh_cell_dynamic": _single_step(_rnn_cell(_op.tanh)),
     "quantized::quantized_rnn_relu_cell_dynamic": _single_step(_rnn_cell(_op.nn.relu)),
-}
-torch_ops(_LAYERS)
+})  # fmt: skip

@@ -19,7 +19,6 @@ from .products import matrix_product
 from .registry import (
     CONVERTERS,
     Converter,
-    Rows,
     as_dtype,
     as_float,
     as_ints,
@@ -148,11 +147,6 @@ def _log_softmax(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
 def _cumsum(x: RelayExpr, dim: int, dtype: Any = None) -> RelayExpr:
     wanted = torch_dtype(dtype, _own_or(x, "int64"))
     return _op.cumsum(as_dtype(x, wanted), axis=dim, dtype=wanted)
-
-
-@torch_op("cumprod")
-def _cumprod(x: RelayExpr, dim: int, dtype: Any = None, *_: Any) -> RelayExpr:
-    return _op.cumprod(as_dtype(x, torch_dtype(dtype, _own_or(x, "int64"))), axis=dim)
 
 
 def _of_mixed_types(normalize: Converter) -> Converter:
@@ -307,7 +301,7 @@ def _diagonal_positions(matrix: RelayExpr) -> RelayExpr:
     return _op.stack([positions, positions], 0)
 
 
-_REDUCTIONS: Rows = {
+torch_ops({
     "sum": _sum_like(_op.sum), "prod": _sum_like(_op.prod), "mean": _sum_like(_op.mean, "float32"),
     "amax": _over_axes(_op.max), "amin": _over_axes(_op.min),
     "max": _extremum(_op.max, _op.argmax, _op.maximum),
@@ -326,5 +320,7 @@ _REDUCTIONS: Rows = {
     "_native_batch_norm_legit_no_training": lambda x, weight, bias, mean, variance, momentum, eps: [
         _batch_norm(x, weight, bias, mean, variance, False, momentum, eps), None, None,
     ],
-}  # fmt: skip
-torch_ops(_REDUCTIONS)
+    "cumprod": lambda x, dim, dtype=None, *_: _op.cumprod(
+        as_dtype(x, torch_dtype(dtype, _own_or(x, "int64"))), axis=dim
+    ),
+})  # fmt: skip

@@ -19,7 +19,6 @@ from tvm.relay.frontend.converters import Converters
 from tvm.relay.op import cast
 
 Converter = Callable[..., Any]
-Rows = Mapping[str, Converter]
 
 # ``add`` also serves ``add_``
 CONVERTERS: Converters[Converter] = Converters("aten::")

@@ -14,7 +14,7 @@ from tvm.relay.frontend.converters import Converters
 
 from .complex_tensors import Complex
 from .nested import UNINITIALIZED, containers, contents
-from .registry import Converter, Rows, as_number, is_tensor
+from .registry import Converter, as_number, is_tensor
 
 # by name and overload
 LANGUAGE: Converters[Converter] = Converters("aten::")
@@ -98,7 +98,7 @@ def _overloads(name: str, kinds: str = "str int bool float") -> str:
     return " ".join([f"{name}{kind}" for kind in kinds.split()])
 
 
-_OPERATORS: Rows = {
+language_ops({
     "format": lambda text, *values: text.format(*[_shown(value) for value in values]),
     "percentFormat": lambda text, *values: re.sub(r"%[sdifg]", "{}", text).format(
         *[_shown(value) for value in values]
@@ -117,8 +117,8 @@ _OPERATORS: Rows = {
     "prim::isinstance": lambda *_: True,
     "__is__": lambda a, b: a is b,
     "__isnot__": lambda a, b: a is not b,
-}
-_LISTS: Rows = {
+})  # fmt: skip
+language_ops({
     "append": _changing(list.append),
     "extend add_.t": _changing(list.extend),
     "clear": _changing(lambda values: values.clear()),
@@ -135,8 +135,8 @@ _LISTS: Rows = {
     "slice.t": lambda values, start=None, end=None, step=1: values[
         as_number(start) : as_number(end) : as_number(step)
     ],
-}
-_DICTIONARIES: Rows = {
+})  # fmt: skip
+language_ops({
     _overloads("__getitem__.", "t Dict_str Dict_int Dict_bool Dict_float"): lambda values, key: (
         values[as_number(key)]
     ),
@@ -155,6 +155,4 @@ _DICTIONARIES: Rows = {
     "update": lambda values, more: values.update(more),
     "popitem": lambda values: list(values.popitem()),
     f"dict {_overloads('copy.Dict_')}": dict,
-}
-for _rows in (_OPERATORS, _LISTS, _DICTIONARIES):
-    language_ops(_rows)
+})  # fmt: skip

@@ -12,7 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 
 from .indexing import index_by, mask_positions, scatter_reduce
-from .registry import CONVERTERS, as_dtype, as_number, torch_op
+from .registry import CONVERTERS, as_dtype, as_number, torch_op, torch_ops
 
 
 @torch_op("nonzero", "argwhere")
@@ -22,11 +22,6 @@ def _nonzero(x: RelayExpr) -> RelayExpr:
         rows = _op.argwhere(_op.reshape(x, (1,)))
         return _op.cast(_op.strided_slice(rows, [0], [0], [1], [1]), "int64")
     return _op.cast(_op.argwhere(x), "int64")
-
-
-@torch_op("nonzero_numpy")
-def _nonzero_numpy(x: RelayExpr) -> list[RelayExpr]:
-    return mask_positions(_op.reshape(x, (1,)) if infer_shape(x) == () else x)
 
 
 @torch_op("nonzero_static")
@@ -65,11 +60,6 @@ def _repeat_interleave(
     if isinstance(as_number(repeats), int):
         return _op.repeat(x, as_number(repeats), dim)
     return _op.take(x, _repeated_positions(repeats, infer_shape(x)[dim], output_size), dim)
-
-
-@torch_op("repeat_interleave.Tensor")
-def _repeated(repeats: RelayExpr, output_size: Any = None) -> RelayExpr:
-    return _repeated_positions(repeats, infer_shape(repeats)[0], output_size)
 
 
 def _repeated_positions(repeats: RelayExpr, extent: int, total: Any) -> RelayExpr:
@@ -191,3 +181,11 @@ def _embedding_renorm(weight: RelayExpr, indices: RelayExpr, limit: Any, p: Any)
     rows = constant(np.arange(infer_shape(weight)[0])[:, None], infer_dtype(indices))
     named = _op.any(_op.equal(rows, _op.expand_dims(flat, 0)), axis=[1], keepdims=True)
     return _op.where(_op.logical_and(named, _op.greater(norm, size)), short, weight)
+
+
+torch_ops({
+    "nonzero_numpy": lambda x: mask_positions(_op.reshape(x, (1,)) if infer_shape(x) == () else x),
+    "repeat_interleave.Tensor": lambda repeats, output_size=None: _repeated_positions(
+        repeats, infer_shape(repeats)[0], output_size
+    ),
+})  # fmt: skip

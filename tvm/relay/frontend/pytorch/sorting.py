@@ -16,7 +16,6 @@ from tvm.relay.op.annotation import stop_fusion
 from .dynamic_shapes import first_of
 from .registry import (
     CONVERTERS,
-    Rows,
     as_dtype,
     as_number,
     category,
@@ -229,7 +228,7 @@ def _histc(x: RelayExpr, bins: Any = 100, low: Any = 0, high: Any = 0) -> RelayE
     return _op.sum(as_dtype(hits, infer_dtype(x)), axis=[0])
 
 
-_ORDERED: Rows = {
+torch_ops({
     "sort": lambda x, dim=-1, descending=False: sorted_with_indices(x, dim, descending),
     "sort.stable": lambda x, stable=None, dim=-1, descending=False: sorted_with_indices(
         x, dim, descending
@@ -239,5 +238,4 @@ _ORDERED: Rows = {
     "bucketize": lambda values, boundaries, out_int32=False, right=False: _searchsorted(
         boundaries, values, out_int32, right
     ),
-}
-torch_ops(_ORDERED)
+})  # fmt: skip

@@ -14,7 +14,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
 from tvm.relay.op.annotation import stop_fusion
 
-from .registry import CONVERTERS, Rows, as_number, is_tensor, promoted_floats, torch_op, torch_ops
+from .registry import CONVERTERS, as_number, is_tensor, promoted_floats, torch_op, torch_ops
 
 _TOGETHER = 8  # steps of a series that become one kernel, which repeats what it uses twice
 
@@ -273,7 +273,7 @@ def _spherical_j0(x: RelayExpr) -> RelayExpr:
     return _op.where(_op.isinf(x), zero, value)
 
 
-_FUNCTIONS: Rows = {
+_FUNCTIONS: dict[str, Callable[..., RelayExpr]] = {
     "lgamma special_gammaln prims::lgamma": _lgamma,
     "digamma special_digamma special_psi prims::digamma": _digamma,
     "special_zeta prims::zeta": _zeta,

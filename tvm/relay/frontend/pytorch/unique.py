@@ -12,7 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
 
 from .dynamic_shapes import cut
-from .registry import as_dtype, as_number, torch_op
+from .registry import as_dtype, as_number, torch_op, torch_ops
 
 
 @torch_op("_unique2")
@@ -22,14 +22,6 @@ def _unique2(
     flat = _op.reshape(x, (-1,))
     values, inverse, counts = _distinct_rows(flat, flat)
     return [values, _op.reshape(inverse, infer_shape(x)), counts]
-
-
-@torch_op("unique_dim")
-def _unique_dim(
-    x: RelayExpr, dim: Any, in_order: bool = True, with_inverse: bool = False,
-    with_counts: bool = False,
-) -> list[RelayExpr]:  # fmt: skip
-    return list(_along(x, as_number(dim), _distinct_rows))
 
 
 @torch_op("unique_consecutive")
@@ -99,3 +91,10 @@ def _distinct_rows(x: RelayExpr, rows: RelayExpr) -> tuple[RelayExpr, RelayExpr,
         order = _op.take(order, _op.argsort(_op.take(keys, order, 0), 0, True, "int64"), 0)
     values, groups, counts = _consecutive(_op.take(x, order, 0), _op.take(rows, order, 0))
     return values, _op.scatter_elements(groups, order, groups, 0), counts
+
+
+torch_ops({
+    "unique_dim": lambda x, dim, in_order=True, with_inverse=False, with_counts=False: list(
+        _along(x, as_number(dim), _distinct_rows)
+    ),
+})  # fmt: skip
