@@ -1,4 +1,4 @@
-# make test, make demo and make bench set up all they need by themselves, once.
+# make test, make demo, make bench and make docs set up all they need by themselves, once.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +9,7 @@ NATIVE := $(shell find native -name '*.cc' -o -name '*.h' -o -name CMakeLists.tx
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: test demo bench lint sanitize install install-test clean
+.PHONY: test demo bench docs lint sanitize install install-test clean
 
 test: install-test lint
 	$(RUN) -m pytest -n 2
@@ -19,6 +19,10 @@ demo: $(STAMPS)/demo
 
 bench: install-test
 	$(RUN) -m benchmarks.models
+
+# the site, in build/docs: its tutorials run, its warnings are errors
+docs: $(STAMPS)/docs
+	$(RUN) -m sphinx --jobs 2 --fail-on-warning --keep-going --quiet docs build/docs
 
 lint: install-test
 	$(VENV)/bin/ruff check .
@@ -52,6 +56,11 @@ $(STAMPS)/test: $(STAMPS)/package constraints.txt
 	$(PIP) torch==2.13.0
 	$(PIP) --no-build-isolation --editable ".[test]"
 	$(PIP) --no-deps torchvision
+	touch $@
+
+$(STAMPS)/docs: $(STAMPS)/package constraints.txt
+	$(PIP) torch==2.13.0
+	$(PIP) --no-build-isolation --editable ".[docs]"
 	touch $@
 
 $(STAMPS)/demo: $(STAMPS)/package constraints.txt
