@@ -36,6 +36,7 @@ myst_enable_extensions = ["colon_fence"]
 suppress_warnings = [
     "myst.header",  # pages that programs write have several titles
     "config.cache",  # the settings of the gallery are objects
+    "ref.python",  # signatures name types shortly, and three languages have a Var
 ]
 
 autodoc_member_order = "bysource"

@@ -124,8 +124,14 @@ def members(name: str, value: Any) -> Iterator[tuple[str, Callable[..., Any]]]:
     if inspect.isclass(value):
         for short, member in vars(value).items():
             function = getattr(member, "__func__", member)
-            if short[0] != "_" and not short.startswith("visit_") and inspect.isfunction(function):
+            is_public = short[0] != "_" and not short.startswith("visit_")
+            if is_public and inspect.isfunction(function) and is_written(function):
                 yield f"{name}.{short}", function
+
+
+def is_written(function: Any) -> bool:
+    """Whether a function stands in a file; nodes make theirs when they are first used."""
+    return not function.__code__.co_filename.startswith("<")
 
 
 def lacking(value: Any) -> Iterator[str]:

@@ -15,6 +15,7 @@ from tvm._ffi.runtime_ctypes import Device
 from tvm.contrib import cc
 from tvm.contrib import tar as _tar
 from tvm.contrib import utils as _utils
+from tvm.error import RuntimeAttributeError
 from tvm.runtime.benchmark import BenchmarkResult, make_time_evaluator
 from tvm.runtime.export import collect_modules, export
 from tvm.runtime.object import Object
@@ -79,7 +80,7 @@ class Module(ModuleBase, Object):
         """
         func: PackedFunc = self._find_function(name, query_imports)
         if func is None:
-            raise AttributeError(f"the module has no function {name!r}")
+            raise RuntimeAttributeError(f"the module has no function {name!r}")
         return func
 
     def __getitem__(self, name: str) -> PackedFunc:

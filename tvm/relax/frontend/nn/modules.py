@@ -309,7 +309,7 @@ class KVCache(Effect):
         Parameters
         ----------
         new_element : Tensor
-            Of shape (positions, *unit_shape).
+            Of shape ``(positions, *unit_shape)``.
         """
         if new_element.dtype != self.dtype:
             raise TypeError(f"the cache's dtype is {self.dtype}, got {new_element.dtype}")
