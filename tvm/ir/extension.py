@@ -76,6 +76,8 @@ inverted_index_map: Extension[Callable[[Any, Any, bool], tuple[Any, Any, PrimExp
 script: Extension[Callable[..., str]] = Extension("tvm.script")
 # prints a text in colour, from (text, style, whether it is formatted by black first)
 print_script: Extension[Callable[[str, str | None, bool], None]] = Extension("tvm.script")
+# a text as HTML
+script_html: Extension[Callable[[str], str]] = Extension("tvm.script")
 
 # ---- graph level: tvm.relay
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from .attrs import DictAttrs, as_dict_attrs
 from .expr import RelayExpr
 from .node import leaf
+from .script_printer import ShownInNotebooks
 
 F = TypeVar("F", bound="BaseFunc")
 
@@ -21,7 +22,7 @@ class CallingConv(IntEnum):
     DEVICE_KERNEL_LAUNCH = 2
 
 
-class BaseFunc(RelayExpr):
+class BaseFunc(ShownInNotebooks, RelayExpr):
     """A function with attributes."""
 
     attrs: DictAttrs = leaf(default=None, convert=as_dict_attrs, kw_only=True)

@@ -13,13 +13,13 @@ from .expr import GlobalVar, RelayExpr
 from .function import BaseFunc
 from .node import Node, ignored, leaf
 from .replace_global_vars import replace_global_vars
-from .script_printer import Scriptable
+from .script_printer import Scriptable, ShownInNotebooks
 from .span import SourceMap
 
 _KEY_KINDS = (str, GlobalVar)
 
 
-class IRModule(Scriptable, Node, key="IRModule"):
+class IRModule(Scriptable, ShownInNotebooks, Node, key="IRModule"):
     """A program: functions of any level by their global variables.
 
     Parameters

@@ -14,6 +14,21 @@ from tvm.runtime.object import Object
 
 from . import extension
 
+# a notebook that holds more lines of programs answers slowly
+LAST_LINE_IN_NOTEBOOKS = 400
+
+
+class ShownInNotebooks:
+    """What notebooks show as its text, in colour."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        lines = str(self).splitlines()
+        shown = extension.script_html.required("\n".join(lines[:LAST_LINE_IN_NOTEBOOKS]))
+        left = len(lines) - LAST_LINE_IN_NOTEBOOKS
+        return f"{shown}<p>{left} more lines, which print shows</p>" if left > 0 else shown
+
 
 class Scriptable:
     """What can be printed as a script that the parser reads back."""

@@ -12,6 +12,7 @@ from tvm._ffi.runtime_ctypes import RPC_SESS_MASK, Device
 from tvm.runtime.device import device as find_device
 from tvm.runtime.module import Module
 from tvm.runtime.object import Object
+from tvm.support.notebook import table
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -159,8 +160,26 @@ class Report(Object):
     def __str__(self) -> str:
         return self.table(wide=True)
 
+    def _repr_html_(self) -> str:
+        calls = sorted(self.calls, key=lambda call: -_microseconds(call))
+        columns = list(dict.fromkeys([name for call in calls for name in call]))
+        return table(columns, [[_shown(call.get(name)) for name in columns] for call in calls])
+
     def __repr__(self) -> str:
         return f"Report({len(self.calls)} calls on {', '.join(self.device_metrics) or 'no device'})"
+
+
+def _microseconds(call: Mapping[str, Metric]) -> float:
+    """What a call took, 0 if that was not measured."""
+    found = call.get("Duration (us)")
+    return float(found.value) if isinstance(found, Duration) else 0.0
+
+
+def _shown(metric: Metric | None) -> object:
+    """A metric as a cell of a table."""
+    if metric is None:
+        return ""
+    return round(metric.value, 2) if isinstance(metric, _Quantity) else metric
 
 
 @register_object("runtime.profiling.DeviceWrapper")

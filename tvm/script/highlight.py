@@ -98,19 +98,39 @@ def _coloured(text: str, style: str) -> str:
 def _display(text: str, style: str) -> None:
     try:
         from IPython.display import HTML, display
-        from pygments import highlight
-        from pygments.formatters import HtmlFormatter
-        from pygments.lexers import PythonLexer
     except ImportError:
         _warn_of_missing_package()
         print(text)
         return
-    formatter = HtmlFormatter(style=_pygments_style(style), noclasses=True)
-    display(HTML(highlight(text, PythonLexer(), formatter)))
+    display(HTML(as_html(text, style)))
+
+
+def as_html(text: str, style: str | None = None) -> str:
+    """A program as HTML that is safe in a page, in the colours of Python.
+
+    Parameters
+    ----------
+    text : str
+        TVMScript, or the text of relay.
+    style : str, optional
+        As of :func:`cprint`; ``"light"`` unless the knob ``TVM_PYGMENTS_STYLE`` says otherwise.
+
+    Returns
+    -------
+    str
+        An element ``div`` that needs no style sheet.
+    """
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    wanted = style or knobs.PYGMENTS_STYLE.value or "light"
+    formatter = HtmlFormatter(style=_pygments_style(wanted), noclasses=True)
+    return str(highlight(text, PythonLexer(), formatter))
 
 
 def _warn_of_missing_package() -> None:
     warnings.warn("Pygments is required to colour scripts: pip install Pygments", stacklevel=4)
 
 
-__all__ = ["cprint"]
+__all__ = ["as_html", "cprint"]

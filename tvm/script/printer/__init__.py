@@ -14,7 +14,7 @@ from tvm.tir.expr import CommReducer, IterVar, PrimExprWithOp, Range
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import BufferRegion, MatchBufferRegion, Stmt
 
-from ..highlight import cprint
+from ..highlight import as_html, cprint
 from . import module, values
 from .script import script
 from .tir import block, buffer, expr, function, stmt
@@ -25,6 +25,7 @@ __all__ = [
 
 extension.script.provide(script)
 extension.print_script.provide(cprint)
+extension.script_html.provide(as_html)
 for _kind in (PrimFunc, Stmt, PrimExprWithOp, Buffer, BufferRegion, MatchBufferRegion, IterVar,
               Range, IRModule, CommReducer, GlobalVar):  # fmt: skip
     extension.printer.provide(_kind, script)

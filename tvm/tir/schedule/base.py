@@ -93,6 +93,9 @@ class ScheduleBase(Object):
         """
         self._working_on = self.mod.get_global_var(func_name)
 
+    def _repr_html_(self) -> str:
+        return self.mod._repr_html_()
+
     def show(self, *args: Any, **kwargs: Any) -> None:
         """Print the program and the trace.
 
