@@ -42,7 +42,7 @@ PACKAGES = (
     "tvm.relax.frontend.onnx", "tvm.relax.dpl", "tvm.relax.training",
     "tvm.autotvm", "tvm.auto_scheduler",
     "tvm.driver", "tvm.driver.tvmc", "tvm.verify", "tvm.torch_compile", "tvm.micro", "tvm.testing",
-    "tvm.contrib.cc", "tvm.contrib.utils", "tvm.contrib.relay_viz", "tvm.contrib.dlpack",
+    "tvm.contrib.cc", "tvm.contrib.utils", "tvm.contrib.explain", "tvm.contrib.relay_viz", "tvm.contrib.dlpack",
     "tvm.contrib.nvcc", "tvm.contrib.popen_pool", "tvm.contrib.pipeline_executor",
 )  # fmt: skip
 

@@ -60,7 +60,7 @@ print(sum("vfmadd" in line or "fmla" in line for line in assembly.splitlines()),
 # many ``layout_transform``                         an operator between convolutions without a rule for
 #                                                   layouts: see the column of :doc:`/ops`
 # operators that are kernels of their own           why they do not fuse: their pattern in :doc:`/ops`
-# a kernel far from the roof                        :doc:`/performance`; ``tvmc tune``
+# a kernel far from the roof                        ``tvmc explain``: :doc:`/explain`; ``tvmc tune``
 # quantised operators in float32                    ``relay.transform.precision_report``:
 #                                                   :doc:`d2_int8_and_bfloat16`
 # the first run is slow, or runs differ             ``module.benchmark(device, repeat=10)`` for the spread

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-
-from tests.golden import Golden
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,5 +28,8 @@ def test_each_public_package_is_on_one_page_of_the_reference() -> None:
     assert sorted(listed) == sorted(tool().PACKAGES)
 
 
-def test_docstrings_lack_what_the_list_says_and_no_more(golden: Golden) -> None:
-    golden(tool().LIST, tool().as_list(tool().missing_sections()))
+def test_docstrings_lack_what_the_list_says_and_no_more() -> None:
+    # in a process of its own: other tests change what modules have
+    command = [sys.executable, str(ROOT / "tools" / "public_api.py")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
