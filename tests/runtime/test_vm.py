@@ -88,6 +88,20 @@ def test_bytes_begin_as_the_classic_format_does(exe: Executable) -> None:
     devices = code[16 + size :]
     assert int.from_bytes(devices[:8], "little") == 1
     assert [int.from_bytes(devices[i : i + 4], "little") for i in (8, 12)] == [1, 0]
+    host, names = devices[24:28], devices[28:]  # behind an empty memory scope
+    assert int.from_bytes(host, "little") == 0
+    assert int.from_bytes(names[:8], "little") == len(exe.globals)
+
+
+def test_programs_with_a_wide_number_of_the_host_load(
+    exe: Executable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, lib = exe.save()
+    place = 16 + int.from_bytes(code[8:16], "little") + 28
+    wide = bytes(code[:place]) + bytes(4) + bytes(code[place:])
+    monkeypatch.setenv("TVM_CHECKSUM", "0")  # it is that of other bytes
+    found = VirtualMachine(Executable.load_exec(wide, lib), tvm.cpu()).run(X, Y, False)
+    np.testing.assert_allclose(found.numpy(), X - Y)
 
 
 def test_inputs_are_set_by_place_and_name(machine: VirtualMachine) -> None:

@@ -1,7 +1,7 @@
 // Executables as bytes, in the form of the classic release.
 //
 // header: u64 magic, text version
-// devices: u64 count, (i32 kind, i32 number, text scope)...; i64 the host's
+// devices: u64 count, (i32 kind, i32 number, text scope)...; i32 the host's
 // globals: texts | constants: u64 count, (u32 0, array | u32 1, text name)...; i64s devices
 // kernels: texts, map of attributes | code: u64 count, functions
 //
@@ -102,8 +102,17 @@ class Loader {
       int32_t number = reader_.Read<int32_t>();
       exec_->devices.emplace_back(DLDevice{static_cast<DLDeviceType>(kind), number}, reader_.ReadString());
     }
-    exec_->host_device = reader_.Read<int64_t>();
+    exec_->host_device = reader_.Read<int32_t>();
+    SkipWideHost();
     if (exec_->host_device < 0 || exec_->host_device >= static_cast<int64_t>(count)) Corrupt("the host is device ", exec_->host_device, " of ", count);
+  }
+
+  // Earlier versions of this package wrote the number of the host as i64. Its upper half is then what the count of the
+  // globals begins with, which lies four bytes further on; read in its place the count would be beyond the file.
+  void SkipWideHost() {
+    ByteReader ahead = reader_;
+    uint64_t globals = ahead.Read<uint64_t>();
+    if (globals != 0 && static_cast<uint32_t>(globals) == 0) reader_.Read<int32_t>();
   }
 
   void Constants() {
@@ -207,7 +216,7 @@ std::string Executable::Save() const {
     stream->Write<int32_t>(device.first.device_id);
     stream->Write(device.second);
   }
-  stream->Write<int64_t>(host_device);
+  stream->Write<int32_t>(static_cast<int32_t>(host_device));
   std::vector<std::string> globals;
   for (const Function& func : functions) globals.push_back(func.name);
   stream->Write(globals);
