@@ -68,6 +68,8 @@ def test_parts_for_some_uses_are_imported_and_rejected_there(
         ("tvm.contrib.hexagon", "allocate_hexagon_array", "targets llvm and c"),
         ("tvm.contrib.hexagon.session", "Session", "targets llvm and c"),
         ("tvm.relay.backend.contrib.ethosu.tir.compiler", "lower_to_te", "targets llvm and c"),
+        ("tvm.relay.op.contrib.ethosu", "qnn_conv2d_pattern", "dnnl"),
+        ("tvm.relay.op.contrib.ethosu", "ConcatParams", "dnnl"),
         ("tvm.micro", "Session", "--output-format mlf"),
         ("tvm.micro.project", "generate_project_from_mlf", "--output-format mlf"),
         ("tvm.relay.frontend", "from_keras", "ONNX"),
@@ -87,10 +89,11 @@ def test_questions_about_absent_libraries_are_answered() -> None:
     from tvm.contrib.target.vitis_ai import vitis_ai_available
 
     from tvm.contrib import nnpack, thrust
-    from tvm.relay.op.contrib import ethosn, tensorrt
+    from tvm.relay.op.contrib import ethosn, ethosu, tensorrt
 
     assert not thrust.can_use_thrust("llvm", "tvm.contrib.thrust.sort")
     assert not nnpack.is_available() and not vitis_ai_available()
+    assert ethosu.ConcatParams.composite_name == "ethos-u.concat"
     assert ethosn.ethosn_available() == ethosn.Available.UNAVAILABLE
     assert not tensorrt.is_tensorrt_runtime_enabled()
 

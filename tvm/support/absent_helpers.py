@@ -32,6 +32,8 @@ class HelperModule:
     is_package: bool = False
     # classes of numbers that programs choose by
     choices: Mapping[str, str] = field(default_factory=dict)
+    # classes of composite functions, by the names of those; their constructors raise
+    composites: Mapping[str, str] = field(default_factory=dict)
 
 
 _COMPUTES = {
@@ -42,6 +44,24 @@ _COMPUTES = {
     "mps": "matmul conv2d",
     "rocblas": "matmul batch_matmul",
 }
+_ETHOSU_PATTERNS = (
+    "abs concat expand_dims hard_swish leaky_relu matmul matmul_fixed_point maximum "
+    "maximum_clip_requantize mean minimum minimum_clip_requantize pad qnn_add qnn_avgpool2d "
+    "qnn_conv2d qnn_conv2d_transpose qnn_depthwise_conv2d qnn_fc qnn_maxpool2d qnn_mul "
+    "qnn_subtract requantize reshape resize2d shl sigmoid softmax split squeeze strided_slice sum "
+    "tanh tanh_fixed_point channel_pad"
+)
+_ETHOSU_LAYERS = {
+    "Abs": "abs", "Add": "add", "AvgPool2D": "avgpool2d", "ChannelPad": "channel-pad",
+    "Concat": "concat", "ExpandDims": "expand_dims", "FullyConnected": "fully_connected",
+    "HardSwish": "hard_swish", "LeakyReLU": "leaky_relu", "MatMul": "matmul", "Max": "max",
+    "MaxPool2D": "maxpool2d", "Mean": "mean", "Min": "min", "Mul": "mul", "Pad": "pad2d",
+    "QnnConv2D": "qnn_conv2d", "QnnConv2DTranspose": "qnn_conv2d_transpose",
+    "QnnDepthwiseConv2D": "depthwise_conv2d", "Requantize": "requantize", "Reshape": "reshape",
+    "Resize2d": "resize2d", "Shl": "shl", "Sigmoid": "sigmoid", "SoftMax": "softmax",
+    "Split": "split", "Squeeze": "squeeze", "StridedSlice": "strided_slice", "Sub": "sub",
+    "Sum": "sum", "Tanh": "tanh", "TanhFixedPoint": "tanh_fixed_point",
+}  # fmt: skip
 _COMPILER_FUNCTIONS = {
     "ethosn": HelperModule(
         _COMPILERS,
@@ -49,7 +69,12 @@ _COMPILER_FUNCTIONS = {
         "ethosn_available ethosn_api_version",
         choices={"Available": "UNAVAILABLE=0 SW_ONLY=1 SW_AND_HW=2"},
     ),
-    "ethosu": HelperModule(_COMPILERS, "partition_for_ethosu pattern_table"),
+    "ethosu": HelperModule(
+        _COMPILERS,
+        "partition_for_ethosu pattern_table "
+        + " ".join([f"{name}_pattern" for name in _ETHOSU_PATTERNS.split()]),
+        composites={f"{name}Params": f"ethos-u.{kind}" for name, kind in _ETHOSU_LAYERS.items()},
+    ),
     "mrvl": HelperModule(_COMPILERS, "partition_for_mrvl mrvl_pattern_table"),
     "vitis_ai": HelperModule(_COMPILERS, "partition_for_vitis_ai annotation"),
 }
@@ -107,7 +132,7 @@ HELPERS: dict[str, HelperModule] = {
 
 def absent_compilers() -> dict[str, list[str]]:
     """The external compilers that are not there, with the names of their functions."""
-    return {name: f"{has.functions} {has.questions}".split()
+    return {name: [*f"{has.functions} {has.questions}".split(), *has.composites]
             for name, has in _COMPILER_FUNCTIONS.items()}  # fmt: skip
 
 
@@ -117,7 +142,20 @@ def helper_functions(path: str) -> dict[str, Callable[..., Any]]:
     raising = {name: _raising(path, name, has.instead) for name in has.functions.split()}
     answering = {name: _no(path, name) for name in has.questions.split()}
     classes = {name: _choice(path, name, values) for name, values in has.choices.items()}
-    return {**raising, **answering, **classes}
+    composites = {
+        name: _composite(path, name, composite, has.instead)
+        for name, composite in has.composites.items()
+    }
+    return {**raising, **answering, **classes, **composites}
+
+
+def _composite(path: str, name: str, composite: str, instead: str) -> type:
+    namespace = {
+        "__module__": path,
+        "__init__": _raising(path, name, instead),
+        "composite_name": composite,
+    }
+    return type(name, (), namespace)
 
 
 def _choice(path: str, name: str, values: str) -> type:

@@ -147,3 +147,16 @@ def test_vscale_needs_scalable_vectors() -> None:
         tvm.build(func, target="llvm")
     code = tvm.build(func, target="llvm -mtriple=aarch64-linux-gnu -mattr=+sve")
     assert "rdvl" in code.get_source("asm") or "cntd" in code.get_source("asm")
+
+
+def test_scripts_call_intrinsics_by_number() -> None:
+    @T.prim_func
+    def roots(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = T.call_llvm_pure_intrin(
+                "float32", T.llvm_lookup_intrinsic_id("llvm.sqrt"), T.uint32(1), A[i]
+            )
+
+    found = tvm.nd.array(np.zeros(4, "float32"))
+    tvm.build(roots, target="llvm")(tvm.nd.array(np.array([1, 4, 9, 16], "float32")), found)
+    np.testing.assert_array_equal(found.numpy(), [1, 2, 3, 4])

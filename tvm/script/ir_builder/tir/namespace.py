@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from tvm.target.codegen import llvm_lookup_intrinsic_id
 from tvm.tir import builtin, expr, gpu_op, math_op, op, stmt
 
 from . import blocks, buffers, functions, loops, scopes, values
@@ -72,6 +73,7 @@ def tir_names() -> dict[str, Any]:
         BufferLoad=expr.BufferLoad,
         BufferRegion=stmt.BufferRegion,
         fabs=names["abs"],
+        llvm_lookup_intrinsic_id=llvm_lookup_intrinsic_id,
     )
     # as releases before 0.12 spell them
     names.update({f"tvm_{name}": names[name] for name in _PACKED_CALLS})
