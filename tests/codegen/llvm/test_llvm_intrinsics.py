@@ -12,6 +12,7 @@ import tvm
 from tvm import te, tir
 from tvm.codegen.llvm.intrinsics import INTRINSICS as WRITTEN
 from tvm.error import LoweringError
+from tvm.script import tir as T
 from tvm.target import TargetError
 from tvm.target.codegen import llvm_lookup_intrinsic_id
 from tvm.tir.intrinsics import INTRINSICS
