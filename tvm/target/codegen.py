@@ -8,6 +8,8 @@ from typing import Any
 
 from tvm._ffi import get_global_func
 from tvm._ffi.registry import register_func
+from tvm.support.llvm_intrinsics import intrinsic_of_number
+from tvm.support.llvm_intrinsics import llvm_lookup_intrinsic_id as llvm_lookup_intrinsic_id
 
 from .cpu import cpu_info, llvm_features, named_processors
 from .cpu_features import CHECKED
@@ -105,24 +107,9 @@ def llvm_version_major(allow_none: bool = False) -> int:
     return int(llvm.llvm_version_info[0])
 
 
-# numbers stand for names only between the two functions below
-_INTRINSIC_NAMES: dict[int, str] = {}
-
-
-def llvm_lookup_intrinsic_id(name: str) -> int:
-    """A number for an LLVM intrinsic such as ``llvm.fma``; 0 if that is none."""
-    if not name.startswith("llvm."):
-        return 0
-    number = next((n for n, known in _INTRINSIC_NAMES.items() if known == name), None)
-    if number is None:
-        number = len(_INTRINSIC_NAMES) + 1
-        _INTRINSIC_NAMES[number] = name
-    return number
-
-
 def llvm_get_intrinsic_name(intrin_id: int) -> str:
     """The name behind a number of :func:`llvm_lookup_intrinsic_id`."""
-    found = _INTRINSIC_NAMES.get(int(intrin_id))
+    found = intrinsic_of_number(int(intrin_id))
     if found is None:
         raise TargetError(
             f"llvm_get_intrinsic_name requires a number from llvm_lookup_intrinsic_id, got {intrin_id}"

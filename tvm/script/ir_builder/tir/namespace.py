@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from tvm.target.codegen import llvm_lookup_intrinsic_id
+from tvm.support.llvm_intrinsics import llvm_lookup_intrinsic_id
 from tvm.tir import builtin, expr, gpu_op, math_op, op, stmt
 
 from . import blocks, buffers, functions, loops, scopes, values
