@@ -142,7 +142,10 @@ def lacking(value: Any) -> Iterator[str]:
     if inspect.isclass(value) and "__init__" not in vars(value):
         return
     doc = Validator(get_doc_object(value))
-    if any(code in ("PR01", "PR02") for code, _ in doc.parameter_mismatches):
+    # the stars of ``*args`` may be left out
+    wanted, told = [{name.strip("*\\") for name in names}
+                    for names in (doc.signature_parameters, doc.doc_all_parameters)]  # fmt: skip
+    if wanted != told:
         yield "Parameters"
     returned = inspect.signature(value).return_annotation
     if not inspect.isclass(value) and returned not in (None, "None", "NoReturn"):

@@ -32,6 +32,16 @@ def create(graph_json_str: str, libmod: Module, device: Device | Sequence[Device
         The library with its functions.
     device : Device or list of Device
         Where it runs.
+
+    Returns
+    -------
+    GraphModule
+        Its parameters are not set: :meth:`GraphModule.load_params` or ``set_input`` does.
+
+    Raises
+    ------
+    ValueError
+        If the graph is no text, or a device no `Device`.
     """
     if not isinstance(graph_json_str, str):
         raise ValueError(
@@ -45,7 +55,20 @@ def create(graph_json_str: str, libmod: Module, device: Device | Sequence[Device
 
 
 def get_device(libmod: Module, device: Device | Sequence[Device]) -> tuple[list[Device], list[int]]:
-    """The devices as a list, and their kinds and numbers on their own machine."""
+    """The devices as a list, and their kinds and numbers on their own machine.
+
+    Parameters
+    ----------
+    libmod : Module
+        The library that is to run there.
+    device : Device or list of Device
+        Where it runs; of a session of RPC, too.
+
+    Returns
+    -------
+    (list of Device, list of int)
+        The devices, and for each of them its kind and its number, one behind the other.
+    """
     devices = list(device) if isinstance(device, Iterable) else [device]
     for item in devices:
         if not isinstance(item, Device):
@@ -73,7 +96,20 @@ class GraphModule(ModelExecutor):
         self._share_params: PackedFunc = module["share_params"]
 
     def debug_get_output(self, node: str | int, out: NDArray) -> None:
-        """Only the debugging executor can tell intermediate results."""
+        """Only the debugging executor can tell intermediate results.
+
+        Parameters
+        ----------
+        node : str or int
+            The node's name or number.
+        out : NDArray
+            Where its result would be written.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
         raise NotImplementedError(
             "use tvm.contrib.debugger.debug_executor for intermediate results"
         )
@@ -83,6 +119,11 @@ class GraphModule(ModelExecutor):
 
         Names that the model does not use are ignored. If inputs remain unset, or a name resembles
         an input's, a warning says so.
+
+        Parameters
+        ----------
+        params_bytes : bytes, bytearray or memoryview
+            What ``tvm.runtime.save_param_dict`` gave; its values are copied.
         """
         blob = share_bytes(params_bytes) if self._host is None else bytes(params_bytes)
         ignored = json.loads(self._load_params(blob) or "[]")
@@ -91,7 +132,16 @@ class GraphModule(ModelExecutor):
             warn_of_unknown("the model has no inputs", ignored, known, only_similar=True)
 
     def share_params(self, other: GraphModule, params_bytes: BytesLike) -> None:
-        """Use the parameters of another executor; the bytes tell which."""
+        """Use the parameters of another executor.
+
+        Parameters
+        ----------
+        other : GraphModule
+            The executor whose arrays are used from now on.
+        params_bytes : bytes, bytearray or memoryview
+            Parameters as of :meth:`load_params`; their names tell which are shared, their values do
+            not count.
+        """
         if not isinstance(other, GraphModule):
             raise TypeError(f"share_params needs a GraphModule, got {type(other).__name__}")
         blob = share_bytes(params_bytes) if self._host is None else bytes(params_bytes)

@@ -86,7 +86,13 @@ class Executable:
         self._function_params: dict[str, list[str]] = {}
 
     def save(self) -> tuple[bytearray, Module]:
-        """The program as bytes, and the library with its kernels."""
+        """The program and its kernels apart, in the classic release's format.
+
+        Returns
+        -------
+        (bytearray, Module)
+            The program with its constants, and the library with its kernels, to be exported.
+        """
         return self.mod["save"](), self.lib
 
     @staticmethod
@@ -157,7 +163,18 @@ class Executable:
         return [name(i) for i in range(self.mod["get_num_functions"]())]
 
     def get_function_params(self, func_name: str) -> list[str]:
-        """The names of a function's parameters."""
+        """The names of a function's parameters.
+
+        Parameters
+        ----------
+        func_name : str
+            One of :attr:`globals`.
+
+        Returns
+        -------
+        list of str
+            In the order in which the function takes them.
+        """
         if func_name not in self._function_params:
             count, name = (
                 self.mod["get_function_arity"](func_name),
@@ -167,21 +184,52 @@ class Executable:
         return self._function_params[func_name]
 
     def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
-        """Move constants of at least that many bytes to a file, from which they are loaded later."""
+        """Move large constants to a file, from which :meth:`load_late_bound_consts` loads them.
+
+        Parameters
+        ----------
+        path : str
+            The file, which is written anew.
+        byte_limit : int
+            Constants of at least that many bytes are moved.
+        """
         self.mod["move_late_bound_consts"](str(path), byte_limit)
 
     def get_late_bound_consts(self, byte_limit: int) -> dict[str, NDArray]:
-        """The constants of at least that many bytes, by name."""
+        """Take large constants out of the program.
+
+        Parameters
+        ----------
+        byte_limit : int
+            Constants of at least that many bytes are taken.
+
+        Returns
+        -------
+        dict of str to NDArray
+            They by name, as :meth:`load_late_bound_consts_from_map` takes them back.
+        """
         found: dict[str, NDArray] = {}
         self.mod["get_late_bound_consts"](byte_limit, found.__setitem__)
         return found
 
     def load_late_bound_consts(self, path: str) -> None:
-        """Load the constants that :meth:`move_late_bound_consts` moved."""
+        """Load the constants that :meth:`move_late_bound_consts` moved.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+        """
         self.mod["load_late_bound_consts"](str(path))
 
     def load_late_bound_consts_from_map(self, map: Mapping[str, NDArray]) -> None:
-        """Set late-bound constants by name."""
+        """Set late-bound constants.
+
+        Parameters
+        ----------
+        map : dict of str to NDArray
+            What :meth:`get_late_bound_consts` gave.
+        """
         self.mod["load_late_bound_consts_from_map"](
             *[part for item in map.items() for part in item]
         )
@@ -313,20 +361,51 @@ class VirtualMachine:
         return ADT(tag, [self._received(field(value, i)) for i in range(size)])
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Set all inputs of a function, by position or name."""
+        """Set all inputs of a function.
+
+        Parameters
+        ----------
+        func_name : str
+            The function.
+        args, kwargs : NDArray, array_like, tuple or number
+            Its arguments, by position or name. A Python float is a float32, an int an int32.
+
+        Raises
+        ------
+        ValueError
+            If an argument is missing, or there is none of that name.
+        """
         self._set_input(func_name, *self._values(self._ordered(func_name, args, kwargs)))
 
     def set_one_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Set one input: ``set_one_input("main", 0, value)`` or ``set_one_input("main", x=value)``."""
+        """Set one input: ``set_one_input("main", 0, value)`` or ``set_one_input("main", x=value)``.
+
+        Parameters
+        ----------
+        func_name : str
+            The function.
+        args, kwargs : int or str, and array_like
+            The input's number or name and its value, or the value under its name.
+        """
         if len(kwargs) + len(args) // 2 != 1 or len(args) % 2:
             raise ValueError("set_one_input takes one input and its value")
         key, value = args if args else next(iter(kwargs.items()))
         self._set_one_input(func_name, key, *self._values([value]))
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
-        """Run a function; its result, an array or an :class:`ADT` of results.
+        """Run a function.
 
-        Without arguments, those of :meth:`set_input` are used.
+        Parameters
+        ----------
+        func_name : str
+            The function.
+        args, kwargs : NDArray, array_like, tuple or number
+            As of :meth:`set_input`; without any, those that it has set are used.
+
+        Returns
+        -------
+        NDArray or ADT
+            The result, or a tuple of results, which belongs to the caller.
         """
         if args or kwargs:
             values = self._values(self._ordered(func_name, args, kwargs))
@@ -334,11 +413,30 @@ class VirtualMachine:
         return self._received(self._invoke(func_name))
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Run ``main``."""
+        """Run ``main``.
+
+        Parameters
+        ----------
+        args, kwargs : NDArray, array_like, tuple or number
+            As of :meth:`invoke`.
+
+        Returns
+        -------
+        NDArray or ADT
+            As of :meth:`invoke`.
+        """
         return self.invoke("main", *args, **kwargs)
 
     def invoke_stateful(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Run a function and keep its result for :meth:`get_outputs`."""
+        """Run a function and keep its result for :meth:`get_outputs`.
+
+        Parameters
+        ----------
+        func_name : str
+            The function.
+        args, kwargs : NDArray, array_like, tuple or number
+            As of :meth:`invoke`.
+        """
         if args or kwargs:
             values = self._values(self._ordered(func_name, args, kwargs))
             self._invoke_stateful_with(func_name, *values)
@@ -351,7 +449,17 @@ class VirtualMachine:
         input_args: Mapping[str, Any] | Sequence[Any],
         output_args: Sequence[NDArray],
     ) -> None:
-        """Run a function whose results are left in the given arrays."""
+        """Run a function whose results are left in the given arrays.
+
+        Parameters
+        ----------
+        func_name : str
+            The function.
+        input_args : dict or sequence of array_like
+            Its inputs, by name or in order.
+        output_args : sequence of NDArray
+            One array for each result, of its shape, data type and device.
+        """
         _check_outputs(output_args)
         if not input_args:
             self._invoke_with_outputs(func_name, -1, *output_args)
@@ -362,16 +470,43 @@ class VirtualMachine:
         self._invoke_with_outputs(func_name, len(values), *values, *output_args)
 
     def set_outputs(self, func_name: str, *args: NDArray) -> None:
-        """Let the next run of a function leave its results in these arrays."""
+        """Let the next run of a function leave its results in these arrays.
+
+        Parameters
+        ----------
+        func_name : str
+            The function.
+        args : NDArray
+            One array for each result, of its shape, data type and device.
+        """
         _check_outputs(args)
         self._set_outputs(func_name, *args)
 
     def get_outputs(self) -> list[NDArray]:
-        """The results of :meth:`invoke_stateful`, tuples taken apart."""
+        """The results of :meth:`invoke_stateful`.
+
+        Returns
+        -------
+        list of NDArray
+            Tuples are taken apart.
+        """
         return [self._get_output(i) for i in range(self._get_num_outputs())]
 
     def get_input_index(self, input_name: str, func_name: str = "main") -> int:
-        """The place of an input among a function's parameters, -1 if there is none."""
+        """The place of an input among a function's parameters.
+
+        Parameters
+        ----------
+        input_name : str
+            The input's name.
+        func_name : str
+            The function.
+
+        Returns
+        -------
+        int
+            From 0 on, -1 if there is none of that name.
+        """
         return int(self._get_input_index(input_name, func_name))
 
     def benchmark(
@@ -402,6 +537,11 @@ class VirtualMachine:
             As of :meth:`tvm.runtime.Module.time_evaluator`.
         end_to_end : bool
             Whether copies of inputs to the device and of results back to the host count.
+
+        Returns
+        -------
+        BenchmarkResult
+            Seconds a run: mean, median, extremes, deviation, and all repeats.
         """
         given = self._ordered(func_name, args, kwargs)
         if given:
@@ -426,3 +566,6 @@ class VirtualMachine:
                 output.copyto(empty(output.shape, output.dtype))
 
         return time_function(once, device, *options)
+
+
+__all__ = ["Executable", "VirtualMachine"]

@@ -47,7 +47,23 @@ class AotModule(ModelExecutor):
         super().set_input(self._known(key) if isinstance(key, str) else key, value, **known)
 
     def get_input_index(self, name: str) -> int:
-        """The number of an input; a name that no input has is rejected."""
+        """The number of an input.
+
+        Parameters
+        ----------
+        name : str
+            Its name in the model, or as C writes it.
+
+        Returns
+        -------
+        int
+            From 0 on, in the order of the model's inputs.
+
+        Raises
+        ------
+        RuntimeValueError
+            If no input has that name.
+        """
         found = int(self._get_input_index(name))
         if found < 0:
             names = ", ".join([repr(known) for known in self._shapes])
@@ -60,5 +76,16 @@ class AotModule(ModelExecutor):
         return name if name in self._shapes else self.get_input_name(self.get_input_index(name))
 
     def get_input_name(self, index: int) -> str:
-        """The name of an input."""
+        """The name of an input.
+
+        Parameters
+        ----------
+        index : int
+            Its number, from 0 on.
+
+        Returns
+        -------
+        str
+            The name that the model gave it.
+        """
         return str(self.module["get_input_name"](index))
