@@ -46,9 +46,19 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") 
     values = [
         v.value if isinstance(v, (tir.IntImm, tir.FloatImm)) else v for v in (start, stop, step)
     ]
-    count = max(math.ceil((values[1] - values[0]) / values[2]), 0)
-    first, step_value = tir.const(values[0], dtype), tir.const(values[2], dtype)
-    return ramp(first, step_value, count, dtype)
+    first, step_value = [
+        cast_scalar(v, dtype) if isinstance(v, PrimExpr) else tir.const(v, dtype)
+        for v in (values[0], values[2])
+    ]
+    return ramp(first, step_value, _steps_between(*values), dtype)
+
+
+def _steps_between(start: Any, stop: Any, step: Any) -> Any:
+    """ceil((stop - start) / step)."""
+    if not any([isinstance(value, PrimExpr) for value in (start, stop, step)]):
+        return max(math.ceil((stop - start) / step), 0)
+    # the floor of the negated quotient, for steps of either sign
+    return stop - start if step == 1 else -tir.floordiv(start - stop, step)
 
 
 def shape(array: te.Tensor, dtype: str = "int32") -> te.Tensor:

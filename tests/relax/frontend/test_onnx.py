@@ -140,3 +140,37 @@ def test_control_flow_is_refused() -> None:
     ]
     with pytest.raises(OpNotImplemented, match="If is not translated"):
         from_onnx(model_of(nodes, {"x": [2]}))
+
+
+def test_expanded_shapes_where_an_extent_may_be_one() -> None:
+    # exporters write shapes of Expand as where(shape == 1, own, shape)
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Equal", ["shape", "ones"], ["is_one"]),
+        helper.make_node("Where", ["is_one", "ones", "shape"], ["target"]),
+        helper.make_node("Expand", ["row", "target"], ["rows"]),
+        helper.make_node("Add", ["x", "rows"], ["y"]),
+    ]
+    weights = {"ones": [1, 1], "row": random(1, 4)}
+    model = model_of(nodes, {"x": ["n", 4]}, weights)
+    mod = from_onnx(model)
+    n, width = mod["main"].ret_struct_info.shape.values
+    assert n.name == "n" and int(width) == 4
+    for rows in (1, 5):
+        x = random(rows, 4)
+        np.testing.assert_allclose(run(mod, x), reference(model, x=x), rtol=1e-6)
+
+
+def test_shapes_that_depend_on_whether_an_extent_is_one() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Equal", ["shape", "ones"], ["is_one"]),
+        helper.make_node("Where", ["is_one", "threes", "shape"], ["target"]),
+        helper.make_node("Expand", ["row", "target"], ["y"]),
+    ]
+    weights = {"ones": [1, 1], "threes": [3, 3], "row": random(1, 4)}
+    model = model_of(nodes, {"x": ["n", 4]}, weights)
+    mod = from_onnx(model)
+    for rows in (1, 5):
+        x = random(rows, 4)
+        np.testing.assert_allclose(run(mod, x), reference(model, x=x), rtol=1e-6)

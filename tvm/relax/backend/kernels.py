@@ -51,6 +51,7 @@ from tvm.relay.ty import flat_types
 from tvm.support.scope import compiling
 from tvm.target import Target
 from tvm.target.versions import layout_target
+from tvm.tir.expr import Any as UnknownDim
 from tvm.tir.expr import IntImm
 
 
@@ -138,6 +139,8 @@ def _check_extents(graph: RelayExpr, info: Any, extents: Extents) -> None:
     except TypeCheckError as error:  # some operators of the library want to know extents
         raise OpNotImplemented(f"{info} has no type in the library") from error
     for ty, wanted in zip(types, _tensors(info), strict=True):
+        if any([isinstance(dim, UnknownDim) for dim in ty.shape]):
+            raise OpNotImplemented(f"the library does not find the extents of {wanted}")
         if not are_equal(analyzer, extents.in_program(ty.shape), wanted.dimensions or ()):
             raise OpNotImplemented(f"the library finds {ty}, not {wanted}")
     if not all([analyzer.can_prove(condition) for condition, _ in conditions]):

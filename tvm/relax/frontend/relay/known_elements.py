@@ -66,7 +66,34 @@ def _simplified(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
 
 
 def _as_prim(value: Any) -> PrimExpr:
+    if isinstance(value, tir.EQ):
+        raise _Undecided
     return value if isinstance(value, PrimExpr) else tir.IntImm("int64", int(value))
+
+
+def _equal(a: Any, b: Any) -> Any:
+    """1 or 0, or the question itself where it depends on variables."""
+    try:
+        return _decided(tir.EQ)(a, b)
+    except _Undecided:
+        return tir.EQ(_as_prim(a), _as_prim(b))
+
+
+def _chosen(condition: Any, yes: Any, no: Any) -> Any:
+    """One of two elements: where a == b, b is a."""
+    if not isinstance(condition, tir.EQ):
+        return yes if bool(as_number(condition)) else no
+    sides = (condition.a, condition.b)
+    for one, other in (sides, sides[::-1]):
+        if _is_same(one, yes) and _is_same(other, no):
+            return no
+    if _is_same(_as_prim(yes), no):
+        return no
+    raise _Undecided
+
+
+def _is_same(a: PrimExpr, b: Any) -> bool:
+    return bool(Analyzer().can_prove_equal(a, _as_prim(b)))
 
 
 def as_number(value: Any) -> Any:
@@ -89,7 +116,7 @@ _ELEMENTWISE: Mapping[str, Callable[[Any, Any], Any]] = {
     "mod": _simplified(tir.truncmod),
     "maximum": _simplified(tir.max),
     "minimum": _simplified(tir.min),
-    "equal": _decided(tir.EQ),
+    "equal": _equal,
     "not_equal": _decided(tir.NE),
     "less": _decided(tir.LT),
     "less_equal": _decided(tir.LE),
@@ -98,6 +125,8 @@ _ELEMENTWISE: Mapping[str, Callable[[Any, Any], Any]] = {
     "logical_and": lambda a, b: int(bool(a) and bool(b)),
     "logical_or": lambda a, b: int(bool(a) or bool(b)),
 }
+# operators whose elements may be questions that are not decided
+_OF_QUESTIONS = ("equal", *_MOVEMENTS)
 _REDUCTIONS = {"prod": "multiply", "sum": "add", "max": "maximum", "min": "minimum"}
 
 
@@ -110,7 +139,10 @@ def elements_of_call(call: Call, ty: Any, args: Sequence[Elements | None]) -> El
         found = _computed(call, call.operator.name, given, ty)
     except (_Undecided, TVMError, TypeError, ValueError):
         return None
-    return None if found is None or found.size > MOST else found
+    if found is None or found.size > MOST:
+        return None
+    is_question = any([isinstance(element, tir.EQ) for element in found.flat])
+    return None if is_question and call.operator.name not in _OF_QUESTIONS else found
 
 
 def _may_be_shape(ty: Any) -> bool:
@@ -128,8 +160,7 @@ def _computed(call: Call, name: str, args: list[Any], ty: TensorType) -> Element
     if name in ("cast", "copy"):
         return args[0]  # type: ignore[no-any-return]
     if name == "where":
-        is_first = np.vectorize(lambda c: bool(as_number(c)), otypes=[bool])(args[0])
-        return np.asarray(np.where(is_first, args[1], args[2]), object)
+        return np.asarray(np.frompyfunc(_chosen, 3, 1)(*args), object)
     if name in _MOVEMENTS and call.operator.fold is not None:
         if name in ("take", "gather"):
             args[1] = args[1].astype("int64")

@@ -23,6 +23,7 @@ from tvm.ir.op import Op
 from tvm.ir.type import TensorType, TupleType
 from tvm.relax import op as _op
 from tvm.relax.block_builder import BlockBuilder
+from tvm.relax.expr import Call as RelaxCall
 from tvm.relax.expr import Constant, ShapeExpr
 from tvm.relax.frontend.relay.known_elements import MOST, Elements, as_number, elements_of_call
 from tvm.relax.frontend.relay.operators import ROWS
@@ -135,7 +136,7 @@ class Translator:
                 self.known[id(call)] = found
         row = self.rows.get(op.name)
         made = row(self, call, args) if row is not None else None
-        if made is None:
+        if made is None or self._loses_dims(made):
             made = self._simplified(call) or self.loop_program(call, args)
         if isinstance(made, list):
             return made
@@ -143,6 +144,13 @@ class Translator:
         if isinstance(ty, TupleType) and not isinstance(made, list):
             return [self.emit(value[i]) for i in range(len(ty.fields))]
         return value
+
+    def _loses_dims(self, made: Value) -> bool:
+        """Whether relax does not know the shape of an operator's result, which a loop program tells."""
+        if not isinstance(made, RelaxCall):
+            return False
+        info = self.builder.normalize(made).struct_info
+        return isinstance(info, TensorStructInfo) and not isinstance(info.shape, ShapeExpr)
 
     def _note_shape(self, call: graphs.Call, value: Any) -> None:
         dims = dims_of(value)
