@@ -52,7 +52,7 @@ constexpr EventKind kEvents[] = {
 std::vector<int> ThreadsOfThisProcess() {
   std::vector<int> threads;
   DIR* folder = opendir("/proc/self/task");
-  if (folder == nullptr) ThrowError("perf events need /proc, which is not there");
+  if (folder == nullptr) ThrowError("perf events need the threads in /proc/self/task: ", std::strerror(errno));
   while (dirent* entry = readdir(folder)) {
     if (entry->d_name[0] != '.') threads.push_back(std::atoi(entry->d_name));
   }
