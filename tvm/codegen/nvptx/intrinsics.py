@@ -31,7 +31,6 @@ def _storage_sync(w: KernelWriter, call: Call) -> str:
         w.code.do("call void @llvm.nvvm.bar.warp.sync(i32 -1)")
     else:
         raise LoweringError(f"nvptx has no barrier for memory of scope {scope.value}", at=call)
-    # memory may have changed: what was computed of it is computed by instructions that are not pure
     return "0"
 
 
