@@ -57,6 +57,13 @@ def recurrent() -> tvm.IRModule:
     return tvm.IRModule.from_expr(relay.build_module.bind_params_by_name(mod["main"], params))
 
 
+def tied() -> tvm.IRModule:
+    """An embedding whose table is the weight of the last layer, of the size that is shared."""
+    table = RNG.normal(size=(2048, 256)).astype("float32")
+    rows = relay.take(relay.const(table), relay.var("i", shape=(8,), dtype="int64"), axis=0)
+    return tvm.IRModule.from_expr(relay.nn.dense(relay.tanh(rows), relay.const(table)))
+
+
 def fused(mod: tvm.IRModule) -> tvm.IRModule:
     """What the graph and AOT executors' kernels are made from."""
     with tvm.target.Target("llvm"):
@@ -68,7 +75,7 @@ def for_vm(mod: tvm.IRModule) -> tvm.IRModule:
 
 
 @pytest.mark.parametrize("optimise", [fused, for_vm])
-@pytest.mark.parametrize("model", [convolutions, attention, quantised, recurrent])
+@pytest.mark.parametrize("model", [convolutions, attention, quantised, recurrent, tied])
 def test_kernels_are_those_of_level_three(
     model: Callable[[], tvm.IRModule], optimise: Callable[[tvm.IRModule], tvm.IRModule]
 ) -> None:

@@ -103,7 +103,7 @@ def _taken(call: Call, packed: RelayExpr, picked: TensorType) -> RelayExpr:
     return _op.squeeze(_op.gather(blocks, -1, inside), [-1])
 
 
-@relay_pass("ShareTables", opt_level=3)
+@relay_pass("ShareTables", opt_level=2)
 def share_tables(func: Function, mod: IRModule, context: PassContext) -> Function:
     """Read embeddings from packed weights that hold the same numbers."""
     if is_primitive(func):
