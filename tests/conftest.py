@@ -4,6 +4,7 @@ import gc
 import signal
 from collections.abc import Generator
 
+import hypothesis
 import pytest
 
 from tests.golden import Golden
@@ -11,6 +12,9 @@ from tests.system_tools import what_was_not_covered
 from tvm.ir.node import check_nodes
 
 check_nodes()
+# how long an example takes says nothing on machines that others use too
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 # shells start background jobs with interrupts ignored, and so would be the programs that tests interrupt
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

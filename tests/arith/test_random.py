@@ -65,7 +65,6 @@ VALUES = st.fixed_dictionaries(
 )
 THOROUGH = settings(
     max_examples=150,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,
 )

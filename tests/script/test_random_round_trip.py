@@ -86,19 +86,19 @@ def check(*stmts: tir.Stmt) -> None:
     assert again.script() == text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(integers(), integers())
 def test_integers(index: Any, value: Any) -> None:
     check(tir.BufferStore(A, value, [index]), tir.Evaluate(index))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(_conditions(integers()), floats())
 def test_conditions_and_floats(condition: Any, value: Any) -> None:
     check(tir.IfThenElse(condition, tir.BufferStore(B, value, [N, M]), None), tir.Evaluate(1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(integers(), integers(), st.integers(2, 8), st.integers(-2, 3))
 def test_vectors(base: Any, value: Any, lanes: int, stride: int) -> None:
     index = tir.Ramp(base, stride, lanes)
@@ -106,7 +106,7 @@ def test_vectors(base: Any, value: Any, lanes: int, stride: int) -> None:
     check(tir.BufferStore(A, tir.Add(load, tir.Broadcast(value, lanes)), [index]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(integers(), integers(), st.sampled_from(list(tir.ForKind)[:4]))
 def test_loops(start: Any, extent: Any, kind: tir.ForKind) -> None:
     loop_var = tir.Var("i", "int32")

@@ -101,7 +101,7 @@ def value_of(graph: Graph, ref: TensorRef) -> TensorRef:
     return ref
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(graphs())
 def test_every_read_finds_what_was_written(graph: Graph) -> None:
     plan = plan_memory(graph)

@@ -35,7 +35,7 @@ NAMED_AXES = {
     "special.random_numbers": 0,  # a key has ten words
 }  # fmt: skip
 few = settings(
-    deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+    derandomize=True, database=None, phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 

@@ -118,7 +118,7 @@ def test_halves_go_away_from_zero_whatever_computes_them(dtype: str) -> None:
     np.testing.assert_array_equal(_run(relay.Function([x], y), x=data), [-3, -2, -1, 1, 2, 3])
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(
     s=st.floats(1e-4, 1), out_s=st.floats(1e-3, 50), z=st.integers(-128, 127),
     out_z=st.integers(-128, 127), rounding=st.sampled_from(["UPWARD", "TONEAREST"]),
