@@ -65,6 +65,7 @@ def test_nodes_are_found_and_chosen(browser: Browser, report: Report) -> None:
 def test_a_click_on_the_canvas_chooses_the_node_there(browser: Browser) -> None:
     show(browser, "graph/imported/0")
     browser.wait("state.views.graph.views.imported.picked === 0")
+    browser.wait("state.views.graph.views.imported.width > 0")  # the canvas has its size
     box = browser.evaluate(
         "(() => { const v = state.views.graph.views.imported, n = v.graph.nodes[1];"
         " v.centre(1, 1); const b = v.canvas.getBoundingClientRect();"
@@ -75,6 +76,7 @@ def test_a_click_on_the_canvas_chooses_the_node_there(browser: Browser) -> None:
             "Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1
         )
     browser.wait("state.views.graph.views.imported.picked === 1")
+    assert browser.evaluate("state.views.graph.views.imported.picked") == 1
 
 
 def test_a_line_shows_its_lines_in_the_other_forms(browser: Browser, report: Report) -> None:

@@ -15,6 +15,8 @@ from tvm.contrib import explain
 from tvm.contrib.explain import Kernel, Report
 from tvm.relay.backend.graph import Graph
 from tvm.relay.backend.memory_plan import StoragePlan
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 
 def kernel_with(report: Report, operator: str) -> Kernel:
@@ -173,3 +175,22 @@ def test_numbers_below_zero_are_rejected() -> None:
     mod, params = small_model()
     with pytest.raises(ValueError, match=r"explain requires numbers of at least 0, got repeat=-1"):
         explain.explain(mod, params, repeat=-1)
+
+
+def test_code_in_c_is_shown_and_not_measured() -> None:
+    mod, params = small_model()
+    found = explain.explain(mod, params, "c", detailed=0)
+    languages = {code.language: code.text for code in found.kernels[0].codes}
+    assert "for " in languages["tir"] and "int32_t" in languages["c"]
+    assert found.seconds == 0 and "measured where their text is compiled" in found.machine.note
+
+
+def test_functions_of_relax_are_rejected() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            return x
+
+    with pytest.raises(tvm.error.OpNotImplemented, match="requires functions of relay, got main"):
+        explain.explain(Module)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from tvm.error import OpNotImplemented
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext
 from tvm.relay.backend.build_graph import build_graph
@@ -20,6 +21,7 @@ from tvm.relay.progress import Progress, progress
 from tvm.relay.transform.infer_type import infer_types
 from tvm.runtime.device import cpu
 from tvm.support.scope import compiling
+from tvm.tir.function import PrimFunc
 from tvm.topi.choice import ranked
 
 from .graphs import built_graph, imported_graph, link, marked
@@ -110,9 +112,12 @@ def explain(
     ------
     NeedsVirtualMachine
         If shapes are open or the model has control flow.
+    OpNotImplemented
+        If the module has functions of relax.
     """
     if repeat < 0 or detailed < 0:
         raise ValueError(f"explain requires numbers of at least 0, got {repeat=}, {detailed=}")
+    given = as_relay(mod, params)
     trace = PassTrace()
     outer = PassContext.current()
     watched = PassContext(
@@ -122,7 +127,7 @@ def explain(
     machines = Machines.of(target, None)
     with compiling(), external_targets(target), progress() as step:
         timer = _Timer(step)
-        source, names = marked(infer_types(as_module(mod, params)))
+        source, names = marked(infer_types(given))
         source = infer_types(source)
         with watched, ranked():
             model = lower_model(source, machines, "default", timer)
@@ -135,26 +140,30 @@ def explain(
         link(imported, built)
         dev = device_of(model.target) if repeat else "kernels were not measured"
         machine, roof = describe_machine(model.target, dev)
-        seconds = (
-            {}
-            if isinstance(dev, str) or (roof is None and dev.device_type == cpu().device_type)
-            else call_seconds(factory, model, dev, inputs or {}, repeat)
-        )
+        seconds: dict[int, float] = {}
+        if not isinstance(dev, str) and (roof or dev.device_type != cpu().device_type):
+            seconds = call_seconds(factory, model, dev, inputs or {}, repeat)
         enter_times(kernels, built, index, model, seconds, roof)
         timer("comparing")
         report = Report(
-            name,
-            str(model.target),
-            machine,
-            imported,
-            built,
-            kernels,
+            name, str(model.target), machine, imported, built, kernels,
             planned_memory(factory.get_graph_json(), model, index),
             model_weights(model, imported, built, index),
             trace.passes(slowest(kernels, detailed)),
             remarks(built, kernels, model.graph.kernels),
-            timer.phases,
-            sum(seconds.values()),
-        )
+            timer.phases, sum(seconds.values()),
+        )  # fmt: skip
         timer.end()
     return report
+
+
+def as_relay(mod: IRModule | Function, params: Params | None) -> IRModule:
+    """The model as a module of relay."""
+    found = as_module(mod, params)
+    for var, func in found.functions.items():
+        if not isinstance(func, (Function, PrimFunc)):
+            raise OpNotImplemented(
+                f"explain requires functions of relay, got {var.name_hint}, which is one of relax",
+                hint="import the model with relay.frontend.from_onnx or from_pytorch",
+            )
+    return found

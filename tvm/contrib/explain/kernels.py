@@ -99,7 +99,7 @@ def kernel_codes(
         lowered = lower_for_host(mod, hosted)
         if target.kind.name == "llvm":
             return [te, *_cpu_codes(kernel, lowered, target, folder, first, seconds)]
-    return [te, *_gpu_codes(lowered, target, first, seconds)]
+    return [te, *_source_codes(lowered, target, first, seconds)]
 
 
 def _cpu_codes(
@@ -124,16 +124,15 @@ def _cpu_codes(
     ]
 
 
-def _gpu_codes(
+def _source_codes(
     lowered: IRModule, target: Target, first: Mapping[str, int], seconds: dict[str, float]
 ) -> list[Code]:
-    functions = {
-        v: f for v, f in lowered.functions.items() if isinstance(f, PrimFunc) and is_launched(f)
-    }
+    """The loops and the text of targets whose code is a text; of GPUs what the device runs."""
+    functions = {v: f for v, f in lowered.functions.items() if isinstance(f, PrimFunc)}
+    launched = {v: f for v, f in functions.items() if is_launched(f)}
+    functions = launched or functions
     tir = "\n".join([func.script().rstrip() for func in functions.values()])
     codes = [Code("tir", tir, stage_lines(tir, first))]
-    if not functions:
-        return codes
     start = time.perf_counter()
     try:
         source = build_module(lowered.with_functions(functions), target).get_source()

@@ -13,6 +13,7 @@ from tvm.error import TVMError
 from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
 from tvm.relay.backend.graph import NOP, TensorInfo
 from tvm.relay.backend.lowering import LoweredModel
+from tvm.runtime.device import cpu
 from tvm.runtime.device import device as find_device
 from tvm.runtime.module import num_threads
 from tvm.support.dtype import dtype as as_dtype
@@ -33,6 +34,8 @@ def device_of(target: Target) -> Device | str:
         if not runs_here(triple):
             return f"kernels were not measured: they are for {triple}, which is not this machine"
         return find_device("cpu")
+    if target.kind.device_type == cpu().device_type:
+        return f"kernels of target {target.kind} are measured where their text is compiled"
     try:
         dev = find_device(target.kind.name)
     except (TVMError, ValueError) as error:

@@ -22,7 +22,6 @@ from .record import Change, PassRun
 
 _MOST_LINES = 400  # of a difference
 _LOOPS = "tir."
-_ASSIGNED = re.compile(r"^\s*%(\d+) = (?:([\w.]+)\()?.*?(?:span=#(\d+):)?")
 _SPAN = re.compile(r"\s*span=[^*]*?(?= ?\*/)")
 _CONSTANT = re.compile(r"meta\[relay\.Constant\]\[\d+\](?: /\* ty=(.*?) \*/)?")
 
