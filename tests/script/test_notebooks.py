@@ -63,8 +63,8 @@ def test_a_schedule_of_stages_is_a_table_of_loops() -> None:
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows[1:]]
     assert cells == [
         ["A&lt;i&gt;", "an input", ""],
-        ["B", "at a loop of C", "i, j"],
-        ["C", "by itself", "i, j.outer (threadIdx.x), j.inner (vectorized)"],
+        ["B", "computed at C, axis i", "i, j"],
+        ["C", "by itself", "i, j.outer bound to threadIdx.x, vectorized j.inner"],
     ]
 
 

@@ -1,25 +1,18 @@
 """A schedule as text: what each stage computes, where, and in which loops.
 
-T_relu[ax0, ax1] = T.max(T_add[ax0, ax1], T.float32(0.0))
-  in parallel ax0_outer, ax1, vectorized ax0_inner
-T_add[ax0, ax1] = conv[ax0, ax1] + p2[ax0]
-  inlined
+T_relu[ax0, ax1] = T.max(T_add[ax0, ax1], T.float32(0.0))  # float32[8, 64]
+  loops: parallel ax0_outer, ax1, vectorized ax0_inner
+T_add[ax0, ax1] = conv[ax0, ax1] + p2[ax0]  # float32[8, 64]
+  inlined into its readers
 """
 
 from __future__ import annotations
 
 from tvm import te
 from tvm.te.schedule.stage import Stage
-from tvm.te.schedule.stage_data import AttachType
+from tvm.te.schedule.stage_text import is_inlined, loop_texts, place_text
 from tvm.te.tensor import ComputeOp, Operation, PlaceholderOp
-from tvm.tir.expr import IterVar, IterVarType
-
-_KINDS = {
-    IterVarType.Parallelized: "parallel ",
-    IterVarType.Vectorized: "vectorized ",
-    IterVarType.Unrolled: "unrolled ",
-    IterVarType.Tensorized: "tensorized ",
-}
+from tvm.tir.expr import IterVar
 
 
 def te_text(schedule: te.Schedule) -> tuple[str, dict[str, int]]:
@@ -69,22 +62,9 @@ def _name(axis: IterVar) -> str:
 def _placement(stage: Stage) -> list[str]:
     if isinstance(stage.op, PlaceholderOp):
         return []
-    if stage.attach_type in (AttachType.Inline, AttachType.InlinedAlready):
-        return ["  inlined into its readers"]
-    lines = []
-    if stage.attach_type is AttachType.Scope and stage.attach_stage is not None:
-        at = _name(stage.attach_ivar) if stage.attach_ivar is not None else "?"
-        lines.append(f"  computed at {stage.attach_stage.op.name}, axis {at}")
-    if stage.scope:
-        lines.append(f"  kept in {stage.scope} memory")
-    loops = [_loop(stage, axis) for axis in stage.leaf_iter_vars]
-    return [*lines, *([f"  loops: {', '.join(loops)}"] if loops else [])]
-
-
-def _loop(stage: Stage, axis: IterVar) -> str:
-    attr = stage.iter_var_attrs.get(axis)
-    if attr is None:
-        return _name(axis)
-    if attr.bind_thread is not None:
-        return f"{_name(axis)} bound to {attr.bind_thread.thread_tag}"
-    return f"{_KINDS.get(attr.iter_type, '')}{_name(axis)}"
+    lines = [place_text(stage)]
+    if not is_inlined(stage):
+        lines.append(f"kept in {stage.scope} memory" if stage.scope else "")
+        loops = ", ".join(loop_texts(stage))
+        lines.append(f"loops: {loops}" if loops else "")
+    return [f"  {line}" for line in lines if line]

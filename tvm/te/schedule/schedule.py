@@ -13,7 +13,6 @@ from typing import Any
 from tvm.error import ScheduleError
 from tvm.runtime.object import Object
 from tvm.support.notebook import table
-from tvm.tir.expr import IterVar, IterVarType
 
 from ..tensor import Operation, PlaceholderOp, Tensor
 from . import cache, normalize, rfactor
@@ -21,7 +20,7 @@ from .graph import create_read_graph, post_dfs_order
 from .group import create_group, group_scan_bodies
 from .record import ScheduleRecord, primitive, record_of
 from .stage import Stage
-from .stage_data import NO_ATTR, AttachType
+from .stage_text import is_inlined, loop_texts, place_text
 
 
 class ScheduleKeyError(ScheduleError, ValueError):
@@ -236,22 +235,7 @@ def create_schedule(ops: Any) -> Schedule:
 
 def _row(stage: Stage) -> tuple[str, str, str]:
     """A stage in the table that notebooks show: its name, its place, its loops from outside in."""
-    place = {
-        AttachType.Inline: "inlined",
-        AttachType.InlinedAlready: "inlined",
-        AttachType.Scope: f"at a loop of {stage.attach_stage.op.name}"
-        if stage.attach_stage
-        else "",
-    }.get(stage.attach_type, "by itself")
-    is_computed = not isinstance(stage.op, PlaceholderOp)
-    loops = [_loop(stage, iv) for iv in stage.leaf_iter_vars] if is_computed else []
-    return stage.op.name, place if is_computed else "an input", ", ".join(loops)
-
-
-def _loop(stage: Stage, iv: IterVar) -> str:
-    """A loop by its name, and what primitives said about it."""
-    attr = stage.iter_var_attrs.get(iv, NO_ATTR)
-    if attr.bind_thread is not None:
-        return f"{iv.var.name} ({attr.bind_thread.thread_tag})"
-    kind = attr.iter_type
-    return iv.var.name if kind is IterVarType.DataPar else f"{iv.var.name} ({kind.name.lower()})"
+    if isinstance(stage.op, PlaceholderOp):
+        return stage.op.name, "an input", ""
+    loops = [] if is_inlined(stage) else loop_texts(stage)
+    return stage.op.name, place_text(stage) or "by itself", ", ".join(loops)
