@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,10 @@ class Loss:
 class _OfDifferences(Loss):
     """A loss of the differences between predictions and targets, element by element."""
 
+    def __init__(self, name: str, reduction: str, of: Callable[[Any], Any]) -> None:
+        super().__init__(name, 1, reduction)
+        self._of = of
+
     def __call__(self, predictions: Var | StructInfo, targets: Var | StructInfo) -> Function:
         """The function of predictions and targets of one shape."""
         params = [_param(predictions, "predictions"), _param(targets, "targets")]
@@ -92,28 +97,19 @@ class _OfDifferences(Loss):
 
         return self._function(params, body)
 
-    def _of(self, difference: Any) -> Any:
-        raise NotImplementedError
-
 
 class L1Loss(_OfDifferences):
     """Absolute differences."""
 
     def __init__(self, reduction: str = "mean") -> None:
-        super().__init__("l1_loss", 1, reduction)
-
-    def _of(self, difference: Any) -> Any:
-        return abs(difference)
+        super().__init__("l1_loss", reduction, abs)
 
 
 class MSELoss(_OfDifferences):
     """Squared differences."""
 
     def __init__(self, reduction: str = "mean") -> None:
-        super().__init__("mse_loss", 1, reduction)
-
-    def _of(self, difference: Any) -> Any:
-        return multiply(difference, difference)
+        super().__init__("mse_loss", reduction, lambda d: multiply(d, d))
 
 
 class CrossEntropyLoss(Loss):

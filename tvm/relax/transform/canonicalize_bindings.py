@@ -5,6 +5,7 @@ y = x; z = add(y, y)    ->    z = add(x, x)
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from tvm.ir.expr import RelayExpr
@@ -102,7 +103,7 @@ class _Canonicalizer(ExprMutator):
         super().visit_match_cast_(binding)
 
 
-class _FromTheEnd(ExprMutator):
+class _FromTheEnd(ExprMutator, ABC):
     """Changes dataflow blocks from the last to the first, knowing the variables used behind each."""
 
     def visit_seq_expr_(self, op: SeqExpr) -> Any:
@@ -119,8 +120,9 @@ class _FromTheEnd(ExprMutator):
         same = all([a is b for a, b in zip(blocks, op.blocks, strict=True)])
         return super().visit_seq_expr_(op if same else SeqExpr(blocks, op.body, op.span))
 
+    @abstractmethod
     def _renamed(self, block: DataflowBlock, used_after: dict[Var, None]) -> DataflowBlock:
-        raise NotImplementedError
+        """The block with other variables; `used_after` are read behind it."""
 
 
 class _Outputs(_FromTheEnd):
