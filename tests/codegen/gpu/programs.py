@@ -14,6 +14,7 @@ import numpy as np
 
 import tvm
 from tvm import te
+from tvm.script import tir as T
 
 BX, BY = "blockIdx.x", "blockIdx.y"
 TX, TY = "threadIdx.x", "threadIdx.y"
@@ -279,3 +280,19 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "unary_exp_float64": lambda: unary("exp", "float64"),
     "unary_tanh_float16": lambda: unary("tanh", "float16"),
 }  # fmt: skip
+
+
+@T.prim_func
+def words_of_a_warp(a: T.handle, b: T.handle, c: T.handle) -> None:
+    """Products of bytes, which a warp shuffles and adds to one element."""
+    A = T.match_buffer(a, (128,), "int8")
+    B = T.match_buffer(b, (32,), "int32")
+    C = T.match_buffer(c, (1,), "int32")
+    tx = T.launch_thread("threadIdx.x", 32)
+    mine = T.decl_buffer((1,), "int32", scope="local")
+    mine[0] = T.call_intrin("int32", "tir.dp4a", A[tx * 4 : tx * 4 + 4], A[tx * 4 : tx * 4 + 4], 0)
+    mine[0] = mine[0] + T.tvm_warp_shuffle_down(
+        T.tvm_warp_activemask(), mine[0], 16, 32, 32, dtype="int32"
+    )
+    B[tx] = mine[0]
+    T.evaluate(T.call_intrin("int32", "tir.atomic_add", T.address_of(C[0]), mine[0]))

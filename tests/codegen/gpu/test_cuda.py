@@ -18,10 +18,10 @@ from tests.codegen.gpu.programs import (
     sums_of_threads,
     unary,
     vector_add,
+    words_of_a_warp,
 )
 from tests.system_tools import needs
 from tvm.codegen.gpu.compile import has_compiler, nvrtc
-from tvm.script import tir as T
 
 ARCHS = ("sm_70", "sm_80", "sm_90")
 
@@ -94,23 +94,7 @@ def test_memory_whose_size_the_launch_tells() -> None:
 
 
 def test_warp_shuffles_atomics_and_products_of_bytes(tmp_path: Path) -> None:
-    @T.prim_func
-    def func(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (128,), "int8")
-        B = T.match_buffer(b, (32,), "int32")
-        C = T.match_buffer(c, (1,), "int32")
-        tx = T.launch_thread("threadIdx.x", 32)
-        mine = T.decl_buffer((1,), "int32", scope="local")
-        mine[0] = T.call_intrin(
-            "int32", "tir.dp4a", A[tx * 4 : tx * 4 + 4], A[tx * 4 : tx * 4 + 4], 0
-        )
-        mine[0] = mine[0] + T.tvm_warp_shuffle_down(
-            T.tvm_warp_activemask(), mine[0], 16, 32, 32, dtype="int32"
-        )
-        B[tx] = mine[0]
-        T.evaluate(T.call_intrin("int32", "tir.atomic_add", T.address_of(C[0]), mine[0]))
-
-    module = tvm.build(func, target="cuda -arch=sm_80").imported_modules[0]
+    module = tvm.build(words_of_a_warp, target="cuda -arch=sm_80").imported_modules[0]
     text = module.get_source()
     for word in ("__dp4a(", "__shfl_down_sync(", "atomicAdd(", "*(const int32_t*)(A + "):
         assert word in text
