@@ -229,6 +229,8 @@ _PASS_DECORATOR = """Make a pass of a function, or of a class with ``{method}``.
         The function's name by default.
     required : list of str, optional
         Names of passes to run before.
+    traceable : bool
+        What the pass's information says of it; passes run alike.
     """
 
 
