@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 import tvm
-from tvm.target import Target, TargetError
+from tvm.target import Target, TargetError, target_node
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,16 @@ def test_missing_target_is_also_told_in_the_classic_words() -> None:
 def test_target_from_device() -> None:
     assert Target.from_device("cpu").kind.name == "llvm"
     assert Target.from_device(tvm.cpu(0)).mcpu == tvm.target.codegen.llvm_get_system_cpu()
+
+
+def test_features_that_a_virtual_machine_hides_are_taken_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(target_node, "host_triple", lambda: "x86_64-unknown-linux-gnu")
+    monkeypatch.setattr(target_node, "host_name", lambda: "sapphirerapids")
+    monkeypatch.setattr(target_node, "host_feature_set", lambda: frozenset(["avx2", "fma"]))
+    mattr = Target.from_device("cpu").mattr
+    assert mattr[:2] == ["+avx2", "+fma"] and {"-amx-tile", "-avx512f"} <= set(mattr)
 
 
 def test_equal_targets_are_one_key() -> None:

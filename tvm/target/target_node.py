@@ -10,8 +10,9 @@ from tvm.ir import extension
 from tvm.ir.node import Node, leaf
 from tvm.support.scope import Scoped
 
+from .cpu_features import host_feature_set, named_features
 from .features import TargetFeatures
-from .host import host_features, host_name
+from .host import host_name, host_triple
 from .kind import TARGET_KINDS, MissingTargetError, TargetError, TargetKind
 from .parse import attrs_text, read_config
 
@@ -286,8 +287,11 @@ def _keys(config: Mapping[str, Any], kind: TargetKind) -> tuple[str, ...]:
 
 def host_target() -> Target:
     """The machine this process runs on, spelled out."""
-    features = [feature for feature in host_features() if feature.startswith("+")]
-    return Target({"kind": "llvm", "mcpu": host_name(), "mattr": features})
+    name, ours = host_name(), host_feature_set()
+    # virtual machines hide features that the processor's name implies
+    hidden = named_features(host_triple(), name) - ours
+    features = [*[f"+{f}" for f in sorted(ours)], *[f"-{f}" for f in sorted(hidden)]]
+    return Target({"kind": "llvm", "mcpu": name, "mattr": features})
 
 
 extension.as_target.provide(Target)
