@@ -13,6 +13,8 @@ import tvm
 from tvm import relax
 from tvm.relax.testing.vm import check_saved_func
 from tvm.runtime import ShapeTuple
+from tvm.script import ir as I
+from tvm.script import relax as R
 
 
 def machine_of(builder: relax.ExecBuilder, **options: Any) -> relax.VirtualMachine:
@@ -253,3 +255,18 @@ def test_measurements_call_saved_functions() -> None:
     vm.save_function("main", "measured", *pair(), include_return=False)
     assert vm["measured"]() is None
     assert vm.time_evaluator("measured", tvm.cpu(), number=2)().mean > 0
+
+
+def test_code_that_is_source_is_compiled_for_this_process() -> None:
+    @I.ir_module
+    class Double:
+        @R.function
+        def main(x: R.Tensor((2,), "float64")) -> R.Tensor((2,), "float64"):
+            return R.add(x, x)
+
+    executable = relax.build(Double, "c")
+    assert [module.type_key for module in executable.mod.imported_modules] == ["c"]
+    compiled = executable.jit()
+    assert compiled is not executable.mod
+    vm = relax.VirtualMachine(compiled, tvm.cpu())
+    np.testing.assert_array_equal(vm["main"](pair()[0]).numpy(), [2.0, 4.0])

@@ -93,9 +93,10 @@ class Executable:
         )
         if not sources and not addons:
             return self.mod
-        path = utils.tempdir().relpath("exported.so")
-        self.mod.export_library(path, fcompile=fcompile, addons=addons, **kwargs)
-        return load_module(path)
+        with utils.tempdir() as folder:
+            path = folder.relpath("exported.so")
+            self.mod.export_library(path, fcompile=fcompile, addons=addons, **kwargs)
+            return load_module(path)
 
     def export_library(
         self,
