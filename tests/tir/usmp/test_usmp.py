@@ -183,6 +183,74 @@ def test_allocations_become_addresses_in_parameters() -> None:
     assert "pool_args" not in printable(mod)["run_model"].attrs
 
 
+def test_every_function_takes_every_pool_behind_its_tensors() -> None:
+    pools = [WorkspacePoolInfo(name, [Target("c")]) for name in ("slow", "fast")]
+    func = assign_pools(first, pools[:1], [])
+    main = assign_pools(run_model, pools[1:], [])
+    main = main.replace(buffer_map={main.params[0]: main.buffer_map[main.params[0]]})
+    mod = tvm.IRModule({"first": func, "run_model": main, "other": looped})
+    analysis = extract_buffer_info(main, mod)
+    by_statement = assign_statement_places(
+        analysis.buffer_info_stmts,
+        ALGORITHMS["greedy_by_size"](list(analysis.buffer_info_stmts), analysis.memory_pressure),
+    )
+    after = convert_pool_allocations_to_offsets(by_statement)(mod)
+    names = [p.name for p in after["first"].params]
+    assert names == ["x", "y", "fast_0_var", "slow_1_var"]
+    # a last parameter without a buffer is a device's handle
+    assert [p.name for p in after["run_model"].params] == ["x", "fast_0_var", "slow_1_var", "y"]
+    assert [p.pool_var_idx for p in after["run_model"].attrs["pool_args"]] == [1, 2]
+    assert after["other"].same_as(looped)
+    text = after["run_model"].script()
+    assert "Y.data, fast.data, slow.data)" in text
+
+
+def test_greedy_orders_place_behind_all_that_is_met() -> None:
+    a, b, c, d = [
+        BufferInfo(n, s, [POOL], 16) for n, s in zip("abcd", (90, 60, 50, 40), strict=True)
+    ]
+    for one, others in ((a, [b, c]), (b, [a, c, d]), (c, [a, b]), (d, [b])):
+        one.set_conflicts(others)
+    find = tvm.get_global_func("tir.usmp.algo.greedy_by_size")
+    assert [find([a, b, c, d], 0)[x].offset for x in (a, b, c, d)] == [0, 96, 160, 160]
+    # a build takes the first gap
+    assert [ALGORITHMS["greedy_by_size"]([a, b, c, d], 0)[x].offset for x in (a, b, c, d)] == [
+        0, 96, 160, 0,
+    ]  # fmt: skip
+    find = tvm.get_global_func("tir.usmp.algo.greedy_by_conflicts")
+    assert [find([a, b, c, d], 0)[x].offset for x in (b, a, c, d)] == [0, 64, 160, 64]
+
+
+def test_equal_buffers_are_placed_from_the_last_name_on() -> None:
+    buffers = [BufferInfo(name, 10, [POOL]) for name in "abc"]
+    for buffer in buffers:
+        buffer.set_conflicts([other for other in buffers if other is not buffer])
+    for algorithm in ("greedy_by_size", "greedy_by_conflicts"):
+        places = tvm.get_global_func(f"tir.usmp.algo.{algorithm}")(buffers, 30)
+        assert [places[buffer].offset for buffer in buffers] == [20, 10, 0]
+
+
+def test_main_function_allocates_its_inputs_and_outputs() -> None:
+    @T.prim_func
+    def run_model(input0: T.handle, weight: T.handle, output: T.handle) -> None:
+        X = T.match_buffer(input0, (4,), "int8")
+        W = T.match_buffer(weight, (4,), "int8")
+        Y = T.match_buffer(output, (4,), "int8")
+        for i in range(4):
+            Y[i] = X[i] + W[i]
+
+    create = tvm.get_global_func("tir.usmp.transform.CreateAllocatesForIO")
+    main = create()(tvm.IRModule({"run_model": run_model}))["run_model"]
+    assert [p.name for p in main.params] == ["weight"]
+    outer, inner = main.body, main.body.body
+    assert dict(outer.annotations) == {"output_tensor": "output"}
+    assert dict(inner.annotations) == {"input_tensor": "input0"}
+
+    named = run_model.with_attr("input_vars", [run_model.params[1]])
+    main = create()(tvm.IRModule({"run_model": named}))["run_model"]
+    assert [p.name for p in main.params] == ["input0", "output"]
+
+
 def test_buffers_of_parallel_iterations_stay() -> None:
     @T.prim_func
     def func(x: T.handle) -> None:

@@ -34,7 +34,7 @@ from tvm.tir.usmp.transform import (
     POOLS,
     assign_pools,
     assign_statement_places,
-    convert_pool_allocations_to_offsets,
+    pass_used_pools,
 )
 from tvm.tir.usmp.utils import INPUT, OUTPUT, PoolAllocation, use_workspace_io_is_enabled
 
@@ -171,7 +171,7 @@ def assign_pool_offsets(
     offsets = assign_statement_places(analysis.buffer_info_stmts, _choose_offsets(analysis))
     order = [*constants, *workspace]
     offsets = dict(sorted(offsets.items(), key=lambda item: order.index(item[1].pool_info)))
-    pooled = convert_pool_allocations_to_offsets(offsets)(annotated)
+    pooled = pass_used_pools(annotated, offsets)
     model = _pooled_model(pooled, pooled[main])
     return replace(model, arguments_in_pools=_argument_offsets(offsets))
 

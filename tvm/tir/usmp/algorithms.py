@@ -1,6 +1,8 @@
 """Where allocations go in their pools: two greedy orders, and a search among orders.
 
-All place one allocation after the other, each as low as it fits among those that are in use with it.
+All place one allocation after the other. A build puts each into the first gap among those that are
+in use with it. The global functions of the greedy orders, which programs call, put it behind all of
+those in its pool, where release 0.18 has it; that never needs less memory.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from tvm.tir.usmp.utils import BufferInfo, PoolAllocation
 Placement = dict[BufferInfo, PoolAllocation]
 Algorithm = Callable[[Sequence[BufferInfo], int], Placement]
 
+# the offset among the spans that conflicting allocations take in a pool, in order of their offsets
+Fit = Callable[[BufferInfo, Sequence[tuple[int, int]]], int]
+
 _ATTEMPTS = 200  # of the search
 
 
@@ -26,10 +31,20 @@ def greedy_by_size(buffers: Sequence[BufferInfo], memory_pressure: int) -> Place
 
 def greedy_by_conflicts(buffers: Sequence[BufferInfo], memory_pressure: int) -> Placement:
     """Those with the most conflicts first."""
-    order = sorted(buffers, key=lambda b: (-len(b.conflicts), -b.size, b.name_hint))
-    return _place(order)
+    return _place(_by_conflicts(buffers))
 
 
+@register_func("tir.usmp.algo.greedy_by_size", override=True)
+def _behind_by_size(buffers: Sequence[BufferInfo], memory_pressure: int) -> Placement:
+    return _place(_by_size(buffers), _behind)
+
+
+@register_func("tir.usmp.algo.greedy_by_conflicts", override=True)
+def _behind_by_conflicts(buffers: Sequence[BufferInfo], memory_pressure: int) -> Placement:
+    return _place(_by_conflicts(buffers), _behind)
+
+
+@register_func("tir.usmp.algo.hill_climb", override=True)
 def hill_climb(buffers: Sequence[BufferInfo], memory_pressure: int) -> Placement:
     """Start with the largest first, and exchange places in the order while that saves memory."""
     rng = random.Random(0)
@@ -71,7 +86,13 @@ def total_size(placement: Placement) -> int:
 
 
 def _by_size(buffers: Sequence[BufferInfo]) -> list[BufferInfo]:
-    return sorted(buffers, key=lambda b: (-b.size, -len(b.conflicts), b.name_hint))
+    names_backwards = sorted(buffers, key=lambda b: b.name_hint, reverse=True)
+    return sorted(names_backwards, key=lambda b: (-b.size, -len(b.conflicts)))
+
+
+def _by_conflicts(buffers: Sequence[BufferInfo]) -> list[BufferInfo]:
+    names_backwards = sorted(buffers, key=lambda b: b.name_hint, reverse=True)
+    return sorted(names_backwards, key=lambda b: (-len(b.conflicts), -b.size))
 
 
 def _exchanged(
@@ -91,15 +112,28 @@ def _exchanged(
     return result
 
 
-def _place(order: Sequence[BufferInfo]) -> Placement:
+def _first_gap(buffer: BufferInfo, taken: Sequence[tuple[int, int]]) -> int:
+    offset = 0
+    for first, end in taken:
+        if offset + buffer.size <= first:
+            break
+        offset = max(offset, _aligned(end, buffer.alignment))
+    return offset
+
+
+def _behind(buffer: BufferInfo, taken: Sequence[tuple[int, int]]) -> int:
+    return max([_aligned(end, buffer.alignment) for _, end in taken], default=0)
+
+
+def _place(order: Sequence[BufferInfo], fit: Fit = _first_gap) -> Placement:
     placement: Placement = {}
     for buffer in order:
-        placement[buffer] = _find_place(buffer, placement)
+        placement[buffer] = _find_place(buffer, placement, fit)
     return placement
 
 
-def _find_place(buffer: BufferInfo, placement: Placement) -> PoolAllocation:
-    """The lowest offset in the first pool with room."""
+def _find_place(buffer: BufferInfo, placement: Placement, fit: Fit) -> PoolAllocation:
+    """The offset in the first pool with room."""
     for pool in buffer.pool_candidates:
         taken = sorted(
             [
@@ -108,11 +142,7 @@ def _find_place(buffer: BufferInfo, placement: Placement) -> PoolAllocation:
                 if (place := placement.get(other)) is not None and place.pool_info is pool
             ]
         )
-        offset = 0
-        for first, end in taken:
-            if offset + buffer.size <= first:
-                break
-            offset = max(offset, _aligned(end, buffer.alignment))
+        offset = fit(buffer, taken)
         if pool.size_hint_bytes in (UNLIMITED, None) or (
             offset + buffer.size <= pool.size_hint_bytes
         ):
@@ -129,7 +159,3 @@ def _find_place(buffer: BufferInfo, placement: Placement) -> PoolAllocation:
 
 def _aligned(offset: int, alignment: int) -> int:
     return (offset + alignment - 1) // alignment * alignment
-
-
-for _name, _algorithm in ALGORITHMS.items():
-    register_func(f"tir.usmp.algo.{_name}", _algorithm, override=True)

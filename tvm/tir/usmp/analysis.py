@@ -21,6 +21,7 @@ from tvm.tir.usmp.utils import CANDIDATES, INPUT, OUTPUT, BufferInfo
 
 Interval = tuple[int, int]
 Allocation = Allocate | AllocateConst
+_ALIGNMENT = 16  # bytes, where the program's builder does not say
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ class _Lives(Visitor):
         info = self.known.get(id(alloc))
         if info is None:
             name = self._unique(alloc.buffer_var.name)
-            info = self.known[id(alloc)] = BufferInfo(name, count * alloc.dtype.itemsize, pools)
+            info = BufferInfo(name, count * alloc.dtype.itemsize, pools, _ALIGNMENT)
+            self.known[id(alloc)] = info
             self.statements[info] = alloc
         instance = self.live[alloc.buffer_var] = _Instance(info)
         self.visit(alloc.body)

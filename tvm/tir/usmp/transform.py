@@ -8,11 +8,11 @@ def main(x, y):                        ->    def main(x, y, sram_0_var):
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tvm._ffi.registry import register_func
 from tvm.ir.expr import GlobalVar, PrimExpr
+from tvm.ir.function import BaseFunc
 from tvm.ir.memory_pools import AllocatedPoolInfo, ConstantInfo, ConstantPoolInfo, PoolInfo
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext
@@ -32,7 +32,10 @@ MAIN_ATTRIBUTE = "runner_function"
 MAIN_NAMES = ("__tvm_main__", "run_model")
 POOLS = "pool_args"  # attribute of the main function: an AllocatedPoolInfo for each pool
 
+_ARGUMENT_LISTS = {INPUT: "input_vars", OUTPUT: "output_vars"}  # attributes of the main function
+
 Places = Mapping[Stmt, PoolAllocation]
+_BYTES = PointerType(PrimType(as_dtype("uint8")), "global")
 
 
 def assign_pools(
@@ -63,6 +66,53 @@ def allocate_arguments(func: PrimFunc, inputs: Sequence[str], outputs: Sequence[
         shape = buffer.shape or (const(1, "int32"),)
         body = Allocate(buffer.data, buffer.dtype, shape, always, body, {kind: name})
     return PrimFunc([], body, func.ret_type, None, func.attrs)
+
+
+@register_func("tir.usmp.transform.CreateAllocatesForIO", override=True)
+def create_allocates_for_io() -> ModulePass:
+    """The pass that lets the main function allocate its inputs and outputs.
+
+    They are the parameters with buffers that its attributes ``input_vars`` and ``output_vars`` list,
+    or those with ``input`` or ``output`` in their names where it has none of these.
+
+    Returns
+    -------
+    ModulePass
+        The pass.
+    """
+
+    def run(mod: IRModule, context: PassContext) -> IRModule:
+        gvar = _find_main(mod)
+        main = mod.functions[gvar]
+        assert isinstance(main, PrimFunc)
+        return mod.with_functions({**mod.functions, gvar: _without_arguments(main)})
+
+    return ModulePass(run, PassInfo(0, "tir.usmp.CreateAllocatesForIO"))
+
+
+def _without_arguments(main: PrimFunc) -> PrimFunc:
+    listed = {kind: main.get_attr(name) for kind, name in _ARGUMENT_LISTS.items()}
+    body, params = main.body, []
+    for param in main.params:
+        kind = _kind_of(param, listed) if param in main.buffer_map else None
+        if kind is None:
+            params.append(param)
+            continue
+        buffer = main.buffer_map[param]
+        shape = buffer.shape or (const(1, "int32"),)
+        always, annotations = const(True, "bool"), {kind: param.name}
+        body = Allocate(buffer.data, buffer.dtype, shape, always, body, annotations)
+    buffers = {param: main.buffer_map[param] for param in params if param in main.buffer_map}
+    return PrimFunc(params, body, main.ret_type, buffers, main.attrs)
+
+
+def _kind_of(param: Var, listed: Mapping[str, Any]) -> str | None:
+    """The annotation of an input or output; none for other parameters."""
+    if any([variables is not None for variables in listed.values()]):
+        kinds = [k for k, v in listed.items() if any([var.same_as(param) for var in v or ()])]
+    else:
+        kinds = [kind for kind in listed if kind.removesuffix("_tensor") in param.name]
+    return kinds[0] if kinds else None
 
 
 class _Assigner(Rewriter):
@@ -100,18 +150,46 @@ def convert_pool_allocations_to_offsets(
 ) -> ModulePass:
     """The pass that gives each allocation its place.
 
+    Each function that the main function reaches takes every pool, in the order of their names; a
+    last parameter without a buffer, as of a device's handle, stays the last.
+
     Parameters
     ----------
     pool_allocations : dict of Stmt to PoolAllocation
         The places.
     emit_tvmscript_printable : bool
-        Leave out the attributes that scripts cannot show.
+        Leave out the attributes, which scripts cannot show in general; names remain.
+
+    Returns
+    -------
+    ModulePass
+        The pass.
     """
 
     def run(mod: IRModule, context: PassContext) -> IRModule:
-        return _Converter(mod, pool_allocations).convert(not emit_tvmscript_printable)
+        converter = _Converter(mod, pool_allocations, passes_all=True)
+        if not emit_tvmscript_printable:
+            return converter.convert(with_attributes=True)
+        converted = converter.convert(with_attributes=False)
+        return converted.with_functions(
+            {gvar: _only_named(func) for gvar, func in converted.functions.items()}
+        )
 
     return ModulePass(run, PassInfo(0, "tir.usmp.ConvertPoolAllocationsToOffsets"))
+
+
+def _only_named(func: BaseFunc) -> BaseFunc:
+    """The function without attributes but its name."""
+    if not isinstance(func, PrimFunc):
+        return func
+    name = func.get_attr("global_symbol")
+    attrs = None if name is None else {"global_symbol": name}
+    return PrimFunc(func.params, func.body, func.ret_type, func.buffer_map, attrs)
+
+
+def pass_used_pools(mod: IRModule, pool_allocations: Places) -> IRModule:
+    """Give each allocation its place; functions take no pools but those that they or their callees use."""
+    return _Converter(mod, pool_allocations, passes_all=False).convert(with_attributes=True)
 
 
 @register_func("tir.usmp.AssignStmtPoolAllocations", override=True)
@@ -140,20 +218,13 @@ def _find_main(mod: IRModule) -> GlobalVar:
     raise ValueError("static memory planning needs a main function: __tvm_main__, or run_model")
 
 
-@dataclass
-class _Scope:
-    """The pools that one function takes, as parameters."""
-
-    params: dict[PoolInfo, Var] = field(default_factory=dict)
-    buffers: dict[PoolInfo, Buffer] = field(default_factory=dict)
-
-
 class _Converter:
-    """Rewrites the functions that the main function reaches, callees first."""
+    """Rewrites the functions that the main function reaches."""
 
-    def __init__(self, mod: IRModule, places: Places) -> None:
+    def __init__(self, mod: IRModule, places: Places, passes_all: bool) -> None:
         self.mod = mod
         self.places = places
+        self.passes_all = passes_all
         self.main = _find_main(mod)
         self.by_name = {
             str(f.get_attr("global_symbol") or g.name_hint): g
@@ -168,54 +239,66 @@ class _Converter:
         for statement, place in self.places.items():
             end = place.offset + _size_of(statement)
             self.sizes[place.pool_info] = max(self.sizes.get(place.pool_info, 0), end)
+        if self.passes_all:
+            self.sizes = dict(sorted(self.sizes.items(), key=lambda item: item[0].pool_name))
+        self.pools_of(self.main)  # the functions that are reached
         functions = dict(self.mod.functions)
         for gvar, func in self.mod.functions.items():
-            if isinstance(func, PrimFunc) and gvar is not self.main:
+            if isinstance(func, PrimFunc) and gvar in self.needs and gvar is not self.main:
                 functions[gvar] = self._function(gvar, func)
         main = self.mod.functions[self.main]
         assert isinstance(main, PrimFunc)
         converted = self._function(self.main, main)
         if with_attributes:
-            converted = self._described(converted, len(main.params))
+            converted = self._described(converted, _pool_position(main, len(main.params)))
         functions[self.main] = converted
         return self.mod.with_functions(functions)
 
     def pools_of(self, gvar: GlobalVar) -> list[PoolInfo]:
-        """The pools that a function or its callees use, in the order of all pools."""
+        """The pools that a function takes: those that it or its callees use, or all."""
         if gvar not in self.needs:
             self.needs[gvar] = []  # while it is being looked at
             found = _Uses(self)
             func = self.mod.functions[gvar]
             assert isinstance(func, PrimFunc)
             found.visit(func.body)
-            self.needs[gvar] = [pool for pool in self.sizes if pool in found.pools]
+            needed = self.sizes if self.passes_all else found.pools
+            self.needs[gvar] = [pool for pool in self.sizes if pool in needed]
         return self.needs[gvar]
 
     def _function(self, gvar: GlobalVar, func: PrimFunc) -> PrimFunc:
         pools = list(self.sizes) if gvar is self.main else self.pools_of(gvar)
         if not pools:
             return func
-        scope, body_buffers = _Scope(), []
-        buffer_map = dict(func.buffer_map)
-        for pool in pools:
-            name = f"{pool.pool_name}_{list(self.sizes).index(pool)}_var"
-            data = Var(name, PointerType(PrimType(as_dtype("uint8")), "global"))
-            buffer = decl_buffer((self.sizes[pool],), "uint8", pool.pool_name, data=data)
-            scope.buffers[pool] = buffer
-            scope.params[pool] = data
-            body_buffers.append(buffer)
-        body = _OffsetWriter(self, scope, gvar is self.main).visit(func.body)
-        params: list[Var | Buffer] = [*func.params]
-        if gvar is self.main:
+        by_pool = {pool: self._pool_buffer(pool) for pool in pools}
+        body = _OffsetWriter(self, by_pool).visit(func.body)
+        buffers, buffer_map = list(by_pool.values()), dict(func.buffer_map)
+        added: list[Var] = [buffer.data for buffer in buffers]
+        if gvar is self.main or self.passes_all:
             # whoever runs the model passes the pools as tensors
-            handles = [Var(f"{b.data.name}_handle", "handle") for b in body_buffers]
-            buffer_map.update(zip(handles, body_buffers, strict=True))
-            params += handles
+            added = [self._parameter(buffer) for buffer in buffers]
+            buffer_map.update(zip(added, buffers, strict=True))
         else:
-            for buffer in reversed(body_buffers):
+            for buffer in reversed(buffers):
                 body = DeclBuffer(buffer, body)
-            params += [buffer.data for buffer in body_buffers]
+        position = _pool_position(func, len(func.params))
+        params = [*func.params[:position], *added, *func.params[position:]]
         return PrimFunc(params, body, func.ret_type, buffer_map, func.attrs)
+
+    def _pool_buffer(self, pool: PoolInfo) -> Buffer:
+        name = f"{pool.pool_name}_{list(self.sizes).index(pool)}"
+        shape = (self.sizes[pool],)
+        if self.passes_all:
+            data = Var(f"{name}_buffer_var", _BYTES)
+            return decl_buffer(
+                shape, "uint8", pool.pool_name, data=data, strides=[1], data_alignment=16
+            )
+        return decl_buffer(shape, "uint8", pool.pool_name, data=Var(f"{name}_var", _BYTES))
+
+    def _parameter(self, buffer: Buffer) -> Var:
+        if self.passes_all:
+            return Var(buffer.data.name.replace("_buffer_var", "_var"), _BYTES)
+        return Var(f"{buffer.data.name}_handle", "handle")
 
     def _described(self, main: PrimFunc, first: int) -> PrimFunc:
         pools = [
@@ -258,6 +341,12 @@ class _Uses(Visitor):
             self.pools.update(dict.fromkeys(self.converter.pools_of(callee)))
 
 
+def _pool_position(func: PrimFunc, count: int) -> int:
+    """Where pools stand among as many parameters or arguments: before a handle without a buffer."""
+    has_handle = bool(func.params) and func.params[-1] not in func.buffer_map
+    return count - has_handle
+
+
 def _callee(converter: _Converter, call: Call) -> GlobalVar | None:
     if isinstance(call.op, GlobalVar):
         return call.op
@@ -268,10 +357,9 @@ def _callee(converter: _Converter, call: Call) -> GlobalVar | None:
 class _OffsetWriter(Rewriter):
     """Puts addresses in place of allocations, and passes pools on."""
 
-    def __init__(self, converter: _Converter, scope: _Scope, is_main: bool) -> None:
+    def __init__(self, converter: _Converter, buffers: Mapping[PoolInfo, Buffer]) -> None:
         self.converter = converter
-        self.scope = scope
-        self.is_main = is_main
+        self.buffers = buffers
 
     def visit_allocate(self, alloc: Allocate) -> Stmt:
         place = self.converter.places.get(alloc)
@@ -288,7 +376,7 @@ class _OffsetWriter(Rewriter):
         return self._bound(alloc.buffer_var, place, alloc.body)
 
     def _bound(self, var: Var, place: PoolAllocation, body: Stmt) -> Stmt:
-        buffer = self.scope.buffers[place.pool_info]
+        buffer = self.buffers[place.pool_info]
         offset = const(place.offset, "int32" if place.offset < 2**31 else "int64")
         return LetStmt(var, address_of(BufferLoad(buffer, (offset,))), body)
 
@@ -297,8 +385,13 @@ class _OffsetWriter(Rewriter):
         callee = _callee(self.converter, call)
         if callee is None:
             return call
-        given = [self.scope.params[pool] for pool in self.converter.pools_of(callee)]
-        return call.replace(args=(*call.args, *given)) if given else call
+        given = [self.buffers[pool].data for pool in self.converter.pools_of(callee)]
+        if not given:
+            return call
+        func = self.converter.mod.functions[callee]
+        assert isinstance(func, PrimFunc)
+        position = _pool_position(func, len(call.args))
+        return call.replace(args=(*call.args[:position], *given, *call.args[position:]))
 
 
 def _size_of(statement: Any) -> int:

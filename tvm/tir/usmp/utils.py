@@ -11,7 +11,7 @@ from tvm.runtime.object import Object
 
 CANDIDATES = "candidate_memory_pools"  # an allocation's annotation: the pools it may be in
 CANDIDATE_MEMORY_POOL_ATTR = CANDIDATES  # the classic name
-DEFAULT_ALIGNMENT = 64
+DEFAULT_ALIGNMENT = 1
 
 register_pass_config("tir.usmp.enable", bool)  # place all allocations in pools
 register_pass_config("tir.usmp.algorithm", str)  # greedy_by_size, greedy_by_conflicts, hill_climb
