@@ -9,6 +9,7 @@ import tvm
 from tvm import autotvm, relay, te, topi
 from tvm.relay import testing
 from tvm.relay.op.op import register_strategy
+from tvm.topi.testing import conv2d_nchw_python
 
 from .records import TARGET, conv_and_dense, tasks_of, weight
 
@@ -159,6 +160,30 @@ def test_convolutions_in_plain_layouts_have_tasks_under_classic_names(
             s, tensors = task.instantiate(task.config_space.get(point))
             texts.add(str(tvm.lower(s, tensors)))
     assert len(texts) == len(points)
+
+
+def test_tiles_of_plain_convolutions_compute_the_same() -> None:
+    args = (te.placeholder((1, 3, 10, 10)), te.placeholder((3, 3, 3, 3)))
+    rest = ((1, 1), (1,) * 4, (1, 1), "float32")
+    task = autotvm.task.create("conv2d_nchw.x86", args=(*args, *rest), target="llvm")
+    space = task.config_space
+    assert len(space) >= 20 and list(space.space_map) == [
+        "tile_y",
+        "tile_x",
+        "tile_oh",
+        "unroll_kw",
+    ]
+    rng = np.random.default_rng(2)
+    a, b = [rng.normal(size=topi.utils.dims(t.shape)).astype("float32") for t in args]
+    expected = conv2d_nchw_python(a, b, 1, 1)
+    points = [i for i in range(space.range_length) if space.is_index_valid(i)]
+    for point in rng.permutation(points)[:8]:
+        with task.target:
+            s, tensors = task.instantiate(space.get(int(point)))
+            func = tvm.build(s, tensors)
+        out = tvm.nd.empty(expected.shape)
+        func(tvm.nd.array(a), tvm.nd.array(b), out)
+        np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_programs_for_the_virtual_machine_have_tasks() -> None:

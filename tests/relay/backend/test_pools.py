@@ -92,7 +92,7 @@ def test_pools_are_filled_in_order(expected: np.ndarray, tmp_path: Path) -> None
     assert [(p.pool.pool_name, p.pool_var_idx) for p in allocated] == [
         ("flash", 2), ("small", 3), ("large", 4),
     ]  # fmt: skip
-    assert [c.byte_offset for c in allocated[0].pool.constant_info_arr] == [12800, 6400, 0]
+    assert [c.byte_offset for c in allocated[0].pool.constant_info_arr] == [0, 6400, 12800]
     lib.export_library(str(tmp_path / "model.so"))
     for built in (lib, tvm.runtime.load_module(str(tmp_path / "model.so"))):
         np.testing.assert_allclose(run(built, x=X)[0], expected, rtol=1e-5)

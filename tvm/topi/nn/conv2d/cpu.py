@@ -41,7 +41,13 @@ from .rows_cpu import is_by_channel, schedule_channel_rows
 
 # sums beside one another in a plain layout
 PLAIN_POSITIONS = 8
-PLAIN_KNOBS = {"tile_y": "positions", "tile_x": "vectors"}
+PLAIN_KNOBS = {
+    "tile_y": "positions",
+    "tile_x": "vectors",
+    "tile_oh": "rows",
+    "unroll_kw": "is_window_unrolled",
+}
+MAX_UNROLLED_WINDOW = 8
 TILE_KNOBS = {"channel_blocks": "channel_blocks", "tile_oh": "rows", "tile_ow": "columns"}
 
 
@@ -382,10 +388,22 @@ def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
     final = s.outputs[0].output(0) if output.op is anchor else output
     channels_last = anchor.tag.endswith("c")
     across = -2 if channels_last or len(axes) < 3 else 1
-    choices = plain_choices(dims(conv.shape)[across], dims(conv.shape)[-1] // lanes, processor())
-    tile = choices.choose(workload_of(anchor))
-    _schedule_plain_tile(s, final, acc, across, lanes, tile)
+    above = _axis_above(len(axes), across)
+    extents = (
+        dims(conv.shape)[across],
+        dims(conv.shape)[-1] // lanes,
+        1 if above is None else dims(conv.shape)[above],
+        dims([axis.dom.extent for axis in anchor.reduce_axis])[-1],
+    )
+    tile = plain_choices(*extents, processor()).choose(workload_of(anchor))
+    _schedule_plain_tile(s, final, acc, (across, above), lanes, tile)
     return s
+
+
+def _axis_above(rank: int, across: int) -> int | None:
+    """The last axis between the batch and the vectors besides that of positions."""
+    found = [axis for axis in range(1, rank - 1) if axis != across % rank]
+    return found[-1] if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,26 +412,42 @@ class PlainConfig:
 
     positions: int  # of the axis beside the last one
     vectors: int  # of the last axis
+    rows: int = 1  # of a third axis
+    is_window_unrolled: bool = False  # the innermost loop of a sum
 
 
-def plain_choices(extent: object, vectors: int, info: CpuInfo) -> Choices[PlainConfig]:
+def plain_choices(
+    extent: object, vectors: int, rows: object, window: object, info: CpuInfo
+) -> Choices[PlainConfig]:
     """The tiles that fit the registers.
 
     The model takes up to eight positions, and more vectors where these alone would wait for their sums.
     """
     room = info.vector_registers * 3 // 4
-    heights = divisors(extent) if isinstance(extent, int) else [1]
+    heights, above = [divisors(n) if isinstance(n, int) else [1] for n in (extent, rows)]
     positions = max([d for d in heights if d <= PLAIN_POSITIONS])
     together = largest_divisor(vectors, max(room // positions, 1)) if 2 * positions < room else 1
     usual = PlainConfig(positions, together)
+    is_short = isinstance(window, int) and 1 < window <= MAX_UNROLLED_WINDOW
 
     def tiles() -> list[PlainConfig]:
         most = info.vector_registers - 2
-        pairs = [(a, b) for a in heights for b in divisors(vectors) if a * b <= most]
-        return [usual, *[tile for tile in (PlainConfig(*p) for p in pairs) if tile != usual]]
+        found = [
+            PlainConfig(a, b, c, is_unrolled)
+            for a in heights
+            for b in divisors(vectors)
+            for c in above
+            if a * b * c <= most
+            for is_unrolled in ((False, True) if is_short else (False,))
+        ]
+        return [usual, *[tile for tile in found if tile != usual]]
 
     return Choices(
-        PLAIN_KNOBS, tiles, lambda tile: 1.0 if tile == usual else UNUSUAL, lambda: [usual]
+        PLAIN_KNOBS,
+        tiles,
+        lambda tile: 1.0 if tile == usual else UNUSUAL,
+        lambda: [usual],
+        absent={"tile_oh": 1, "unroll_kw": False},
     )
 
 
@@ -421,26 +455,48 @@ def _schedule_plain_tile(
     s: te.Schedule,
     final: te.Tensor,
     acc: te.Tensor,
-    across: int,
+    tiled: tuple[int, int | None],
     lanes: int,
     tile: PlainConfig,
 ) -> None:
-    """Some positions of one axis by vectors of the last, whose sums stay in registers."""
+    """Some positions of one or two axes by vectors of the last, whose sums stay in registers."""
+    across, above = tiled if tile.rows > 1 else (tiled[0], None)
     axes = list(s[final].op.axis)
     outer, inner = s[final].split(axes[across], factor=tile.positions)
     vectors, lane = s[final].split(axes[-1], factor=lanes)
     vectors, beside = s[final].split(vectors, factor=tile.vectors)
     others = [axis for axis in axes[:-1] if axis is not axes[across]]
-    s[final].reorder(*others, outer, vectors, inner, beside, lane)
+    unrolled = [inner, beside]
+    if above is not None:
+        row, inner_row = s[final].split(axes[above], factor=tile.rows)
+        others = [row if axis is axes[above] else axis for axis in others]
+        unrolled.insert(0, inner_row)
+    s[final].reorder(*others, outer, vectors, *unrolled, lane)
     fuse_and_parallel(s, final, [*others, outer])
-    s[final].unroll(inner)
-    s[final].unroll(beside)
+    for axis in unrolled:
+        s[final].unroll(axis)
     s[final].vectorize(lane)
     s[acc].compute_at(s[final], vectors)
-    axes = list(s[acc].op.axis)
-    rest = [axis for axis in axes[:-1] if axis is not axes[across]]
+    _schedule_plain_sums(s, acc, (across, above), lanes, tile)
+
+
+def _schedule_plain_sums(
+    s: te.Schedule,
+    acc: te.Tensor,
+    tiled: tuple[int, int | None],
+    lanes: int,
+    tile: PlainConfig,
+) -> None:
+    """The sums of one tile, inside of the loops over what is summed."""
+    axes, reduced = list(s[acc].op.axis), list(s[acc].op.reduce_axis)
+    across, above = tiled
+    together = [axes[above]] if above is not None else []
+    together.append(axes[across])
+    rest = [axis for axis in axes[:-1] if not any([axis is other for other in together])]
     beside, lane = s[acc].split(axes[-1], factor=lanes)
-    s[acc].reorder(*rest, *s[acc].op.reduce_axis, axes[across], beside, lane)
-    s[acc].unroll(axes[across])
-    s[acc].unroll(beside)
+    s[acc].reorder(*rest, *reduced, *together, beside, lane)
+    if tile.is_window_unrolled:
+        s[acc].unroll(reduced[-1])
+    for axis in (*together, beside):
+        s[acc].unroll(axis)
     s[acc].vectorize(lane)
