@@ -393,7 +393,7 @@ def schedule_conv2d(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
         dims(conv.shape)[across],
         dims(conv.shape)[-1] // lanes,
         1 if above is None else dims(conv.shape)[above],
-        dims([axis.dom.extent for axis in anchor.reduce_axis])[-1],
+        extents_of(anchor.reduce_axis)[-1],
     )
     tile = plain_choices(*extents, processor()).choose(workload_of(anchor))
     _schedule_plain_tile(s, final, acc, (across, above), lanes, tile)
