@@ -98,6 +98,7 @@ constexpr ContextSlot kContextSlots[] = {
     CONTEXT_SLOT(TVMBackendFreeWorkspace),
     CONTEXT_SLOT(TVMBackendParallelLaunch),
     CONTEXT_SLOT(TVMBackendParallelBarrier),
+    CONTEXT_SLOT(TVMBackendRunOnce),
     CONTEXT_SLOT(TVMBackendPollSignals),
     CONTEXT_SLOT(TVMBackendAnyListSetPackedArg),
     CONTEXT_SLOT(TVMBackendAnyListResetItem),
@@ -259,7 +260,7 @@ Module LoadEmbeddedModules(const char* blob, const ObjectPtr<Library>& library, 
   }
   if (tree.row_ptr.empty()) {  // the form before import trees: all belong to the library
     for (const Module& module : modules) {
-      if (is_new) library_module.Import(module);
+      if (is_new && module.node() != library_module.node()) library_module.Import(module);
     }
     return library_module;
   }

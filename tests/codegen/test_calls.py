@@ -106,6 +106,54 @@ def test_static_handles_outlive_calls(target: str, tmp_path: Path) -> None:
     assert seen == [1, 2]
 
 
+def _scoped(init: str) -> tvm.tir.PrimFunc:
+    """Adds one to each element of an array, by a function that C code may call."""
+    n = te.size_var("n")
+    buffer = tvm.tir.decl_buffer((n,), "int64")
+    ib = tvm.tir.ir_builder.create()
+    array = ib.buffer_ptr(buffer)
+    ib.scope_attr(te.thread_axis((0, 1), "cop"), "coproc_uop_scope", init)
+    with ib.for_range(0, n, "i", kind="parallel") as i:
+        array[i] = array[i] + 1
+    func = tvm.tir.PrimFunc([buffer], ib.get())
+    return func.with_attr("global_symbol", "ramp")
+
+
+def test_statements_run_once_for_all_calls(tmp_path: Path) -> None:
+    mod = tvm.IRModule.from_expr(_scoped("TVMBackendRunOnce"))
+    built = tvm.driver.build(mod, target="llvm")
+    built.export_library(str(tmp_path / "ramp.so"))
+    for ramp in (built, tvm.runtime.load_module(str(tmp_path / "ramp.so"))):
+        array = tvm.nd.array(np.zeros(10, "int64"))
+        ramp(array)
+        ramp(array)
+        assert array.numpy().tolist() == [1] * 10
+    with pytest.raises(tvm.TVMError, match="target c cannot give statements to"):
+        tvm.build(mod, target="c")
+
+
+def test_users_function_runs_statements(tmp_path: Path) -> None:
+    """It has a handle of its own, and knows how large what the statements use is."""
+    source = """
+    int twice(void** handle, int (*f)(void*), void* values, int bytes) {
+      if (*handle || bytes < 16) return -1;
+      *handle = f;
+      return f(values) || f(values);
+    }"""
+    (tmp_path / "twice.c").write_text(source)
+    mod = tvm.IRModule.from_expr(_scoped("twice"))
+    library = str(tmp_path / "ramp.so")
+    built = tvm.build(mod, target="llvm")
+    built.export_library(library, addons=[str(tmp_path / "twice.c")])
+    ramp = tvm.runtime.load_module(library)
+    array = tvm.nd.array(np.zeros(3, "int64"))
+    ramp(array)
+    assert array.numpy().tolist() == [2, 2, 2]
+    with pytest.raises(tvm.TVMError):
+        ramp(array)
+    assert array.numpy().tolist() == [2, 2, 2]
+
+
 @pytest.mark.parametrize("target", ["llvm", "c"])
 def test_integers_may_be_asked_whether_they_are_null(target: str, tmp_path: Path) -> None:
     @T.prim_func

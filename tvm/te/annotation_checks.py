@@ -14,7 +14,7 @@ from tvm.ir.expr import PrimExpr
 # a scope is one of these, or one of them with a suffix that names a special memory of a device
 STORAGE_SCOPES = ("global", "shared", "warp", "local", "wmma", "m16n8k8", "metal", "amx", "texture")
 
-_THREAD_TAG = re.compile(r"(blockIdx|threadIdx)\.[xyz]|[cv]thread(\.[xyz])?|pipeline")
+_THREAD_TAG = re.compile(r"(blockIdx|threadIdx)\.[xyz]|[cv]thread(\.[xyz])?|pipeline|cop")
 
 # what some pass acts on; more of them may be meant for passes of the user's
 PRAGMAS = (
@@ -58,7 +58,7 @@ def check_thread_tag(tag: Any) -> str:
         found = f'"{tag}"' if isinstance(tag, str) else f"a value of {type(tag).__name__}"
         raise ScheduleError(
             f"thread_axis requires a known tag, got {found}",
-            hint="tags are blockIdx.x, threadIdx.x (also .y and .z), vthread and pipeline",
+            hint="tags are blockIdx.x, threadIdx.x (also .y and .z), vthread, pipeline and cop",
         )
     return str(tag)
 

@@ -147,6 +147,11 @@ class FunctionWriter(MemoryWriter):
                 "target c cannot take LLVM code, got import_llvm", at=stmt,
                 hint="import_c takes C code",
             )  # fmt: skip
+        elif key == "coproc_uop_scope":
+            raise LoweringError(
+                f"target c cannot give statements to {stmt.value}, got coproc_uop_scope", at=stmt,
+                hint="target llvm can",
+            )  # fmt: skip
         elif key in ("thread_extent", "virtual_thread"):
             tag = getattr(stmt.node, "thread_tag", stmt.node)
             raise LoweringError(

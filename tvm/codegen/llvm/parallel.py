@@ -35,47 +35,55 @@ class ParallelRegion:
 
 def write_launch(writer: FunctionWriter, body: Stmt) -> None:
     """Move ``body`` to a function of its own and let all threads run it."""
+    name = writer.module.new_symbol(f"{writer.name}_task")
+    code = Code(f"define internal i32 @{quoted(name)}(i32 %task, ptr %env, ptr %closure) #0")
+    tasks_at = code.value("getelementptr inbounds { ptr, i32 }, ptr %env, i64 0, i32 1")
+    tasks = code.value(f"load i32, ptr {tasks_at}, align 8")
+    closure, _ = write_moved(writer, body, name, code, ParallelRegion("%task", tasks, "%env"))
+    launch = writer.code.value(
+        f"load ptr, ptr {writer.module.context_slot('TVMBackendParallelLaunch')}, align 8"
+    )
+    # 0 tasks: as many as the runtime has threads
+    status = writer.code.value(f"call i32 {launch}(ptr @{quoted(name)}, ptr {closure}, i32 0)")
+    writer.return_if_failed(status)
+
+
+def write_moved(
+    writer: FunctionWriter, body: Stmt, name: str, code: Code, region: ParallelRegion | None
+) -> tuple[str, str]:
+    """Write ``body`` as the function that ``code`` begins, whose parameter ``%closure`` has its variables.
+
+    Returns
+    -------
+    closure, type : str
+        The operand for that parameter, and the type of what it points to.
+    """
     module, outer = writer.module, writer.code
     used = captured(writer, body)
-    name = module.new_symbol(f"{writer.name}_task")
-    code = Code(f"define internal i32 @{quoted(name)}(i32 %task, ptr %env, ptr %closure) #0")
     fields = [TYPES[var.dtype].text for var in used]
     closure_type = f"%{quoted(name + '_closure')}"
     module.definitions.append(f"{closure_type} = type {{ {', '.join(fields)} }}\n")
-    tasks_at = code.value("getelementptr inbounds { ptr, i32 }, ptr %env, i64 0, i32 1")
-    tasks = code.value(f"load i32, ptr {tasks_at}, align 8")
     values = {var: operand for var, operand in writer.values.items() if is_constant(operand)}
     for number, (var, field) in enumerate(zip(used, fields, strict=True)):
         at = code.value(f"getelementptr inbounds {closure_type}, ptr %closure, i64 0, i32 {number}")
         values[var] = code.value(f"load {field}, ptr {at}")
-    region = ParallelRegion("%task", tasks, "%env")
     with writer.moved_to(type(writer.frame)(code, values, "i32", region)):
         writer.visit(body)
         code.do("ret i32 0")
     module.definitions.append(code.text())
-    _call_launch(writer, outer, name, closure_type, used, fields)
+    return _filled_closure(writer, outer, closure_type, used, fields), closure_type
 
 
-def _call_launch(
-    writer: FunctionWriter,
-    code: Code,
-    name: str,
-    closure_type: str,
-    used: list[Var],
-    fields: list[str],
-) -> None:
+def _filled_closure(
+    writer: FunctionWriter, code: Code, closure_type: str, used: list[Var], fields: list[str]
+) -> str:
     closure = code.stack(closure_type, 1, 8) if used else "null"
     for number, (var, field) in enumerate(zip(used, fields, strict=True)):
         at = code.value(
             f"getelementptr inbounds {closure_type}, ptr {closure}, i64 0, i32 {number}"
         )
         code.do(f"store {field} {writer.values[var]}, ptr {at}")
-    launch = code.value(
-        f"load ptr, ptr {writer.module.context_slot('TVMBackendParallelLaunch')}, align 8"
-    )
-    # 0 tasks: as many as the runtime has threads
-    status = code.value(f"call i32 {launch}(ptr @{quoted(name)}, ptr {closure}, i32 0)")
-    writer.return_if_failed(status)
+    return closure
 
 
 def partitioned(writer: FunctionWriter, loop: For, region: ParallelRegion) -> None:

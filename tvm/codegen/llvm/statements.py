@@ -27,6 +27,7 @@ from .packed import RUNTIME_FUNCTIONS, through_slot, without_result
 from .parallel import ParallelRegion, partitioned, write_launch
 from .polls import write_poll
 from .pstate import pstate_attributes
+from .static_init import SCOPE, write_static_init
 from .tensor_check import reports_itself
 from .types import TYPES, quoted
 from .unsupported import unsupported_error
@@ -114,6 +115,9 @@ class FunctionWriter(MemoryWriter):
             self.volatile.add(stmt.node)
         elif key == "pragma_parallel_launch_point":
             write_launch(self, stmt.body)
+            return
+        elif key == SCOPE:
+            write_static_init(self, stmt)
             return
         elif key == "pragma_parallel_stride_pattern" and self.frame.parallel is not None:
             self.frame.parallel.strided = True
