@@ -50,7 +50,7 @@ class FatalMessage {
       : file_(file), line_(line), check_(check), operands_(std::move(operands)) {}
   [[noreturn]] ~FatalMessage() noexcept(false) {
     std::string text = stream_.str();
-    if (NamesErrorClass(text)) throw Error(text);  // for users, in their words
+    if (NamesErrorClass(text)) throw Error(Cat(text, " (", Place(file_, line_), ")"));  // in their words
     if (check_[0] != 0) text = Cat("Check failed: (", check_, ") is false", operands_, text.empty() ? "" : ": ", text);
     throw InternalError(Cat(text, " (", Place(file_, line_), ")"));
   }
