@@ -14,6 +14,7 @@ from tvm.tir.schedule.testing import verify_trace_roundtrip
 from tvm.tir.schedule.transform import tile_with_tensor_intrin
 from tvm.tir.tensor_intrin import hexagon
 from tvm.tir.tensor_intrin.arm_cpu import ARM_DOT_4x4_i8_SDOT_INTRIN
+from tvm.tir.tensor_intrin.cuda import WMMA_SYNC_16x16x16_f16f16f16_INTRIN
 from tvm.tir.tensor_intrin.x86 import AVX512_DOT_16x4_INTRIN, VNNI_DOT_16x4_INTRIN
 
 
@@ -98,3 +99,20 @@ def test_products_of_hexagon_take_the_place_of_loops() -> None:
     sch.decompose_reduction("C", outer)
     sch.tensorize(j, hexagon.VRMPY_u8i8i32_INTRIN)
     assert "llvm.hexagon.V6.vrmpybusv.acc.128B" in sch.mod["main"].script()
+
+
+def test_products_of_halves_with_sums_of_halves_are_written_without_casts() -> None:
+    @T.prim_func
+    def product(
+        A: T.Buffer((16, 16), "float16", offset_factor=16, scope="wmma.matrix_a"),
+        B: T.Buffer((16, 16), "float16", offset_factor=16, scope="wmma.matrix_b"),
+        C: T.Buffer((16, 16), "float16", offset_factor=16, scope="wmma.accumulator"),
+    ):
+        for i, j, k in T.grid(16, 16, 16):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+    sch = tir.Schedule(product)
+    sch.tensorize(sch.get_loops("C")[0], WMMA_SYNC_16x16x16_f16f16f16_INTRIN)
+    assert "tvm_mma_sync" in sch.mod.script()

@@ -26,6 +26,11 @@ def match_tile(handle: Any, shape: Any, dtype: str, scope: str, strides: Any = N
     )
 
 
+def converted(value: Any, dtype: str) -> Any:
+    """The value as ``dtype``; itself if it is of that type, as programs write it."""
+    return value if value.dtype == dtype else T.cast(value, dtype)
+
+
 def dot_product_desc(
     lanes: int, depth: int, dtypes: tuple[str, str, str], scope: str = "global"
 ) -> PrimFunc:
@@ -57,6 +62,6 @@ def dot_product_desc(
                 for k in T.serial(0, depth):
                     with T.block("update"):
                         vi, vk = T.axis.remap("SR", [i, k])
-                        C[vi] = C[vi] + T.cast(A[vk], dtype_c) * T.cast(B[vi, vk], dtype_c)
+                        C[vi] = C[vi] + converted(A[vk], dtype_c) * converted(B[vi, vk], dtype_c)
 
     return dot_product

@@ -13,7 +13,7 @@ from tvm.script import tir as T
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import const
 from tvm.tir.function import PrimFunc
-from tvm.tir.tensor_intrin.common import match_tile, registered
+from tvm.tir.tensor_intrin.common import converted, match_tile, registered
 from tvm.tir.tensor_intrin.mma import *  # noqa: F403
 
 _SHORT = {"float16": "f16", "float32": "f32", "int8": "s8", "int32": "s32"}
@@ -213,7 +213,7 @@ def get_wmma_sync_intrin(
             for i, j, k in T.grid(m_dim, n_dim, k_dim):
                 with T.block(""):
                     vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + T.cast(A[vi, vk], out_dtype) * T.cast(
+                    C[vi, vj] = C[vi, vj] + converted(A[vi, vk], out_dtype) * converted(
                         B[at_b(vk, vj)], out_dtype
                     )
 
