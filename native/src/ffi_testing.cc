@@ -7,35 +7,9 @@
 
 #include <chrono>
 #include <thread>
-#include <unordered_map>
 
 namespace tvm {
 namespace runtime {
-namespace {
-
-// Functions that were added one by one, by __add_function(name, func).
-class FrontendTestModule : public ModuleNode {
- public:
-  const char* type_key() const final { return "frontend_test"; }
-  PackedFunc GetFunction(const String& name, const ObjectPtr<Object>& self) final {
-    if (name == "__add_function") {
-      return TypedPackedFunc<void(String, PackedFunc)>(
-                 [this, self](String name, PackedFunc func) { functions_[name] = func; })
-          .packed();
-    }
-    auto it = functions_.find(name);
-    return it == functions_.end() ? PackedFunc() : it->second;
-  }
-
- private:
-  std::unordered_map<std::string, PackedFunc> functions_;
-};
-
-}  // namespace
-
-TVM_REGISTER_GLOBAL("testing.FrontendTestModule").set_body_typed([] {
-  return Module(ObjectPtr<ModuleNode>(make_object<FrontendTestModule>()));
-});
 
 void CheckCallback(const PackedFunc& callback) {
   if (!callback.defined()) ThrowTypeError("expected PackedFunc, got None");

@@ -175,6 +175,26 @@ def test_export_and_load(suffix: str, object_code: bytes, tmp_path: Path) -> Non
     assert loaded["sum_scalars"](1, 2) == 3
 
 
+def test_libraries_of_code_alone_say_what_they_import(object_code: bytes, tmp_path: Path) -> None:
+    """So that whoever packs imports in another way sees all libraries that have some."""
+    module = module_from_symbols("llvm", {}, object_code=object_code)
+    (tmp_path / "empty.o").write_bytes(_compiled("int nothing;", tmp_path))
+    module.import_module(load_static_library(str(tmp_path / "empty.o"), []))
+    folder = tmp_path / "work"
+    for suffix in ("so", "tar"):
+        module.export_library(str(tmp_path / f"lib.{suffix}"), workspace_dir=str(folder))
+        assert (folder / "devc.o").is_file()
+        for _ in range(2):  # the second time it is there already
+            loaded = load_module(tmp_path / f"lib.{suffix}")
+            assert loaded["sum_scalars"](1, 2) == 3 and loaded.imported_modules == []
+
+
+def _compiled(text: str, folder: Path) -> bytes:
+    (folder / "text.c").write_text(text)
+    cc.create_executable(str(folder / "text.o"), str(folder / "text.c"), options=["-c", "-fPIC"])
+    return (folder / "text.o").read_bytes()
+
+
 def test_export_keeps_the_workspace(object_code: bytes, tmp_path: Path) -> None:
     module = module_from_symbols("llvm", {}, object_code=object_code)
     seen = {}

@@ -34,6 +34,7 @@ from .adt import (
     TypeData,
 )
 from .backend import _backend as _backend_api
+from .backend import codegen_modules as _codegen_modules
 from .backend import contrib as _contrib
 from .backend import lower_te as _lower_te
 from .backend import te_compiler as _te_compiler

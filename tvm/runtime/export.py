@@ -69,7 +69,8 @@ def export(
             'runtime=Runtime("cpp", {"system-lib": True})'
         )
     files = [*addons, *_write_objects(modules, folder, getattr(link, "object_format", None))]
-    if any(not module.is_dso_exportable for module in modules):
+    # of what a module imports the library says which of it was code, too
+    if root.imported_modules or any(not module.is_dso_exportable for module in modules):
         pack = fpack_imports or _pack_imports
         files.append(pack(root, prefix is not None, prefix or "", str(folder)))
     if not file_name.endswith(".tar") and any(module.type_key == "c" for module in modules):

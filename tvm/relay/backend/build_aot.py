@@ -25,6 +25,7 @@ from tvm.relay.backend.utils import CallType
 from tvm.relay.progress import COMPILING, Progress
 from tvm.runtime.csource import csource_module
 from tvm.runtime.module import Module
+from tvm.runtime.ndarray import NDArray
 from tvm.tir import PrimFunc
 from tvm.tir.analysis import calculate_workspace_bytes
 from tvm.tir.usmp.transform import allocate_arguments
@@ -88,6 +89,16 @@ class AotOptions:
                 raise TVMError(f"byte alignments must be powers of two, got {alignment}")
 
 
+@dataclass(frozen=True)
+class LoweredAot:
+    """A model's function and its kernels before code generation."""
+
+    pooled: PooledModel
+    params: Mapping[str, NDArray]  # that are not constants of the code
+    facts: dict[str, FunctionInfo]
+    metadata: ExecutorMetadata
+
+
 def build_aot(
     model: LoweredModel,
     executor: Executor,
@@ -96,8 +107,38 @@ def build_aot(
     step: Progress,
 ) -> AOTExecutorFactoryModule:
     """Write the model's function, and compile it with the kernels."""
-    options = AotOptions.of(executor)
     step("planning memory")
+    lowered = lower_aot(model, executor, runtime, pools)
+    metadata = lowered.metadata
+    step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
+    lib = compile_library(
+        lowered.pooled.mod,
+        metadata.model,
+        metadata.interface,
+        model,
+        AotOptions.of(executor),
+        runtime,
+    )
+    return AOTExecutorFactoryModule(
+        model.mod,
+        {model.target: lowered.pooled.mod},
+        model.target,
+        executor,
+        runtime,
+        lib,
+        model.mod_name,
+        lowered.params,
+        lowered.facts,
+        metadata,
+        ["cpu"],
+    )
+
+
+def lower_aot(
+    model: LoweredModel, executor: Executor, runtime: Runtime, pools: MemoryPools
+) -> LoweredAot:
+    """Write the model's function."""
+    options = AotOptions.of(executor)
     _check_devices(model, options, pools)
     main = _main_function(model, pools, options, runtime)
     pooled = _pooled_model(model, main, runtime, pools, options)
@@ -117,21 +158,9 @@ def build_aot(
         workspace_pools=pooled.workspace,
         constants=pooled.constants,
     )
-    step(f"compiling {len(model.graph.kernels)} kernels", COMPILING)
-    lib = compile_library(pooled.mod, metadata, interface, model, options, runtime)
-    return AOTExecutorFactoryModule(
-        model.mod,
-        {model.target: pooled.mod},
-        model.target,
-        executor,
-        runtime,
-        lib,
-        model.mod_name,
-        {} if options.link_params else model.graph.params,
-        facts,
-        ExecutorMetadata(metadata, executor, interface, options.alignments),
-        ["cpu"],
-    )
+    about = ExecutorMetadata(metadata, executor, interface, options.alignments)
+    params = {} if options.link_params else model.graph.params
+    return LoweredAot(pooled, params, facts, about)
 
 
 def _main_function(
