@@ -7,7 +7,7 @@ return z                                     z = g(y)
                                              memory.kill_tensor(y)
                                              return z
 
-Variables bound to variables are those themselves.
+Variables bound to variables are those themselves, and a check gives what it checks.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tvm.relax.expr import (
     DataflowBlock,
     Function,
     If,
+    MatchCast,
     SeqExpr,
     Tuple,
     TupleGetItem,
@@ -83,13 +84,17 @@ class _Killer(BindingRewriter):
     def sequence(self, seq: SeqExpr) -> SeqExpr:
         bindings = [binding for block in seq.blocks for binding in block.bindings]
         last: dict[Var, Binding | None] = {}
+        same: dict[Var, Var] = {}  # variables that are checked, by those of the checks
         for binding in bindings:
-            last[binding.var] = binding
+            if isinstance(binding, MatchCast) and isinstance(binding.value, Var):
+                same[binding.var] = same.get(binding.value, binding.value)
+            else:
+                last[binding.var] = binding
             for var in variables(binding.value):
-                if var in last:  # others are of an outer sequence
-                    last[var] = binding
+                if (owner := same.get(var, var)) in last:  # others are of an outer sequence
+                    last[owner] = binding
         for var in variables(seq.body):
-            last[var] = None
+            last[same.get(var, var)] = None
         # what is part of the value of a binding lives as long as that is used
         dying: dict[int, list[Var]] = {}
         for var, at in last.items():
