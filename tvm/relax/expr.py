@@ -254,7 +254,7 @@ class Call(ExprWithOp, key="relax.expr.Call"):
         info = None if isinstance(op, Op) else op.struct_info_
         if info is not None and not isinstance(info, FuncStructInfo):
             raise ValueError(f"a call requires a function, got {op} which is {info}")
-        self._init(op, tuple(args), attrs, tuple(sinfo_args or ()), None, span)
+        self._init(op, _exprs(args), attrs, tuple(sinfo_args or ()), None, span)
 
 
 class Binding(Scriptable, Node, key="relax.expr.Binding"):

@@ -8,6 +8,8 @@ from typing import Any
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.structural import structural_equal
+from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     BindingBlock,
     Call,
@@ -137,7 +139,7 @@ class _Checker(ExprVisitor):
             except Exception as error:
                 self.report(f"a call is not valid: {error}")
         normalize = op.op.extra.get("FNormalize") if isinstance(op.op, Op) else None
-        if normalize is not None and op.struct_info_ is not None and not _is_tuple_call(op):
+        if normalize is not None and op.struct_info_ is not None and _is_changed(normalize, op):
             self.report(f"the arguments of {_name(op.op)} are not in normal form")
 
     def visit_if_(self, op: If) -> None:
@@ -225,10 +227,10 @@ class _Checker(ExprVisitor):
         self.visit_var_def(binding.var)
 
 
-def _is_tuple_call(call: Call) -> bool:
-    return not (len(call.args) > 1 and call.op.name.startswith("relax.call_tir")) or isinstance(  # type: ignore[attr-defined]
-        call.args[1], Tuple
-    )
+def _is_changed(normalize: Any, call: Call) -> bool:
+    """Whether an operator would bring a call into another form."""
+    new = normalize(BlockBuilder(), call)
+    return new is not call and not structural_equal(new, call)
 
 
 def _name(callee: Any) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.ir.module import IRModule
+from tvm.ir.transform import Pass
 from tvm.relax.analysis.dataflow import find_aliases, live_ranges
-from tvm.relax.expr import Call, DataflowBlock, Var
+from tvm.relax.expr import Call, DataflowBlock, Function, Var
+from tvm.relax.expr_functor import ExprMutator
+from tvm.relax.transform.pass_kinds import whole_module_pass
 from tvm.relax.transform.use_inplace_calls import (
     InplaceOpportunity,
     inplace_opportunities,
@@ -92,3 +95,21 @@ def dataflow_single_inplace_call(
         The call, and the module with its loop program.
     """
     return single_inplace_call(mod, call, [int(i) for i in inplace_indices])
+
+
+def ApplyEmptyCppMutator() -> Pass:
+    """Visit every function with a mutator that changes nothing: operators normalise their calls.
+
+    Returns
+    -------
+    Pass
+    """
+
+    def visited(mod: IRModule) -> IRModule:
+        mutator = ExprMutator(mod)
+        for var, func in mod.functions.items():
+            if isinstance(func, Function):
+                mutator.builder_.update_func(var, mutator.visit_expr(func))
+        return mutator.builder_.get()
+
+    return whole_module_pass("relax.testing.ApplyEmptyCppMutator", visited)

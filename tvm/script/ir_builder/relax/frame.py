@@ -18,7 +18,14 @@ from ..ir.frame import IRModuleFrame
 
 
 class _ScriptBuilder(BlockBuilder):
-    """Knows the loop programs of the module that is being read, which may be defined later."""
+    """Knows the loop programs of the module that is being read, which may be defined later.
+
+    Calls stay as they are written: what operators would make of them is for passes to do.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.normalizer.apply_operator_rules = False
 
     def struct_info_of_global(self, gvar: GlobalVar) -> StructInfo | None:
         module = IRBuilder.current().find_frame(IRModuleFrame)
