@@ -38,7 +38,8 @@ class _Deduplicator(ExprMutator):
         super().__init__(mod)
         self.call_only = call_only
         self.known: dict[Any, list[tuple[Any, Any, Var]]] = {}
-        self.same: dict[Any, Var] = {}
+        self.same: dict[Any, Var] = {}  # identity of a variable: what it is the same as
+        self.outputs: dict[Var, Var] = {}  # of the dataflow block, by its own variable
 
     def visit_var_(self, op: Var) -> Any:
         new = super().visit_var_(op)
@@ -58,12 +59,18 @@ class _Deduplicator(ExprMutator):
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> BindingBlock:
         new: BindingBlock = super().visit_dataflow_block_(block)
-        # its own variables are not visible behind it
+        # its own variables are not visible behind it, where outputs stand for their values
+        self.same = {key: var for key, var in self.same.items() if type(var) is Var}
         self.known = {
-            key: [entry for entry in entries if not isinstance(entry[2], DataflowVar)]
+            key: [(*entry[:2], var) for entry in entries if (var := self._visible(entry[2]))]
             for key, entries in self.known.items()
         }
+        self.outputs.clear()
         return new
+
+    def _visible(self, var: Var) -> Var | None:
+        """A variable that has the value of one of a dataflow block behind the block."""
+        return self.outputs.get(var) if isinstance(var, DataflowVar) else var
 
     def _may_be_shared(self, value: Any) -> bool:
         if isinstance(value, (Function, If)) or contains_impure_call(value):
@@ -87,17 +94,22 @@ class _Deduplicator(ExprMutator):
             same = structural_equal((other, other_cast), (value, cast))
             if same and var.struct_info_ == binding.var.struct_info_:
                 self.reemit_binding(binding, var)
-                if type(binding.var) is DataflowVar or type(var) is Var:
-                    self.same[binding.var.vid] = var
+                self.same[binding.var.vid] = var
+                if type(var) is DataflowVar and type(binding.var) is Var:
+                    self.outputs.setdefault(var, self._remap.get(binding.var.vid, binding.var))
                 return
-        if cast is None:
+        if isinstance(binding, VarBinding):
             self.reemit_binding(binding, value)
         else:
             super().visit_match_cast_(binding)
         entries.append((value, cast, self._remap.get(binding.var.vid, binding.var)))
 
     def visit_match_cast_(self, binding: MatchCast) -> None:
-        super().visit_match_cast_(binding)
+        value = self.visit_expr(binding.value)
+        if self.call_only or contains_impure_call(value):
+            super().visit_match_cast_(binding)
+            return
+        self._share(binding, value, self.visit_struct_info(binding.struct_info))
 
 
 def eliminate_common_subexpr(func: Function, mod: IRModule, call_only: bool = False) -> Function:

@@ -28,7 +28,7 @@ from .pass_kinds import relax_pass
 
 def _is_pure(binding: Binding) -> bool:
     value = binding.value
-    if isinstance(value, (If, Function)):
+    if isinstance(value, If):
         return False
     return not (isinstance(value, Call) and is_impure_call(value))
 
