@@ -88,7 +88,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tvm.relax.bind", "tvm.relax.block_builder", "tvm.relax.expr_functor", "tvm.relax.normalize",
         "tvm.relax.op", "tvm.relax.prim_func_info", "tvm.relax.te_call",
     ),
-    ("tvm.relax.analysis", "tvm.relax.ir", "tvm.relax.utils"),
+    ("tvm.relax.analysis", "tvm.relax.args_converter", "tvm.relax.ir", "tvm.relax.utils"),
     ("tvm.relax.dpl", "tvm.relax.binding_rewrite", "tvm.relax.transform"),
     (
         "tvm.script.ir_builder.relax", "tvm.script.parser.relax", "tvm.script.printer.relax",

@@ -12,6 +12,7 @@ from typing import Any
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, Sequential, module_pass
 from tvm.relax import transform
+from tvm.relax.backend.dispatch_sampling import DispatchSampling
 from tvm.relax.backend.kernels import LowerToKernels
 
 _PIPELINES: dict[str, Callable[..., Pass]] = {}
@@ -101,4 +102,4 @@ def _zero_passes() -> list[Pass]:
 
 def _build_passes() -> list[Pass]:
     # kernels of known shapes first, loop programs for the rest
-    return [LowerToKernels(), transform.LegalizeOps(), *lowering_passes()]
+    return [LowerToKernels(), DispatchSampling(), transform.LegalizeOps(), *lowering_passes()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .args_converter import args_converter
 from .bind import copy_with_new_vars
 from .expr import as_expr
 from .te_call import gen_call_tir_inputs
@@ -42,4 +43,10 @@ def convert_to_expr(value: Any) -> Any:
     return as_expr(value)
 
 
-__all__ = ["convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs", "metadata_partitioner"]
+__all__ = [
+    "args_converter",
+    "convert_to_expr",
+    "copy_with_new_vars",
+    "gen_call_tir_inputs",
+    "metadata_partitioner",
+]

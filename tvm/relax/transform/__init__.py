@@ -4,6 +4,7 @@ from .adjust_matmul_order import AdjustMatmulOrder
 from .allocate_workspace import AllocateWorkspace
 from .alter_op_impl import AlterOpImpl
 from .annotate_tir_op_pattern import AnnotateTIROpPattern
+from .attach_external_modules import AttachExternModules
 from .attach_global_symbol import AttachGlobalSymbol
 from .bind_params import BindParams, BindSymbolicVars
 from .bundle_model_params import BundleModelParams
@@ -68,6 +69,7 @@ __all__ = [
     "AdjustMatmulOrder",
     "AllocateWorkspace",
     "AnnotateTIROpPattern",
+    "AttachExternModules",
     "AttachGlobalSymbol",
     "BindParams",
     "BindSymbolicVars",

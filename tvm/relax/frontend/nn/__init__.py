@@ -15,6 +15,7 @@ from .core import (
     wrap_nested,
 )
 from .exporter import Exporter, add_extern
+from .extern import ExternModule, ObjectModule, SourceModule
 from .modules import (
     GELU,
     Attention,
