@@ -128,8 +128,9 @@ def _infer_slice(call: Any, bb: Any) -> Any:
         if len({*found}) != len(found):
             raise fail(call, f"requires axes that differ, got {found}")
         if not found:
-            return info
-    dims = dims_of(info)
+            known = known_dims(info)
+            return info if known is None else made(known, info.dtype, info.vdevice)
+    dims = known_dims(info)
     if dims is None or any([p is None for p in parts]):
         return made(None, info.dtype, info.vdevice, info.ndim)
     begin, end = parts[1:3]
@@ -186,7 +187,8 @@ def _canonical(index: Any, extent: Any, stride: Any, is_inbound: bool) -> Any:
     if isinstance(index, tir.IntImm):
         index = index + extent if index.value < 0 else index
     else:
-        index = tir.if_then_else(index < 0, index + extent, index)
+        # what is within bounds is not counted from the end
+        index = index if is_inbound else tir.if_then_else(index < 0, index + extent, index)
     if is_inbound:
         return index
     return tir.min(tir.max(index, least), most)

@@ -21,7 +21,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.relax.struct_info_relations import prove_equal, tir_vars_in
 from tvm.support.dtype import DType, dtype
-from tvm.tir.expr import NE, IntImm
+from tvm.tir.expr import NE, Add, IntImm, Mul, Sub
 from tvm.tir.expr import Var as Variable
 
 VOID = dtype("void")
@@ -288,6 +288,45 @@ def simplified_size(value: PrimExpr) -> PrimExpr:
     for var in tir_vars_in(value):
         analyzer.update(var, ConstIntBound(0, ConstIntBound.POS_INF))
     return analyzer.simplify(value)
+
+
+def as_sum(value: PrimExpr) -> PrimExpr:
+    """A size as shapes are written: what is added, in its order, then what is taken away.
+
+    (a + b) * 2 - 4 - c + 5    ->    a * 2 + b * 2 + 1 - c
+    """
+    terms: list[tuple[PrimExpr, int]] = []
+    total = _collect_terms(simplified(value), 1, terms)
+    parts = [(term, factor) for term, factor in terms if factor > 0]
+    parts += [(IntImm(value.dtype, total), 1)] * (total > 0)
+    parts += [(term, factor) for term, factor in terms if factor < 0]
+    parts += [(IntImm(value.dtype, -total), -1)] * (total < 0)
+    if not parts:
+        return IntImm(value.dtype, 0)
+    result: PrimExpr | None = None
+    for term, factor in parts:
+        size = abs(factor)
+        part = term if size == 1 else term * size
+        if result is None:
+            result = part if factor > 0 else -part
+        else:
+            result = result + part if factor > 0 else result - part
+    assert result is not None
+    return result
+
+
+def _collect_terms(value: PrimExpr, factor: int, terms: list[tuple[PrimExpr, int]]) -> int:
+    """Add the terms of a sum with their factors; the constant is returned."""
+    if isinstance(value, IntImm):
+        return factor * value.value
+    if isinstance(value, (Add, Sub)):
+        sign = 1 if isinstance(value, Add) else -1
+        first = _collect_terms(value.a, factor, terms)
+        return first + _collect_terms(value.b, sign * factor, terms)
+    if isinstance(value, Mul) and isinstance(value.b, IntImm):
+        return _collect_terms(value.a, factor * value.b.value, terms)
+    terms.append((value, factor))
+    return 0
 
 
 def fields_of(arg: RelayExpr) -> list[RelayExpr]:

@@ -15,6 +15,7 @@ from .infer import (
     common_vdevice,
     dims_of,
     fail,
+    is_one,
     items_of,
     made,
     prove_unequal,
@@ -183,7 +184,7 @@ def _einsum_shape(terms: list[str], output: str | None, dims: list[Any]) -> list
         if count < 0 or (not dots and count):
             raise ValueError(f"{term} has another rank than {len(shape)}")
         own = list(shape[len(before) : len(shape) - len(after)]) if dots else []
-        extra = own if len(own) > len(extra) else extra
+        extra = _broadcast(extra, own)
         axes = [*zip(before, shape[: len(before)], strict=True)]
         axes += zip(after, shape[len(shape) - len(after) :], strict=True)
         for label, dim in axes:
@@ -196,6 +197,18 @@ def _einsum_shape(terms: list[str], output: str | None, dims: list[Any]) -> list
         output = "..." * bool(extra) + "".join(sorted({c for c in labels if labels.count(c) == 1}))
     before, dots, after = output.partition("...")
     return [*[sizes[c] for c in before], *(extra if dots else []), *[sizes[c] for c in after]]
+
+
+def _broadcast(a: list[Any], b: list[Any]) -> list[Any]:
+    """The dimensions that ``...`` stands for in both."""
+    long, short = (a, b) if len(a) >= len(b) else (b, a)
+    aligned = long[len(long) - len(short) :]
+    common = []
+    for x, y in zip(aligned, short, strict=True):
+        if not is_one(x) and not is_one(y) and _differ(x, y):
+            raise ValueError(f"... is {x} and {y}")
+        common.append(y if is_one(x) else x)
+    return [*long[: len(long) - len(short)], *common]
 
 
 def _legalize_einsum(bb: Any, call: Call) -> Any:

@@ -79,13 +79,21 @@ def as_ints(value: Any) -> Any:
 
 
 def as_dims(value: Any) -> Any:
-    """Several integers or expressions; None stays."""
+    """Several integers or expressions, integers as expressions of 64 bits; None stays."""
     if value is None:
         return None
     items = value if isinstance(value, (tuple, list)) else (value,)
     return tuple(
-        [i if isinstance(i, PrimExpr) and not hasattr(i, "value") else as_int(i) for i in items]
+        [
+            i if isinstance(i, PrimExpr) and not hasattr(i, "value") else IntImm("int64", as_int(i))
+            for i in items
+        ]
     )
+
+
+def as_numbers(dims: Any) -> list[Any]:
+    """Dimensions as plain integers, where they are known."""
+    return [as_int(dim) if hasattr(dim, "value") else dim for dim in dims]
 
 
 Expr: TypeAlias = Annotated[Any, Operand(as_expr)]
@@ -249,5 +257,5 @@ def _public(function: Any, op: Op, kinds: Mapping[str, Operand | Attribute], rec
 
 __all__ = [
     "Attr", "DataType", "Dims", "Expr", "Int", "Ints", "OptExpr", "Shape", "Tensors",
-    "as_int", "as_ints", "define", "make_record", "operator", "records",
+    "as_int", "as_ints", "as_numbers", "define", "make_record", "operator", "records",
 ]  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
+import numpy as np
+
 from tvm import te, tir
 from tvm.relax.expr import Call, Constant
 
@@ -43,6 +45,24 @@ def clip_cast(val: Any, dtype: Any) -> Any:
     return te.max(tir.min(val, high.astype(val.dtype)), low.astype(val.dtype)).astype(dtype)
 
 
+def _saturated(rounded: Any, point: Any, kind: Any) -> Any:
+    """The sum of whole floating point numbers and zero points, as integers of a type.
+
+    Floating point numbers saturate before they are converted; those of 16 bits hold the sums
+    and the bounds of 8-bit integers only.
+    """
+    if kind.bits > 8 and rounded.dtype == "float16":
+        rounded = rounded.astype("float32")
+    shifted = rounded + point.astype(rounded.dtype)
+    if kind.bits <= 16:
+        return clip_cast(shifted, kind)
+    low, high = tir.min_value(kind), np.nextafter(np.float32(2.0**kind.bits / 2), np.float32(0))
+    below = te.max(
+        tir.min(shifted, tir.const(float(high), shifted.dtype)), low.astype(shifted.dtype)
+    )
+    return tir.Select(shifted > float(high), tir.max_value(kind), below.astype(kind))
+
+
 def is_const_scalar(x: Any) -> TypeGuard[Constant]:
     """Whether an expression is a scalar constant."""
     return isinstance(x, Constant) and x.struct_info.ndim == 0
@@ -72,8 +92,7 @@ def _legalize_quantize(bb: Any, call: Call) -> Any:
             point = _at(zero, i, axis)
             if kind.is_float:
                 return clip_cast(scaled + point.astype(value.dtype), kind)
-            shifted = te.round(scaled).astype("int32") + point.astype("int32")
-            return clip_cast(shifted, kind)
+            return _saturated(te.round(scaled), point, kind)
 
         return te.compute(data.shape, element, name="quantized")
 

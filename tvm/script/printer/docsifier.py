@@ -55,6 +55,7 @@ class Frame:
     ) -> None:
         self.node = node
         self.stmts: list[StmtDoc] = [] if stmts is None else stmts
+        self.declarations: list[StmtDoc] = []  # those of the statements that declare free variables
         self.is_last = False  # nothing follows: what a statement binds may hold for the rest
         self._docsifier = docsifier
         self._defined: list[tuple[Any, str]] = []

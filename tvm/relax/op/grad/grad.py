@@ -8,7 +8,7 @@ from tvm import te, tir, topi
 from tvm.relax.expr import Call, Var
 from tvm.relax.op.infer import fail, same_as_first, tensor
 from tvm.relax.op.nn.pooling import pool_attributes
-from tvm.relax.op.operator import Dims, Expr, OptExpr, documented, operator
+from tvm.relax.op.operator import Dims, Expr, OptExpr, as_numbers, documented, operator
 
 
 def _keep(bb: Any, call: Call) -> Any:
@@ -115,8 +115,8 @@ def _pool_backward(kind: str) -> Any:
     def legalize(bb: Any, call: Call) -> Any:
         attrs = call.attrs
         return bb.call_te(
-            topi.nn.pool_grad, call.args[0], call.args[1], list(attrs.pool_size),
-            list(attrs.strides), list(attrs.padding), kind, attrs.ceil_mode,
+            topi.nn.pool_grad, call.args[0], call.args[1], as_numbers(attrs.pool_size),
+            as_numbers(attrs.strides), as_numbers(attrs.padding), kind, attrs.ceil_mode,
             attrs.count_include_pad, attrs.layout, primfunc_name_hint=f"{kind}_pool2d_backward",
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from typing import Any
 from tvm import topi
 from tvm.ir.expr import PrimExpr
 from tvm.relax.expr import Call
-from tvm.relax.op.infer import check_count, dims_of, fail, made, tensor
+from tvm.relax.op.infer import check_count, dims_of, fail, made, simplified, tensor
 from tvm.relax.op.nn.conv import checked_layouts
 from tvm.relax.op.operator import Attr, DataType, Expr, Shape, operator
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
@@ -34,7 +34,8 @@ def _infer(call: Any, bb: Any) -> Any:
         return made(None, kind, info.vdevice, count)
     new = list(mapping.forward_shape(list(dims)))
     new[2:] = list(values)
-    return made(list(mapping.backward_shape(new)), kind, info.vdevice)
+    result = [simplified(dim) for dim in mapping.backward_shape(new)]
+    return made(result, kind, info.vdevice)
 
 
 def _legalize(bb: Any, call: Call) -> Any:

@@ -9,16 +9,17 @@ from tvm.error import TypeCheckError
 from tvm.relax.expr import Call
 from tvm.relax.op.infer import (
     VOID,
+    as_sum,
     common_vdevice,
     dims_of,
     fail,
+    is_number,
     made,
     prove_unequal,
     simplified,
     tensors,
 )
-from tvm.relax.op.operator import DataType, Dims, Expr, Int, operator
-from tvm.tir import IntImm
+from tvm.relax.op.operator import DataType, Dims, Expr, Int, as_int, as_numbers, operator
 from tvm.tir.data_layout import bijective_layout, layout
 
 
@@ -90,15 +91,23 @@ def _conv_infer(canonical: str, kernel: str, transposed: bool) -> Any:
         out = checked_layouts(call, attrs.out_layout, canonical, "out layout")
         kind = _check_known(call, data, weight)
         count = len(layout(attrs.out_layout))
+        if transposed:
+            _check_output_padding(call)
         if x is None or w is None:
             return made(None, kind, device, count)
         dims = [x[0], *_channels(call, x[1], w, transposed)]
         for i in range(rank):
             size = _transposed_size if transposed else _size
-            dims.append(simplified(size(attrs, x[2 + i], w[2 + i], i, rank)))
+            dims.append(as_sum(size(attrs, x[2 + i], w[2 + i], i, rank)))
         return made(list(out.backward_shape(dims)), kind, device)
 
     return infer
+
+
+def _check_output_padding(call: Any) -> None:
+    for extra, stride in zip(call.attrs.output_padding, call.attrs.strides, strict=True):
+        if is_number(extra) and is_number(stride) and extra.value >= stride.value:
+            raise fail(call, f"requires output_padding below the strides, got {extra} and {stride}")
 
 
 def _channels(call: Any, inputs: Any, w: Any, transposed: bool) -> list[Any]:
@@ -108,7 +117,7 @@ def _channels(call: Any, inputs: Any, w: Any, transposed: bool) -> list[Any]:
     if _are_unequal(wanted, inputs):
         raise fail(call, f"requires {wanted} channels of the data, got {inputs}")
     divided = inputs if transposed else outputs
-    if isinstance(divided, IntImm) and divided.value % groups:
+    if prove_unequal(tir.floormod(divided, groups), tir.IntImm("int64", 0)):
         raise fail(call, f"requires channels that {groups} groups divide, got {divided}")
     return [simplified(outputs * groups)] if transposed else [outputs]
 
@@ -147,9 +156,9 @@ def _legalize_conv(rank: int) -> Any:
             topi.nn.conv,
             inp=call.args[0],
             filt=call.args[1],
-            stride=list(attrs.strides),
-            padding=list(attrs.padding),
-            dilation=list(attrs.dilation),
+            stride=as_numbers(attrs.strides),
+            padding=as_numbers(attrs.padding),
+            dilation=as_numbers(attrs.dilation),
             groups=attrs.groups,
             data_layout=attrs.data_layout,
             kernel_layout=attrs.kernel_layout,
@@ -243,27 +252,17 @@ def _legalize_transposed(rank: int) -> Any:
         attrs = call.attrs
         canonical = ("NCW", "IOW") if rank == 1 else ("NCHW", "IOHW")
         is_usual = (attrs.data_layout, attrs.kernel_layout) == canonical and _keeps_layout(call)
-        if not is_usual or any([d != 1 for d in attrs.dilation]):
+        if not is_usual or any([d != 1 for d in as_numbers(attrs.dilation)]):
             return call
-        strides = attrs.strides[0] if rank == 1 else list(attrs.strides)
-        extra = attrs.output_padding[0] if rank == 1 else list(attrs.output_padding)
+        strides = as_int(attrs.strides[0]) if rank == 1 else as_numbers(attrs.strides)
+        extra = as_int(attrs.output_padding[0]) if rank == 1 else as_numbers(attrs.output_padding)
         return bb.call_te(
-            function, call.args[0], call.args[1], stride=strides, padding=list(attrs.padding),
+            function, call.args[0], call.args[1], stride=strides, padding=as_numbers(attrs.padding),
             out_dtype=call.struct_info.dtype, output_padding=extra, groups=attrs.groups,
             primfunc_name_hint=f"conv{rank}d_transpose",
         )  # fmt: skip
 
     return legalize
-
-
-def _check_output_padding(call_name: str, given: dict[str, Any]) -> dict[str, Any]:
-    found = given
-    for extra, stride in zip(found["output_padding"], found["strides"], strict=True):
-        if isinstance(extra, int) and isinstance(stride, int) and extra >= stride:
-            raise TypeCheckError(
-                f"{call_name} requires output_padding below the strides, got {extra} and {stride}"
-            )
-    return found
 
 
 @operator(
@@ -276,8 +275,7 @@ def conv1d_transpose(
     out_layout: str | None = None, out_dtype: DataType = None,
 ) -> Expr:  # fmt: skip
     """Transposed convolution over one axis; see `conv2d_transpose`."""
-    found = _conv_attributes("conv1d_transpose", 1, locals())
-    return _check_output_padding("conv1d_transpose", found)
+    return _conv_attributes("conv1d_transpose", 1, locals())
 
 
 @operator(
@@ -301,5 +299,4 @@ def conv2d_transpose(
     out_layout, out_dtype :
         As of `conv2d`.
     """
-    found = _conv_attributes("conv2d_transpose", 2, locals())
-    return _check_output_padding("conv2d_transpose", found)
+    return _conv_attributes("conv2d_transpose", 2, locals())

@@ -6,8 +6,8 @@ from typing import Any
 
 from tvm import tir, topi
 from tvm.relax.expr import Call
-from tvm.relax.op.infer import dims_of, fail, made, simplified, tensors
-from tvm.relax.op.operator import Dims, Expr, documented, operator
+from tvm.relax.op.infer import as_sum, dims_of, fail, made, tensors
+from tvm.relax.op.operator import Dims, Expr, as_numbers, documented, operator
 from tvm.tir.data_layout import layout
 
 from .conv import checked_layouts, padding_pairs, spread
@@ -33,7 +33,7 @@ def _infer_pool(rank: int) -> Any:
         if dims is None:
             return made(None, info.dtype, info.vdevice, len(layout(attrs.out_layout)))
         old = list(mapping.forward_shape(list(dims)))
-        new = [*old[:2], *[simplified(_size(attrs, old[2 + i], i, rank)) for i in range(rank)]]
+        new = [*old[:2], *[as_sum(_size(attrs, old[2 + i], i, rank)) for i in range(rank)]]
         return made(list(out.backward_shape(new)), info.dtype, info.vdevice)
 
     return infer
@@ -56,8 +56,8 @@ def _legalize_pool(rank: int, kind: str) -> Any:
         if attrs.out_layout != attrs.layout:
             return call
         return bb.call_te(
-            function, call.args[0], kernel=list(attrs.pool_size), stride=list(attrs.strides),
-            dilation=list(attrs.dilation), padding=list(attrs.padding), pool_type=kind,
+            function, call.args[0], kernel=as_numbers(attrs.pool_size), stride=as_numbers(attrs.strides),
+            dilation=as_numbers(attrs.dilation), padding=as_numbers(attrs.padding), pool_type=kind,
             ceil_mode=attrs.ceil_mode, layout=attrs.layout,
             count_include_pad=attrs.count_include_pad,
             primfunc_name_hint=f"{kind}_pool{rank}d",
@@ -126,7 +126,7 @@ def _infer_adaptive(rank: int) -> Any:
             return made(None, info.dtype, info.vdevice, len(layout(attrs.out_layout)))
         new = list(mapping.forward_shape(list(dims)))
         if attrs.output_size is not None:
-            new[2:] = [tir.IntImm("int64", s) for s in attrs.output_size]
+            new[2:] = list(attrs.output_size)
         return made(list(out.backward_shape(new)), info.dtype, info.vdevice)
 
     return infer
@@ -146,7 +146,7 @@ def _adaptive(rank: int) -> Any:
             mapping = checked_layouts(call, attrs.layout, usual, "layout")
             size = list(mapping.forward_shape(list(info.shape.values)))[2:]
         return bb.call_te(
-            function[rank], call.args[0], list(size), "avg", attrs.layout,
+            function[rank], call.args[0], as_numbers(size), "avg", attrs.layout,
             primfunc_name_hint=f"adaptive_avg_pool{rank}d",
         )  # fmt: skip
 

@@ -7,6 +7,7 @@ import numbers
 from typing import Any
 
 from tvm.ir.expr import PrimExpr
+from tvm.ir.global_info import GlobalInfo
 from tvm.relax import expr as rx
 from tvm.relax.base import StructInfo
 from tvm.relax.struct_info import FuncStructInfo, ObjectStructInfo
@@ -50,7 +51,7 @@ def bind_assign_value(
     """What ``x = ...`` binds."""
     if isinstance(value, TirVar):
         return _bind_symbol(self, node, var_name, value)
-    if isinstance(value, ModuleWithGlobalVars):
+    if isinstance(value, (ModuleWithGlobalVars, GlobalInfo)):
         return value
     if isinstance(value, MatchCastPair):
         info = complete(value.struct_info, self.var_table.get())

@@ -184,8 +184,9 @@ def print_dataflow(block: rx.DataflowBlock, path: Path, d: IRDocsifier) -> Doc:
     outputs = [b.var for b in block.bindings if type(b.var) is rx.Var]
     names: list[Any] = [d.defined(var) for var in outputs]
     stmts = stmts + [ExprStmtDoc(word("output", d).call(*[n for n in names if n is not None]))]
-    declared = [s for s in stmts if isinstance(s, AssignDoc) and s.rhs is None]
-    inside = [s for s in stmts if not any([s is other for other in declared])]
+    free = {id(s) for s in d.frames[-1].declarations}
+    declared = [s for s in stmts if id(s) in free]
+    inside = [s for s in stmts if id(s) not in free]
     return StmtBlockDoc([*declared, ScopeDoc(None, word("dataflow", d).call(), inside)])
 
 

@@ -39,10 +39,14 @@ def print_var(var: rx.Var, path: Path, d: IRDocsifier) -> Doc:
         return found
     annotation = None
     frame = d.frames[-1]
+    first = len(frame.stmts)
     if var.struct_info_ is not None:
         annotation = d.expr(var.struct_info_, path.attr("struct_info_"))
     name = d.define(var, frame, var.name_hint or "v")
+    if annotation is None:
+        return name  # of which nothing is known
     frame.stmts.append(AssignDoc(name, None, annotation))
+    frame.declarations.extend(frame.stmts[first:])
     return name
 
 

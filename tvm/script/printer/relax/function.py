@@ -16,6 +16,7 @@ from tvm.relax import expr as rx
 from tvm.relax.struct_info import FuncStructInfo
 from tvm.script.printer.doc import (
     AssignDoc,
+    DictDoc,
     Doc,
     ExprDoc,
     ExprStmtDoc,
@@ -57,8 +58,8 @@ def print_function(func: rx.Function, path: Path, d: IRDocsifier) -> Doc:
         if not is_nested and _names_module(func, d):
             frame.stmts.append(AssignDoc(IdDoc(d.config.module_alias), IdDoc("Module")))
         if attrs:
-            doc = _attributes(attrs, path, d)
-            frame.stmts.append(ExprStmtDoc(word("func_attr", d).call(doc)))
+            given = _attributes(attrs, path.attr("attrs"), d)
+            frame.stmts.append(ExprStmtDoc(word("func_attr", d).call(given)))
         if func.body is not None:
             print_blocks(func.body, path.attr("body"), frame, d)
             result = d.expr(func.body.body, path.attr("body").attr("body"))
@@ -73,7 +74,14 @@ def _names_module(func: rx.Function, d: IRDocsifier) -> bool:
 
 
 def _attributes(attrs: dict[str, Any], path: Path, d: IRDocsifier) -> ExprDoc:
-    return d.expr(attrs, path.attr("attrs"))
+    """Attributes by name; truth values are Python's."""
+
+    def written(name: str, value: Any) -> ExprDoc:
+        if isinstance(value, bool):
+            return LiteralDoc(value)
+        return d.expr(value, path.map_value(name))
+
+    return DictDoc({LiteralDoc(name): written(name, attrs[name]) for name in sorted(attrs)})
 
 
 def _in_signature(info: Any, path: Path, d: IRDocsifier) -> ExprDoc:
