@@ -52,7 +52,7 @@ def test_each_iteration_computes_what_is_new() -> None:
           for y in serial(7)
             for i in serial(3)
               for j in serial(4)
-                if
+                if likely
                   store B
             for x in serial(4)
               store C
@@ -60,7 +60,7 @@ def test_each_iteration_computes_what_is_new() -> None:
                 store C
     """)
     text = str(rolled)
-    assert "% 3" in text and "y == 0 or 2 <= i" in text
+    assert "% 3" in text and "T.likely(y < 1 or i >= 2)" in text
     check(s, a, c)
 
 

@@ -5,9 +5,10 @@ import pytest
 
 from tvm import tir
 from tvm.ir.transform import PassContext
+from tvm.script import tir as T
 from tvm.tir.interp import interpret
 from tvm.tir.stmt import Allocate, AttrStmt, DeclBuffer, For, IfThenElse, SeqStmt, Stmt
-from tvm.tir.transform import LoopPartition, Simplify
+from tvm.tir.transform import LoopPartition, LowerOpaqueBlock, Simplify
 from tvm.tir.verify import Stage, problems
 
 from .checks import apply, assert_same_results, assert_unchanged
@@ -187,3 +188,24 @@ def test_parts_at_the_edges_are_not_split_on() -> None:
 
     result = apply(LoopPartition(), function([A, B, n], loop((n + 1) // 2, body)))
     assert repr(result).count("for ") <= 6
+
+
+@T.prim_func
+def annotated_tiles(A: T.Buffer((10, 10), "float32"), B: T.Buffer((10, 10), "float32")):
+    for i in T.serial(3, annotations={"pragma_loop_partition_hint": 1}):
+        for j in T.serial(3, annotations={"pragma_loop_partition_hint": 1}):
+            for x, y in T.grid(4, 4):
+                if i * 4 + x < 10 and j * 4 + y < 10:
+                    B[i * 4 + x, j * 4 + y] = A[i * 4 + x, j * 4 + y]
+
+
+def test_annotated_loops_are_split_at_the_edges_too() -> None:
+    lowered = apply(LowerOpaqueBlock(), annotated_tiles)
+    after = apply(Simplify(), apply(LoopPartition(), lowered))
+    text = after.script()
+    assert text.count("for i in range(2)") == 1
+    assert text.count("for j in range(2)") == 2  # in the main part and in the last rows
+    assert "pragma_loop_partition_hint" not in text
+    a, b = np.random.default_rng(0).random((10, 10), "float32"), np.zeros((10, 10), "float32")
+    interpret(after, a, b)
+    np.testing.assert_array_equal(a, b)

@@ -35,6 +35,9 @@ LIKELY = INTRINSICS["likely"]
 ADDRESS_OF = INTRINSICS["address_of"]
 ASSUME = INTRINSICS["assume"]
 
+# of a loop that is to be split where its conditions change, as annotation or attribute
+LOOP_PARTITION_HINT = "pragma_loop_partition_hint"
+
 
 class PrimFuncPass(FunctionPass):
     """A pass that rewrites each loop-level function on its own."""

@@ -3,7 +3,7 @@
     for y in range(8):                        realize B[0 : 3]:
         realize B[y : y + 3]:           ->        for y in range(8):
             attr rolling_buffer_scope:                for i in range(3):
-                for i in range(3):                        if y == 0 or i >= 2:
+                for i in range(3):                        if likely(y < 1 or i >= 2):
                     B[y + i] = f(y + i)                       B[(y + i) % 3] = f(y + i)
             C[y] = B[y] + B[y + 2]                    C[y] = B[y % 3] + B[(y + 2) % 3]
 
@@ -69,9 +69,13 @@ class Roll:
 
     def is_new(self, indices: Sequence[PrimExpr]) -> PrimExpr:
         """Whether an element was not computed in the iteration before."""
-        offset = op.subtract(indices[self.axis], self.realize.bounds[self.axis].min)
-        is_first = op.equal(self.loop.loop_var, self.loop.min)
-        return op.any(is_first, op.greater_equal(offset, self.extent - self.step))
+        analyzer = Analyzer()
+        offset = analyzer.simplify(
+            op.subtract(indices[self.axis], self.realize.bounds[self.axis].min)
+        )
+        is_first = op.less(self.loop.loop_var, analyzer.simplify(self.loop.min + 1))
+        is_beyond = op.greater_equal(offset, analyzer.simplify(self.extent - self.step))
+        return op.likely(op.any(is_first, is_beyond))
 
 
 class _RollFinder(Visitor):
@@ -178,6 +182,7 @@ class RollingBufferInjector(Rewriter):
         self.rolls = rolls
         self.pointers = {buffer.data: buffer for buffer in rolls}
         self.by_loop: dict[For, list[Roll]] = {}
+        self.scopes: dict[Buffer, AttrStmt] = {}  # said around what is realized
         for roll in rolls.values():
             self.by_loop.setdefault(roll.loop, []).append(roll)
 
@@ -186,6 +191,8 @@ class RollingBufferInjector(Rewriter):
         for roll in self.by_loop.get(loop, ()):
             realize = roll.realize
             new = BufferRealize(realize.buffer, roll.region, realize.condition, new)
+            if (scope := self.scopes.get(realize.buffer)) is not None:
+                new = scope.replace(body=new)
         return new
 
     def visit_buffer_realize(self, realize: BufferRealize) -> Stmt:
@@ -198,6 +205,10 @@ class RollingBufferInjector(Rewriter):
         if attr.attr_key == ROLLING_SCOPE:
             rewritten: Stmt = self.visit(attr.body)
             return rewritten
+        if attr.attr_key == "realize_scope" and attr.node in self.rolls:
+            self.scopes[attr.node] = attr
+            moved: Stmt = self.visit(attr.body)
+            return moved
         # marks of the memory name its pointer without a use of it
         value, body = self.visit(attr.value), self.visit(attr.body)
         if value is attr.value and body is attr.body:
@@ -218,7 +229,7 @@ class RollingBufferInjector(Rewriter):
         value = self.visit(store.value)
         indices = tuple([self.visit(index) for index in store.indices])
         new = BufferStore(store.buffer, value, roll.place(indices), store.predicate)
-        return IfThenElse(Analyzer().simplify(roll.is_new(indices)), new, None)
+        return IfThenElse(roll.is_new(indices), new, None)
 
     def visit_var(self, var: Var) -> PrimExpr:
         if (buffer := self.pointers.get(var)) is not None:

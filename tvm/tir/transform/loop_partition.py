@@ -9,7 +9,8 @@
 
 A condition may also begin to hold, or be a conjunction. Only loops of variable extent are split, or others
 when asked to, by the options or the pragma ``loop_partition_hint``: a constant tail is a mask of a vector.
-With the pragma, what ``if_then_else`` chooses first counts as likely: the inside of a tensor, not its border.
+With the pragma, conditions of statements count as likely, and what ``if_then_else`` chooses first: the inside
+of a tensor, not its border.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir import op
 from tvm.tir.expr import GE, GT, LE, LT, And, Call, IntImm, IterVar, Let, Range, Var, const
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import AttrStmt, BufferStore, For, ForKind, LetStmt, Stmt, seq
+from tvm.tir.stmt import AttrStmt, BufferStore, For, ForKind, IfThenElse, LetStmt, Stmt, seq
 from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import (
     IF_THEN_ELSE,
     LIKELY,
+    LOOP_PARTITION_HINT,
     constant_extent,
     fresh,
     is_const,
@@ -38,8 +40,6 @@ from tvm.tir.transform.common import (
     variables_of,
 )
 from tvm.tir.transform.convert_ssa import DefinitionSeparator
-
-HINT = "pragma_loop_partition_hint"
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,18 @@ class ConditionFinder(Visitor):
 
     def visit_for(self, loop: For) -> None:
         self.inner[loop.loop_var] = loop
+        self.has_hint |= is_hinted(loop)
         self.visit(loop.body)
+
+    def visit_if_then_else(self, stmt: IfThenElse) -> None:
+        if self.with_choices and stmt.else_case is None:
+            self.conditions += [c for c in conjuncts(stmt.condition) if not _is_likely(c)]
+        self.visit_children(stmt)
 
     def visit_attr_stmt(self, attr: AttrStmt) -> None:
         if isinstance(attr.node, IterVar):
             self.defined[attr.node.var] = None
-        self.has_hint |= attr.attr_key == HINT
+        self.has_hint |= attr.attr_key == LOOP_PARTITION_HINT
         self.visit(attr.body)
 
     def visit_let_stmt(self, stmt: LetStmt) -> None:
@@ -112,8 +118,21 @@ class ConditionFinder(Visitor):
         self.visit(store.value)
 
 
+def is_hinted(loop: For) -> bool:
+    """Whether a loop is annotated to be split."""
+    hint = loop.annotations.get(LOOP_PARTITION_HINT, 0)
+    return not is_const(hint, 0) if isinstance(hint, PrimExpr) else bool(hint)
+
+
 def _is_likely(condition: PrimExpr) -> bool:
     return isinstance(condition, Call) and condition.op is LIKELY
+
+
+def _without_hint(loop: For) -> For:
+    if LOOP_PARTITION_HINT not in loop.annotations:
+        return loop
+    kept = {key: value for key, value in loop.annotations.items() if key != LOOP_PARTITION_HINT}
+    return loop.replace(annotations=kept)
 
 
 class ConditionRemover(Rewriter):
@@ -134,7 +153,8 @@ class ConditionRemover(Rewriter):
 class LoopPartitioner(DefinitionSeparator):
     """Splits loops from the outside in, and those of the main part as well.
 
-    The parts at the edges keep their conditions: splitting on would triple the code at each level.
+    The parts at the edges keep their conditions, unless a loop there has a hint of its own: splitting on would
+    triple the code at each level.
     """
 
     def __init__(self, config: LoopPartitionConfig, defined: tuple[Var, ...]) -> None:
@@ -145,7 +165,11 @@ class LoopPartitioner(DefinitionSeparator):
         self.in_edge = False
 
     def visit_for(self, loop: For) -> Stmt:
-        if not self.in_edge and self._is_candidate(loop) and (bounds := self._always_true(loop)):
+        hinted, loop = is_hinted(loop), _without_hint(loop)
+        if hinted:
+            self.hinted[loop.loop_var] = None
+        is_open = hinted or not self.in_edge
+        if is_open and self._is_candidate(loop) and (bounds := self._always_true(loop)):
             parts = self._split(loop, bounds)
             if parts is not None:
                 return seq([self._visit_part(part, is_edge) for part, is_edge in parts])
@@ -153,13 +177,13 @@ class LoopPartitioner(DefinitionSeparator):
         return super().visit_for(loop)
 
     def _visit_part(self, part: For, is_edge: bool) -> Stmt:
-        self.in_edge = is_edge
+        outer, self.in_edge = self.in_edge, is_edge or self.in_edge
         new: Stmt = super().visit_for(part)
-        self.in_edge = False
+        self.in_edge = outer
         return new
 
     def visit_attr_stmt(self, attr: AttrStmt) -> Stmt:
-        if attr.attr_key != HINT:
+        if attr.attr_key != LOOP_PARTITION_HINT:
             return super().visit_attr_stmt(attr)
         if isinstance(attr.node, IterVar) and not is_const(attr.value, 0):
             self.hinted[attr.node.var] = None

@@ -7,8 +7,8 @@ block attr auto_copy, vector_bytes = 16:           for outer in range(16):
                                                                    S[f // 128, f % 128] = A[...]
 
 where f counts the elements along the axes of the memory of all threads, whose neighbours neighbouring
-threads access. Rows of shared memory become longer where threads would else wait for the same bank. Copies
-of other memory stay loops.
+threads access. Rows of shared memory become longer where threads would else wait for the same bank. Fragments
+of matrix units are copied tile by tile (``fragment_copies``). Copies of other memory stay loops.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ from tvm.tir.transform.common import (
     prim_func_pass,
     variables_of,
 )
+from tvm.tir.transform.fragment_copies import (
+    copied_by_warps,
+    copied_through_shared,
+    is_fragment,
+)
 
 AUTO_COPY = "auto_copy"
 WARP = 32
@@ -42,6 +47,7 @@ BANKS, BANK_BYTES = 32, 4
 THREADS = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 SHARED = ("shared", "shared.dyn")
 PADDINGS = 16
+MATRIX_UNIT_STEP = 8  # elements that rows of tiles begin at multiples of, whatever their type
 
 
 @dataclass
@@ -95,15 +101,20 @@ class AutoCopyLowerer(Rewriter):
 
     def __init__(self) -> None:
         self.threads: dict[str, int] = {}
+        self.warps: list[
+            For
+        ] = []  # the loops over threads around, those of a warp's lanes excepted
         self.shared: dict[Buffer, None] = {}  # what the copies access
 
     def visit_for(self, loop: For) -> Stmt:
-        thread, before = loop.thread_binding, self.threads
+        thread, before, warps = loop.thread_binding, self.threads, self.warps
         extent = constant_extent(loop)
         if thread is not None and thread.thread_tag in THREADS and extent is not None:
             self.threads = {**before, thread.thread_tag: extent}
+            if thread.thread_tag != "threadIdx.x":
+                self.warps = [*warps, loop]
         new = self.rewrite_children(loop)
-        self.threads = before
+        self.threads, self.warps = before, warps
         return new
 
     def visit_block(self, block: Block) -> Stmt:
@@ -121,33 +132,62 @@ class AutoCopyLowerer(Rewriter):
         if copy is None or not self.threads:
             return None
         scopes = (copy.load.buffer.scope(), copy.store.buffer.scope())
-        if any([scope not in ("global", "local", *SHARED) for scope in scopes]):
+        has_fragments = any([is_fragment(scope) for scope in scopes])
+        if any([s not in ("global", "local", *SHARED) and not is_fragment(s) for s in scopes]):
             raise LoweringError(
-                f"LowerAutoCopy copies between global and shared memory, got from {scopes[0]} to "
-                f"{scopes[1]}",
+                "LowerAutoCopy copies between global memory, shared memory and fragments, got from "
+                f"{scopes[0]} to {scopes[1]}",
                 at=block,
             )
-        if not any([s in SHARED for s in scopes]) or "global" not in scopes:
+        if not has_fragments and (not any([s in SHARED for s in scopes]) or "global" not in scopes):
             return None
         if any([constant_extent(loop) is None for loop in copy.loops]):
             return None
         for buffer in (copy.load.buffer, copy.store.buffer):
             if buffer.scope() in SHARED:
                 self.shared[buffer] = None
-        is_staged = bool(block.annotations.get("local_stage")) and scopes[0] == "global"
         vector_bytes = as_int(block.annotations.get("vector_bytes", 1))
+        if has_fragments:
+            return self._with_fragments(block, copy, vector_bytes)
+        is_staged = bool(block.annotations.get("local_stage")) and scopes[0] == "global"
         return Distribution(copy, self.threads, vector_bytes, is_staged).apply(block)
+
+    def _with_fragments(self, block: Block, copy: Copy, vector_bytes: int) -> Block:
+        if self.threads.get("threadIdx.x") != WARP:
+            raise LoweringError(
+                "LowerAutoCopy needs the 32 threads of a warp along threadIdx.x for fragments, "
+                f"got {self.threads}",
+                at=block,
+                hint="annotate the kernel's block with warp_execution",
+            )
+        if copy.store.buffer.scope() != "global":
+            return block.replace(body=copied_by_warps(copy.loops, copy.store, block))
+
+        def distribute(loops: Sequence[For], store: BufferStore) -> Stmt:
+            moved = Copy(list(loops), store, copy.load)
+            # tiles are counted as they lie in shared memory
+            return Distribution(moved, self.threads, vector_bytes, False, loops).stmt()
+
+        body, stage = copied_through_shared(
+            copy.loops, copy.store, copy.load, self.warps, distribute, block
+        )
+        return block.replace(body=body, alloc_buffers=(*block.alloc_buffers, stage))
 
 
 class Distribution:
     """How the elements of a copy are shared among threads."""
 
     def __init__(
-        self, copy: Copy, threads: Mapping[str, int], vector_bytes: int, is_staged: bool
+        self,
+        copy: Copy,
+        threads: Mapping[str, int],
+        vector_bytes: int,
+        is_staged: bool,
+        order: Sequence[For] | None = None,
     ) -> None:
         self.copy, self.is_staged = copy, is_staged
         self.threads = {tag: threads[tag] for tag in THREADS if tag in threads}
-        self.loops = _along(copy)
+        self.loops = _along(copy) if order is None else list(order)
         self.total = prod([as_int(loop.extent) for loop in self.loops])
         innermost = as_int(self.loops[-1].extent)
         lanes = max(1, vector_bytes // copy.store.buffer.dtype.itemsize)
@@ -161,9 +201,7 @@ class Distribution:
     def apply(self, block: Block) -> Block:
         """The block with the copy distributed."""
         if not self.is_staged:
-            return block.replace(
-                body=self._in_threads(lambda mine: self._rounds(mine, self._copied))
-            )
+            return block.replace(body=self.stmt())
         target = self.copy.store.buffer
         stage = decl_buffer(
             (self.rounds, self.lanes), target.dtype, f"{target.name}_local", scope="local"
@@ -185,15 +223,17 @@ class Distribution:
         body = self._in_threads(both)
         return block.replace(body=body, alloc_buffers=(*block.alloc_buffers, stage))
 
+    def stmt(self) -> Stmt:
+        """The copy distributed, each element going straight to its place."""
+        return self._in_threads(lambda mine: self._rounds(mine, self._copied))
+
     def _copied(self, fused: PrimExpr, at: tuple[PrimExpr, ...]) -> Stmt:
         """The copy of the element with a given number."""
         del at
         values: dict[Var, PrimExpr] = {}
-        inner = 1
         for loop in reversed(self.loops):
-            part = fused if inner == 1 else op.floordiv(fused, const(inner, fused.dtype))
-            values[loop.loop_var] = op.add(loop.min, op.floormod(part, loop.extent))
-            inner *= as_int(loop.extent)
+            values[loop.loop_var] = op.add(loop.min, op.floormod(fused, loop.extent))
+            fused = op.floordiv(fused, loop.extent)
         store: Stmt = substitute(self.copy.store, values)
         return store
 
@@ -248,6 +288,13 @@ class Accesses(Visitor):
 
     loops: list[For] = field(default_factory=list)
     found: list[tuple[Buffer, tuple[PrimExpr, ...], tuple[For, ...]]] = field(default_factory=list)
+    by_matrix_units: dict[Buffer, None] = field(default_factory=dict)
+
+    def visit_block(self, block: Block) -> None:
+        sources = [match.source.buffer for match in block.match_buffers]
+        if any([is_fragment(buffer.scope()) for buffer in sources]):
+            self.by_matrix_units |= dict.fromkeys(sources)
+        self.visit_children(block)
 
     def visit_for(self, loop: For) -> None:
         self.loops.append(loop)
@@ -275,6 +322,9 @@ def padded(buffer: Buffer, accesses: Accesses) -> Buffer | None:
     mine = [(indices, loops) for other, indices, loops in accesses.found if other is buffer]
     warps = [_warp_positions(indices, loops) for indices, loops in mine]
     step = max([_contiguous_lanes(indices, loops) for indices, loops in mine], default=1)
+    if buffer in accesses.by_matrix_units:
+        warps.append(_rows_of_tile(len(shape), buffer.dtype.itemsize))
+        step = max(step, MATRIX_UNIT_STEP)
     least: tuple[int, int] | None = None
     for padding in range(0, PADDINGS + 1, step):
         strides = _strides(shape, padding)
@@ -283,6 +333,12 @@ def padded(buffer: Buffer, accesses: Accesses) -> Buffer | None:
             least = (conflicts, padding)
     assert least is not None
     return buffer.replace(strides=tuple([const(s, "int32") for s in _strides(shape, least[1])]))
+
+
+def _rows_of_tile(ndim: int, itemsize: int) -> list[list[int]]:
+    """The words that a matrix unit accesses at a time: 16 bytes of each of eight rows."""
+    words = [(row, word * BANK_BYTES // itemsize) for row in range(8) for word in range(4)]
+    return [[*[0] * (ndim - 2), row, column] for row, column in words]
 
 
 def _strides(shape: Sequence[int], padding: int) -> list[int]:

@@ -25,7 +25,13 @@ from tvm.tir.stmt import (
     Stmt,
 )
 from tvm.tir.stmt_functor import Substituter
-from tvm.tir.transform.common import TRUE, comes_from_te, is_const, prim_func_pass
+from tvm.tir.transform.common import (
+    LOOP_PARTITION_HINT,
+    TRUE,
+    comes_from_te,
+    is_const,
+    prim_func_pass,
+)
 from tvm.tir.transform.dim_align import AlignFinder, Aligns, annotations_of
 from tvm.tir.transform.simplify import KEEP_LOOPS
 
@@ -78,8 +84,8 @@ class OpaqueBlockLowerer(Substituter):
 
 
 def is_pragma(key: str) -> bool:
-    """Whether an annotation is for the passes behind this one."""
-    return key.startswith("pragma_")
+    """Whether an annotation becomes an attribute, which has no place for the loop's variable."""
+    return key.startswith("pragma_") and key != LOOP_PARTITION_HINT
 
 
 def allocation_shape(buffer: Any) -> tuple[PrimExpr, ...]:

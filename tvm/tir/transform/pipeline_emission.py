@@ -209,7 +209,7 @@ class Emission:
         for head in heads:
             if head is None or not inner.can_prove(head >= 0):
                 return const(0)  # not known: none may be
-            count = count + self.analyzer.simplify(head - placed.iteration)
+            count = count + self.analyzer.rewrite_simplify(head - placed.iteration)
         return count
 
     def _waiting(
