@@ -14,6 +14,7 @@ from tvm.tir.buffer import Buffer
 from tvm.tir.expr import const
 from tvm.tir.function import PrimFunc
 from tvm.tir.tensor_intrin.common import converted, match_tile, registered
+from tvm.tir.tensor_intrin.m16n8k8 import *  # noqa: F403
 from tvm.tir.tensor_intrin.mma import *  # noqa: F403
 
 _SHORT = {"float16": "f16", "float32": "f32", "int8": "s8", "int32": "s32"}

@@ -1,4 +1,4 @@
-"""Dot products of four bytes on AMD's GPUs."""
+"""Dot products of four bytes on AMD's GPUs; matrix cores are in ``mfma``."""
 
 # mypy: disable-error-code="untyped-decorator,no-any-return,valid-type,no-untyped-def,name-defined"
 
@@ -8,6 +8,7 @@ from tvm.script import tir as T
 
 from .common import registered
 from .dot_product_common import get_dp4a_intrin
+from .mfma import *  # noqa: F403
 
 
 @T.prim_func
