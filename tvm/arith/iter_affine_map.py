@@ -94,7 +94,7 @@ def detect_iter_map(
 
 def _read(builder: IterMapBuilder, indices: Sequence[PrimExpr]) -> list[IterSumExpr]:
     while True:
-        builder.paddings.start()
+        builder.start_reading()
         sums = [_index_sum(builder, index) for index in indices]
         if not builder.paddings.changed:
             return sums

@@ -49,6 +49,8 @@ class IterMapBuilder:
         self._sums: dict[int, IterSumExpr] = {}
         self._fused: dict[Any, IterMark] = {}
         self._limits: list[Limit] = []
+        # the expressions that were read, by their identities, and their sums; None before limits are known
+        self._read: dict[int, tuple[Any, IterSumExpr]] | None = None
         self.marks: list[IterMark] = []
         for var, domain in input_iters.items():
             analyzer.bind(var, domain, True)
@@ -62,10 +64,24 @@ class IterMapBuilder:
 
     # ---- from expressions to sums
 
+    def start_reading(self) -> None:
+        """Indices are read anew: all limits are known, and the paddings that earlier readings found."""
+        self.paddings.start()
+        self._read = {}
+
     def visit(self, expr: Any) -> IterSumExpr:
         """The expression as a sum of splits."""
         if isinstance(expr, tir.Var) and id(expr) in self._sums:
             return self._sums[id(expr)]
+        if self._read is None:
+            return self._visit(expr)
+        # x // c * c + x % c names x twice, and so on inwards
+        found = self._read.get(id(expr))
+        if found is None:
+            found = self._read[id(expr)] = expr, self._visit(expr)
+        return found[1]
+
+    def _visit(self, expr: Any) -> IterSumExpr:
         if not uses(expr, self.variables):
             return IterSumExpr((), expr)
         if isinstance(expr, tir.Add):
@@ -363,7 +379,7 @@ class IterMapBuilder:
     # ---- small questions
 
     def _simple(self, expr: PrimExpr) -> PrimExpr:
-        return self.analyzer.simplify(expr)
+        return expr if type(expr) is tir.IntImm else self.analyzer.simplify(expr)
 
     def _equal(self, a: PrimExpr, b: PrimExpr) -> bool:
         return self.analyzer.can_prove_equal(a, b)
