@@ -12,6 +12,7 @@ from tvm import micro, relay
 from tvm.micro.testing.utils import (
     create_header_file,
     get_conv2d_relay_module,
+    get_target,
     mlf_extract_workspace_size_bytes,
 )
 from tvm.relay.backend import Executor, Runtime
@@ -33,3 +34,11 @@ def test_archives_tell_the_memory_that_models_need(tmp_path: Path) -> None:
     micro.export_model_library_format(lib, tmp_path / "model.tar")
     sizes = lib.function_metadata["__tvm_main__"].workspace_sizes.values()
     assert mlf_extract_workspace_size_bytes(tmp_path / "model.tar") == sum(sizes)
+
+
+def test_targets_of_boards() -> None:
+    assert str(get_target("crt").kind) == "c" and get_target("crt").model == "host"
+    with pytest.raises(ValueError, match="`board` type is required for zephyr platform"):
+        get_target("zephyr")
+    with pytest.raises(NotImplementedError, match="requires the boards of the platform 'zephyr'"):
+        get_target("zephyr", "qemu_x86")

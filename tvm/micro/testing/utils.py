@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from tvm import relay
-from tvm.error import TVMError
+from tvm.error import OpNotImplemented, TVMError
 from tvm.ir.module import IRModule
 from tvm.relay.op.nn.conv import conv2d
 from tvm.relay.transform import InferType
+from tvm.target import Target
+from tvm.target.constructors import micro
 
 
 def get_conv2d_relay_module() -> IRModule:
@@ -23,6 +25,38 @@ def get_conv2d_relay_module() -> IRModule:
     conv = conv2d(data, weight, padding=(2, 2), kernel_size=(5, 5), channels=8, out_dtype="int32")
     mod: IRModule = InferType()(IRModule.from_expr(relay.Function([data, weight], conv)))
     return mod
+
+
+def get_target(platform: str, board: str | None = None) -> Target:
+    """The target of a board.
+
+    Parameters
+    ----------
+    platform : str
+        ``"crt"``: a program on this machine.
+    board : str, optional
+        Its name; ``"crt"`` has none.
+
+    Returns
+    -------
+    Target
+        The target.
+
+    Raises
+    ------
+    ValueError
+        If the platform needs a board.
+    NotImplementedError
+        If the platform is another one: its table of boards comes with its project template.
+    """
+    if platform == "crt":
+        return micro("host")
+    if not board:
+        raise ValueError(f"`board` type is required for {platform} platform.")
+    raise OpNotImplemented(
+        f"get_target requires the boards of the platform {platform!r}, which are not in this package",
+        hint="tvm.target.target.micro(model) makes a target for a microcontroller",
+    )
 
 
 def mlf_extract_workspace_size_bytes(mlf_tar_path: str | Path) -> int:
