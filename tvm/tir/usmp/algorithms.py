@@ -2,7 +2,7 @@
 
 All place one allocation after the other. A build puts each into the first gap among those that are
 in use with it. The global functions of the greedy orders, which programs call, put it behind all of
-those in its pool, where release 0.18 has it; that never needs less memory.
+those in its pool, where release 0.18 has it, and most often need more memory.
 """
 
 from __future__ import annotations
