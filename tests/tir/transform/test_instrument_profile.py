@@ -2,15 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tvm import tir
-from tvm.error import LoweringError
 from tvm.ir.transform import PassContext
-from tvm.tir.stmt import AttrStmt, Evaluate, SeqStmt
-from tvm.tir.transform import CoProcSync, InstrumentProfileIntrinsics
+from tvm.tir.stmt import SeqStmt
+from tvm.tir.transform import InstrumentProfileIntrinsics
 
-from .checks import apply, assert_unchanged
+from .checks import apply
 from .programs import function, loop, store
 
 B = tir.decl_buffer((64,), name="B")
@@ -42,10 +39,3 @@ def test_options_choose_what_is_marked() -> None:
     assert marks(func, instr_siblings=False, lwp_min_height=0) == 5
     assert marks(func, instr_siblings=False, lwp_min_height=0, lwp_max_depth=1) == 3
     assert marks(func, lwp_min_height=2) == 1
-
-
-def test_what_needs_an_absent_back_end_is_rejected_by_name() -> None:
-    scope = AttrStmt(tir.Var("x"), "coproc_scope", 1, Evaluate(0))
-    with pytest.raises(LoweringError, match="needs the VTA back end"):
-        apply(CoProcSync(), function([], scope))
-    assert_unchanged(CoProcSync(), function([B], store(B, 0, 1.0)))

@@ -3,9 +3,6 @@
 from tvm.support.later import names_from_above as _names_from_above
 
 from . import _ffi_api
-from .absent_backends import (
-    CoProcSync,
-)
 from .apply_layout_transforms import ApplyLayoutTransforms
 from .combine_context_call import CombineContextCall
 from .common import PrimFuncPass
@@ -15,6 +12,7 @@ from .compute_legalize import BF16ComputeLegalize, FP8ComputeLegalize
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .convert_for_loops_to_serial import ConvertForLoopsToSerial
 from .convert_ssa import ConvertSSA
+from .coproc_sync import CoProcSync
 from .decorate_device_scope import DecorateDeviceScope
 from .extract_constants import ExtractPrimFuncConstants
 from .flatten_buffer import FlattenBuffer
