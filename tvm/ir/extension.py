@@ -95,6 +95,8 @@ global_call: Extension[Callable[[Any, tuple[Any, ...]], Any]] = Extension("tvm.r
 
 # a target of what one is made of
 as_target: Extension[Callable[[Any], Any]] = Extension("tvm.target")
+# the target of the innermost `with` block, or None
+current_target: Extension[Callable[[], Any]] = Extension("tvm.target")
 
 # ---- graph level: tvm.relax
 

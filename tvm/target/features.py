@@ -34,6 +34,9 @@ class TargetFeatures:
         given = target.attrs.get(f"feature.{name}")
         if given is not None:
             return given
+        if name == "has_scalable_vectors":
+            arch = str(target.attrs.get("mtriple", ""))
+            return self.has_sve or arch.startswith("riscv")
         if name == "is_aarch64":
             return str(target.attrs.get("mtriple", "")).startswith(("aarch64", "arm64"))
         if (feature := _FROM_MATTR.get(name)) is None:

@@ -295,3 +295,4 @@ def host_target() -> Target:
 
 
 extension.as_target.provide(Target)
+extension.current_target.provide(Target.current)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+import tvm
 from tvm import tir
-from tvm.error import InternalError
+from tvm.error import InternalError, VectorizeError
+from tvm.script import tir as T
 from tvm.tir.expr import Broadcast, BufferLoad, Let, Ramp, Select
 from tvm.tir.stmt import (
     Allocate,
@@ -172,3 +175,31 @@ def test_lanes_of_two_loops_do_not_meet() -> None:
     after = apply(VectorizeLoop(), before)
     assert [found.kind for found in loops_of(after)] == [ForKind.SERIAL]
     assert_same_results(before, after, (64,), (64,))
+
+
+@pytest.mark.parametrize(
+    ("target", "is_taken"),
+    [
+        ("llvm -mtriple=x86_64-linux-gnu", False),
+        ("llvm -mtriple=aarch64-linux-gnu", False),
+        ("llvm -mtriple=aarch64-linux-gnu -mattr=+sve", True),
+        ("llvm -mtriple=riscv64-linux-gnu -mattr=+v", True),
+    ],
+)
+@pytest.mark.parametrize("is_attribute", [False, True])
+def test_scalable_vectors_need_a_target_that_has_them(
+    target: str, is_taken: bool, is_attribute: bool
+) -> None:
+    @T.prim_func
+    def filled(A: T.Buffer((16,), "float32")):
+        for j in T.vectorized(4 * T.vscale()):
+            A[j] = T.float32(13)
+
+    scope = contextlib.nullcontext() if is_attribute else tvm.target.Target(target)
+    func = filled.with_attr("target", tvm.target.Target(target)) if is_attribute else filled
+    with scope:
+        if is_taken:
+            assert "T.vectorized" not in str(apply(VectorizeLoop(), func))
+            return
+        with pytest.raises(VectorizeError, match="vectors of scalable length"):
+            apply(VectorizeLoop(), func)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from tvm.arith import Analyzer
+from tvm.error import VectorizeError
+from tvm.ir import extension
 from tvm.ir.expr import PrimExpr
 from tvm.ir.pass_context import PassContext
 from tvm.support.dtype import ScalableLanes
@@ -29,8 +32,9 @@ from tvm.tir.expr import (
     Var,
     as_lanes,
 )
+from tvm.tir.function import PrimFunc
 from tvm.tir.scalable import vscale_factor
-from tvm.tir.stmt import BufferStore, For, Stmt
+from tvm.tir.stmt import BufferStore, For, ForKind, Stmt
 from tvm.tir.transform.common import constant_extent, contains, is_const, variables_of
 
 
@@ -76,6 +80,31 @@ def is_predicated() -> bool | None:
     """What the context says of predicates of loads and stores, if anything."""
     unsaid: bool | None = None
     return PassContext.current().get("tir.enable_buffer_level_predication", unsaid)
+
+
+def target_of(func: PrimFunc) -> Any:
+    """The target of a function, or that of the `with` block around; None if neither is known."""
+    target = func.get_attr("target")
+    current = extension.current_target.function
+    return current() if target is None and current is not None else target
+
+
+def require_scalable_vectors(loop: For, target: Any) -> None:
+    """Reject a loop of as many turns as a vector has lanes, for processors without such vectors."""
+    if target is None or target.features.has_scalable_vectors:
+        return
+    raise VectorizeError(
+        f"vectorize needs vectors of scalable length for {loop.extent}, got {target}",
+        at=loop,
+        hint="-mattr=+sve on AArch64, -mattr=+v on RISC-V",
+        classic="Failed to vectorize loop with extent "
+        f"{Analyzer().simplify(loop.extent)} for target {target}",
+    )
+
+
+def has_vectorized_loop(body: Stmt) -> bool:
+    """Whether a loop inside is marked."""
+    return contains(body, lambda n: type(n) is For and n.kind is ForKind.VECTORIZED)
 
 
 def problem_of_scalable_vectors(loop: For, lanes: int) -> str:

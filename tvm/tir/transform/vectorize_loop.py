@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tvm.error import VectorizeError
 from tvm.ir.expr import PrimExpr
@@ -58,7 +58,7 @@ from tvm.tir.stmt import (
     While,
     seq,
 )
-from tvm.tir.stmt_functor import post_order_visit, substitute
+from tvm.tir.stmt_functor import substitute
 from tvm.tir.transform.common import (
     IF_THEN_ELSE,
     LIKELY,
@@ -73,12 +73,15 @@ from tvm.tir.transform.lanes import (
     active_lanes,
     broadcast_to,
     default_masking,
+    has_vectorized_loop,
     is_predicated,
     lanes_of,
     may_trap,
     names_of,
     problem_of_scalable_vectors,
     reads,
+    require_scalable_vectors,
+    target_of,
     weakest_lane,
 )
 
@@ -102,12 +105,13 @@ class LanesMeet(Exception):
 class LoopVectorizer(Rewriter):
     """Finds the marked loops, inner ones first."""
 
-    def __init__(self, masking: Masking) -> None:
+    def __init__(self, masking: Masking, target: Any) -> None:
         self.masking = masking
+        self.target = target  # None if it is not known
 
     def visit_for(self, loop: For) -> Stmt:
         # lanes of two loops do not meet in one vector: the outer loop stays a loop
-        is_outer = loop.kind is ForKind.VECTORIZED and _has_vectorized_loop(loop.body)
+        is_outer = loop.kind is ForKind.VECTORIZED and has_vectorized_loop(loop.body)
         loop = self.rewrite_children(loop)
         if is_outer:
             return loop.replace(kind=ForKind.SERIAL)
@@ -121,6 +125,8 @@ class LoopVectorizer(Rewriter):
                 hint="split the axis first and vectorize the inner part",
                 classic=f"Failed to vectorize loop with extent {loop.extent} for target (nullptr)",
             )
+        if isinstance(lanes, ScalableLanes):
+            require_scalable_vectors(loop, self.target)
         if problem := problem_of_scalable_vectors(loop, lanes):
             raise VectorizeError(problem, at=loop, hint="vectorize one loop, of scalars")
         if lanes <= 1:
@@ -150,20 +156,6 @@ class LoopVectorizer(Rewriter):
 
     def visit_evaluate(self, stmt: Evaluate) -> Stmt:
         return stmt
-
-
-def _has_vectorized_loop(body: Stmt) -> bool:
-    found: list[object] = []
-    post_order_visit(
-        body, lambda n: found.append(n) if type(n) is For and n.kind is ForKind.VECTORIZED else None
-    )
-    return bool(found)
-
-
-def _require_vectors_of(*values: PrimExpr) -> None:
-    """The functions of users' types take one number at a time."""
-    if any([value.dtype.is_custom for value in values]):
-        raise NoVectorForm
 
 
 class StmtVectorizer(Rewriter):
@@ -572,12 +564,19 @@ class StmtVectorizer(Rewriter):
             return For(var, loop.min, loop.extent, ForKind.SERIAL, body)
 
 
+def _require_vectors_of(*values: PrimExpr) -> None:
+    """The functions of users' types take one number at a time."""
+    if any([value.dtype.is_custom for value in values]):
+        raise NoVectorForm
+
+
 @prim_func_pass("tir.VectorizeLoop", VectorizeLoopConfig)
 def vectorize_loop(func: PrimFunc, config: VectorizeLoopConfig) -> PrimFunc:
     """Do what marked loops do in one step for all iterations."""
     if not config.enable_vectorize:
         return func.with_body(LoopSerializer().visit(func.body))
-    return func.with_body(LoopVectorizer(_masking(func, config)).visit(func.body))
+    vectorizer = LoopVectorizer(_masking(func, config), target_of(func))
+    return func.with_body(vectorizer.visit(func.body))
 
 
 def _masking(func: PrimFunc, config: VectorizeLoopConfig) -> Masking:
