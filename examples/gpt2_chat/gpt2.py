@@ -102,7 +102,7 @@ def build(config: Config, weights: dict[str, np.ndarray]) -> relax.VMExecutable:
     model = GPT2(config)
     model.load_state_dict(weights)
     cache = spec.Object(PagedKVCache)
-    sizes = {name: int for name in ("sequences", "tokens", "chunk", "windows")}
+    sizes = dict.fromkeys(("sequences", "tokens", "chunk", "windows"), int)
     mod, params = model.export_tvm(
         {
             "prefill": {"ids": spec.Tensor([1, "n"], "int32"), "cache": cache},

@@ -117,11 +117,18 @@ int Listen(const std::string& options) {
   return rc;
 }
 
+bool AsksForHelp(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || std::strcmp(argv[1], "server") != 0) {
-    bool is_help = argc > 1 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0);
+  bool is_help = AsksForHelp(argc, argv);
+  if (is_help || argc < 2 || std::strcmp(argv[1], "server") != 0) {
     std::fputs(kUsage, is_help ? stdout : stderr);
     return is_help ? 0 : 2;
   }
