@@ -537,3 +537,43 @@ def test_axes_come_with_the_run(axes: tuple[int, int]) -> None:
     feed = {"x": np.expand_dims(feed["x"], axes), "axes": i64(*axes)}
     inputs = {"x": (F32, [None] * 4), "axes": (I64, [2])}
     check([node("Squeeze", "x axes", "y")], inputs, feed)
+
+
+@pytest.mark.parametrize("axis", [-3, 0, 1, -2])
+def test_spectra_along_an_axis_that_the_run_knows(axis: int) -> None:
+    kinds = {"x": (F32, ["n", 6, 1]), "axis": (I64, [])}
+    feeds = [{"x": f32(rows, 6, 1), "axis": np.array(axis)} for rows in (4, 3)]
+    check([node("DFT", "x - axis", "y")], kinds, *feeds, opset=20)
+    check([node("DFT", "x - axis", "y", inverse=1)], kinds, *feeds, opset=20)
+
+
+def test_an_axis_that_decides_about_the_shape_of_a_spectrum_is_needed_at_import() -> None:
+    with pytest.raises(tvm.TVMError, match="the axis, which decides about the result's shape"):
+        check([node("DFT", "x - axis", "y", onesided=1)],
+              {"x": (F32, [4, 6, 1]), "axis": (I64, [])}, opset=20)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("attrs", "counts"),
+    [({}, (32, 14)), ({"strides": [2, 1], "dilations": [1, 2], "pads": [1, 0, 2, 1]}, (20, 24))],
+)
+def test_images_from_columns_of_sizes_that_the_run_knows(
+    attrs: dict[str, Any], counts: tuple[int, int]
+) -> None:
+    kinds = {"x": (F32, ["n", "c", "l"]), "image": (I64, [2]), "block": (I64, [2])}
+    feeds = [
+        {"x": f32(2, 3 * 4, counts[0]), "image": i64(5, 6 if attrs else 9), "block": i64(2, 2)},
+        {"x": f32(1, 2 * 3, counts[1]), "image": i64(4, 7), "block": i64(3, 1)},
+    ]
+    check([node("Col2Im", "x image block", "y", **attrs)], kinds, *feeds)
+
+
+def test_sequences_of_parts_whose_sizes_the_run_knows() -> None:
+    nodes = [
+        node("SplitToSequence", "x sizes", "parts", axis=1),
+        node("SequenceAt", "parts two", "y"),
+    ]
+    kinds = {"x": (F32, [2, "n"]), "sizes": (I64, [3])}
+    feeds = [{"x": f32(2, 6), "sizes": i64(1, 2, 3)}, {"x": f32(2, 9), "sizes": i64(4, 0, 5)}]
+    check(nodes, kinds, *feeds, two=np.array(2))
+    check(nodes, kinds, *feeds, two=np.array(1))

@@ -92,6 +92,13 @@ def difference_of(first: Any, second: Any) -> Any:
     return as_vector(first) - as_vector(second)
 
 
+def quotient_of(first: Any, second: Any) -> Any:
+    """The first of two extents divided by the second and rounded down, a number if both are."""
+    if isinstance(first, int) and isinstance(second, int):
+        return first // second
+    return _op.floor_divide(as_vector(first), as_vector(second))
+
+
 def reshaped(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:
     """``x`` in a shape of extents as `extent` gives them."""
     if len([e for e in extents if not isinstance(e, int)]) == 1 and 0 not in extents:
@@ -126,3 +133,23 @@ def with_static_extents(x: RelayExpr, dims: Sequence[Any]) -> RelayExpr:
     if not any(known) or 0 in dims:
         return x
     return _op.reshape(x, [d if new else 0 for d, new in zip(dims, known, strict=True)])
+
+
+def parts_of_sizes(x: RelayExpr, axis: int, sizes: RelayExpr, count: int) -> list[RelayExpr]:
+    """The parts of an axis, ``count`` of them, whose sizes the run knows."""
+    shape = infer_shape(x)
+    axis %= len(shape)
+    sizes = _op.cast(sizes, "int64")
+    ends, dims = _op.cumsum(sizes, 0), _op.shape_of(x, "int64")
+    zero, one = constant(np.zeros(1, "int64")), constant(np.ones(len(shape), "int64"))
+    parts = []
+    for i in range(count):
+        begin, end = [zero] * len(shape), [element(dims, a) for a in range(len(shape))]
+        end[axis] = element(ends, i)
+        begin[axis] = end[axis] - element(sizes, i)
+        first, last = [_op.concatenate(bounds, 0) for bounds in (begin, end)]
+        part = _op.strided_slice(x, first, last, one)
+        parts.append(
+            with_static_extents(part, [None if a == axis else d for a, d in enumerate(shape)])
+        )
+    return parts

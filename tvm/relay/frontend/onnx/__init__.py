@@ -7,6 +7,7 @@ from . import (
     experimental,
     fusions,
     image,
+    image_decoder,
     linalg,
     math,
     microsoft,

@@ -18,7 +18,13 @@ from tvm.relay.frontend.common import (
     is_static,
     scalar_like,
 )
-from tvm.relay.frontend.dynamic_extents import as_vector, element, extent, with_static_extents
+from tvm.relay.frontend.dynamic_extents import (
+    as_vector,
+    element,
+    extent,
+    parts_of_sizes,
+    with_static_extents,
+)
 from tvm.relay.frontend.indexing import SLICE_END, from_front, padded
 
 from .dynamic_axes import flags_of_axes, has_dynamic_axes, kept_extents, spread_over_axes
@@ -125,7 +131,7 @@ def _unsqueeze(node: OnnxNode) -> RelayExpr:
 def _split(node: OnnxNode) -> Result:
     axis = node.attr("axis", 0)
     if node.has(1) and isinstance(node.value_or_expr(1, "split"), RelayExpr):
-        return _dynamic_split(node, axis % len(node.shape(0)), node[1])
+        return parts_of_sizes(node[0], axis, node[1], node.output_count)
     sizes = node.ints("split", 1)
     extent = node.shape(0)[axis]
     if sizes is None:
@@ -151,25 +157,7 @@ def _split_dynamic(node: OnnxNode, axis: int) -> Result:
     size = _op.floor_divide(total + constant([count - 1], "int64"), constant([count], "int64"))
     rest = total - size * constant(np.arange(count), "int64")
     sizes = _op.maximum(_op.minimum(rest, size), constant([0], "int64"))
-    return _dynamic_split(node, axis, sizes)
-
-
-def _dynamic_split(node: OnnxNode, axis: int, sizes: RelayExpr) -> list[RelayExpr]:
-    """Parts of dynamic sizes."""
-    sizes, shape = _op.cast(sizes, "int64"), node.shape(0)
-    ends, dims = _op.cumsum(sizes, 0), _op.shape_of(node[0], "int64")
-    zero, one = constant(np.zeros(1, "int64")), constant(np.ones(len(shape), "int64"))
-    parts = []
-    for i in range(node.output_count):
-        begin, end = [zero] * len(shape), [element(dims, a) for a in range(len(shape))]
-        end[axis] = element(ends, i)
-        begin[axis] = end[axis] - element(sizes, i)
-        first, last = [_op.concatenate(x, 0) for x in (begin, end)]
-        part = _op.strided_slice(node[0], first, last, one)
-        parts.append(
-            with_static_extents(part, [None if a == axis else d for a, d in enumerate(shape)])
-        )
-    return parts
+    return parts_of_sizes(node[0], axis, sizes, node.output_count)
 
 
 @onnx_op("Slice")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,17 +16,21 @@ from tvm.relay.frontend.common import constant, scalar_like
 from tvm.relay.frontend.dynamic_extents import (
     as_vector,
     broadcast,
+    difference_of,
+    element,
     extent,
     iota,
     product_of,
+    quotient_of,
     reshaped,
+    sum_of,
 )
 from tvm.relay.frontend.indexing import SLICE_END, along_axis
 from tvm.relay.frontend.normalization import p_norm
 from tvm.relay.frontend.windows import pool, within_data
 
 from .nn import window_of, with_borders
-from .registry import OnnxNode, onnx_op, onnx_ops
+from .registry import OnnxNode, onnx_op, onnx_ops, static_ints
 
 
 @dataclass(frozen=True)
@@ -176,34 +180,44 @@ def _max_unpool(node: OnnxNode) -> RelayExpr:
 @onnx_op("Col2Im")
 def _col2im(node: OnnxNode) -> RelayExpr:
     """Columns of blocks added up to the image that they were cut from."""
-    image, block = node.ints("image_shape", 1), node.ints("block_shape", 2)
+    image, block = _sizes(node, 1, "image_shape"), _sizes(node, 2, "block_shape")
     rank = len(image)
-    strides, dilations = node.attr("strides", [1] * rank), node.attr("dilations", [1] * rank)
     pads = node.attr("pads", [0] * 2 * rank)
-    columns = extent(node[0], 1)
-    if isinstance(columns, int):
-        channels: Any = columns // math.prod(block)
-    else:
-        channels = _op.floor_divide(columns, constant([math.prod(block)], "int64"))
-    padded = [image[i] + pads[i] + pads[rank + i] for i in range(rank)]
-    positions = np.zeros([1] * 2 * rank, "int64")
-    for i in range(rank):
-        count = (padded[i] - (block[i] - 1) * dilations[i] - 1) // strides[i] + 1
-        inside = (np.arange(block[i]) * dilations[i]).reshape(along_axis(i, 2 * rank))
-        starts = (np.arange(count) * strides[i]).reshape(along_axis(rank + i, 2 * rank))
-        positions = positions + (inside + starts) * math.prod(padded[i + 1 :])
-    planes = [extent(node[0], 0), channels]
-    indices = broadcast(
-        constant(positions.reshape(1, -1), "int64"), [product_of(planes), positions.size]
-    )
-    updates = _op.reshape(node[0], (-1, positions.size))
-    zeros = broadcast(
-        _op.full(scalar_like(0, node[0]), (1, math.prod(padded)), node.dtype(0)),
-        [product_of(planes), math.prod(padded)],
-    )
+    padded = [sum_of(image[i], pads[i] + pads[rank + i]) for i in range(rank)]
+    planes = [extent(node[0], 0), quotient_of(extent(node[0], 1), product_of(block))]
+    positions = _block_positions(node, padded, block)
+    every = [product_of(planes), extent(positions, 1)]
+    zero = _op.full(scalar_like(0, node[0]), (1, 1), node.dtype(0))
+    zeros = broadcast(zero, [every[0], product_of(padded)])
+    indices, updates = broadcast(positions, every), reshaped(node[0], every)
     result = reshaped(_op.scatter_elements(zeros, indices, updates, 1, "add"), [*planes, *padded])
-    ends = [p + i for p, i in zip(pads[:rank], image, strict=True)]
+    ends = [-end if end else SLICE_END for end in pads[rank:]]
     return _op.strided_slice(result, list(pads[:rank]), ends, axes=list(range(2, 2 + rank)))
+
+
+def _sizes(node: OnnxNode, index: int, name: str) -> list[Any]:
+    """The elements of an input, as extents: those of the run are vectors of one."""
+    given = node.value_or_expr(index, name)
+    if not isinstance(given, RelayExpr):
+        return static_ints(given)
+    return [element(given.astype("int64"), i) for i in range(node.static_shape(index)[0])]
+
+
+def _block_positions(node: OnnxNode, padded: Sequence[Any], block: Sequence[Any]) -> RelayExpr:
+    """Where the elements of all blocks lie in the padded image laid flat, of shape (1, n)."""
+    rank = len(padded)
+    strides, dilations = node.attr("strides", [1] * rank), node.attr("dilations", [1] * rank)
+    positions: RelayExpr = constant(np.zeros([1] * 2 * rank), "int64")
+    for i in range(rank):
+        reach = sum_of(product_of([sum_of(block[i], -1), dilations[i]]), 1)
+        count = sum_of(quotient_of(difference_of(padded[i], reach), strides[i]), 1)
+        inside = iota(block[i]) * constant(dilations[i], "int64")
+        starts = iota(count) * constant(strides[i], "int64")
+        places = _op.reshape(inside, along_axis(i, 2 * rank)) + _op.reshape(
+            starts, along_axis(rank + i, 2 * rank)
+        )
+        positions = positions + places * as_vector(product_of(padded[i + 1 :]))
+    return _op.reshape(positions, (1, -1))
 
 
 onnx_ops({

@@ -7,7 +7,8 @@ import numpy as np
 from tvm.error import OpAttributeInvalid
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant
+from tvm.relay.frontend.common import constant, is_static
+from tvm.relay.frontend.dynamic_extents import parts_of_sizes
 
 from .registry import (
     EmptyOptional,
@@ -63,21 +64,33 @@ def _insert(node: OnnxNode) -> TensorSequence:
 @onnx_op("SplitToSequence")
 def _split(node: OnnxNode) -> TensorSequence:
     axis, x = node.attr("axis", 0), node[0]
+    sizes = node.value_or_expr(1, "split") if node.has(1) else None
     extent = node.shape(0)[axis]
+    if isinstance(sizes, RelayExpr) or (
+        sizes is not None and sizes.ndim and not is_static([extent])
+    ):
+        return _split_by_sizes_of_the_run(node)
     if not isinstance(extent, int):
         node.static_shape(0)  # how many parts there are has to be known
-    if not node.has(1):
+    if sizes is None:
         parts = [constant(i, "int64") for i in range(extent)]
         if node.attr("keepdims", 1):
             parts = [_op.expand_dims(i, 0) for i in parts]
         return TensorSequence(tuple([_op.take(x, i, axis) for i in parts]))
-    sizes = node.require_value(1, "split")
     if sizes.ndim == 0:
         size = int(sizes)
         ends = list(range(size, extent, size))
     else:
         ends = np.cumsum(static_ints(sizes))[:-1].tolist()
     return TensorSequence(tuple(_op.split(x, tuple(ends), axis)) if ends else (x,))
+
+
+def _split_by_sizes_of_the_run(node: OnnxNode) -> TensorSequence:
+    """Parts whose number the shape of their sizes tells."""
+    if not node.shape(1):
+        node.require_value(1, "the size of all parts, which decides how many they are")
+    (count,) = node.static_shape(1)
+    return TensorSequence(tuple(parts_of_sizes(node[0], node.attr("axis", 0), node[1], count)))
 
 
 @onnx_op("OptionalGetElement")

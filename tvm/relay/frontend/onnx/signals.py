@@ -9,7 +9,8 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static
+from tvm.relay.expr import If
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, static_or
 from tvm.relay.frontend.dynamic_extents import as_vector, extent, iota
 from tvm.relay.frontend.matmul import matmul
 
@@ -74,11 +75,31 @@ def parts_of(x: RelayExpr) -> tuple[RelayExpr, RelayExpr | None]:
 
 @onnx_op("DFT")
 def _dft(node: OnnxNode) -> RelayExpr:
+    if node.opset < 20:
+        return _transformed(node, node.attr("axis", 1))
+    if not node.has(2):
+        return _transformed(node, -2)
+    axis = node.value_or_expr(2, "the axis")
+    if isinstance(axis, RelayExpr):
+        return _along_an_axis_of_the_run(node, axis)
+    return _transformed(node, int(axis.reshape(-1)[0]))
+
+
+def _along_an_axis_of_the_run(node: OnnxNode, axis: RelayExpr) -> RelayExpr:
+    """A branch for each axis; the results have one shape, whichever is chosen."""
     rank = len(node.shape(0))
-    if node.opset >= 20:
-        axis = int(node.require_scalar(2, "the axis")) if node.has(2) else -2
-    else:
-        axis = node.attr("axis", 1)
+    results = [_transformed(node, i) for i in range(rank - 1)]
+    if len({tuple(static_or(infer_shape(result), None)) for result in results}) > 1:
+        node.require_value(2, "the axis, which decides about the result's shape")
+    number = _op.floor_mod(_op.reshape(axis, ()).astype("int64"), constant(rank, "int64"))
+    chosen = results[-1]
+    for i in reversed(range(rank - 2)):
+        chosen = If(_op.equal(number, constant(i, "int64")), results[i], chosen)
+    return chosen
+
+
+def _transformed(node: OnnxNode, axis: int) -> RelayExpr:
+    rank = len(node.shape(0))
     axis %= rank
     inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
     real, imaginary = parts_of(node[0])
