@@ -140,3 +140,57 @@ def test_open_sizes_that_turn_out_to_be_one_are_broadcast(
         x.numpy(), index.numpy(), **params
     )
     np.testing.assert_array_equal(found.numpy(), model(x, index).numpy())
+
+
+def _check_sizes(
+    model: torch.nn.Module, shape: tuple[Any, ...], example: torch.Tensor, *others: torch.Tensor
+) -> None:
+    """Import once, and compare with torch for inputs of several shapes."""
+    script = torch.jit.trace(model.eval(), example, check_trace=False)
+    mod, params = relay.frontend.from_pytorch(script, [("x", shape)])
+    call = relay.create_executor("vm", mod=mod, target="llvm").evaluate()
+    for x in (example, *others):
+        found = call(x.numpy(), **params)
+        for actual, expected in zip(_flat(found), _flat(model(x)), strict=True):
+            np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def _flat(results: Any) -> list[Any]:
+    if hasattr(results, "numpy"):
+        return [results]
+    return [tensor for result in results for tensor in _flat(result)]
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_first": True, "proj_size": 3}])
+@torch.no_grad()
+def test_lstm_over_as_many_steps_as_the_run_has(options: dict[str, Any]) -> None:
+    lstm = torch.nn.LSTM(4, 6, 2, bidirectional=True, **options)
+    shape = (relay.Any(), relay.Any(), 4)
+    _check_sizes(lstm, shape, torch.randn(5, 2, 4), torch.randn(8, 3, 4), torch.randn(1, 1, 4))
+
+
+@torch.no_grad()
+def test_gru_over_as_many_steps_as_the_run_has() -> None:
+    gru = torch.nn.GRU(4, 6, bidirectional=True)
+    _check_sizes(gru, (relay.Any(), 2, 4), torch.randn(5, 2, 4), torch.randn(9, 2, 4))
+
+
+@pytest.mark.parametrize(
+    ("mode", "align"),
+    [("nearest", None), ("nearest-exact", None), ("bilinear", False), ("bilinear", True),
+     ("bicubic", False)],
+)  # fmt: skip
+@torch.no_grad()
+def test_images_of_open_extents_are_resized_by_factors(mode: str, align: bool | None) -> None:
+    def resized(x: torch.Tensor) -> torch.Tensor:
+        return F.interpolate(x, scale_factor=(1.7, 0.6), mode=mode, align_corners=align)
+
+    images = [torch.randn(1, 2, *extents) for extents in ((5, 6), (4, 3), (9, 11))]
+    _check_sizes(Model(resized), (1, 2, relay.Any(), relay.Any()), *images)
+
+
+def test_antialiased_resizing_needs_the_extents_of_images() -> None:
+    model = Model(lambda x: F.interpolate(x, scale_factor=0.5, mode="bilinear", antialias=True))
+    script = torch.jit.trace(model, torch.randn(1, 2, 8, 8))
+    with pytest.raises(TVMError, match="antialiased resizing requires the extents of images"):
+        relay.frontend.from_pytorch(script, [("x", (1, 2, relay.Any(), 8))])

@@ -11,9 +11,9 @@ from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import If, Tuple, TupleGetItem, Var
+from tvm.relay.frontend.collecting_loops import Trip, collecting_loop, extent_of, no_rows_of
 from tvm.relay.frontend.common import constant, infer_shape, infer_value
 
-from .loops import Trip, collecting_loop, extent_of, no_rows_of
 from .registry import OnnxNode, TensorSequence, Value, ValueRequired, onnx_op
 
 # an unrolled loop is a program of that many copies of its body

@@ -14,6 +14,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
 from tvm.relay.frontend import composites
+from tvm.relay.frontend.collecting_loops import extent_of
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, scalar_like
 from tvm.relay.frontend.composites import added
 from tvm.relay.frontend.dynamic_extents import with_static_extents
@@ -21,7 +22,6 @@ from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.frontend.matmul import matmul, swap_last
 
-from .loops import extent_of
 from .narrow_floats import narrow_name, narrowed
 from .registry import EmptyOptional, OnnxNode, Value, onnx_op, onnx_ops, static_ints
 from .strings import string_tensor

@@ -12,10 +12,10 @@ from tvm.relay import op as _op
 from tvm.relay.expr import Var
 from tvm.relay.frontend import composites
 from tvm.relay.frontend.cells import gru_state, lstm_step
+from tvm.relay.frontend.collecting_loops import Trip, collecting_loop, extent_of
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import extent, reshaped, with_static_extents
 
-from .loops import Trip, collecting_loop, extent_of
 from .quantized import dynamically_quantized, integer_dense
 from .registry import OnnxNode, onnx_op
 

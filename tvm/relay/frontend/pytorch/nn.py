@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import infer_shape
-from tvm.relay.frontend.dynamic_resize import resize_to_dynamic_extents
+from tvm.relay.frontend.common import constant, infer_shape, is_static
+from tvm.relay.frontend.dynamic_extents import extent
+from tvm.relay.frontend.dynamic_resize import resize_dynamic_axis, resize_to_dynamic_extents
 from tvm.relay.frontend.resize import Resizing, is_exact, resize_axes, resize_images
 from tvm.relay.frontend.windows import conv_transpose, convolution
 
@@ -86,18 +88,48 @@ def _interpolated(method: str) -> Converter:
 
 def _resize(x: RelayExpr, size: Any, scales: Sequence[Any], how: Resizing) -> RelayExpr:
     spatial = infer_shape(x)[2:]
-    if size is not None:
+    factors = _factors(scales, len(spatial))
+    if size is None:
+        if not is_static(spatial):
+            return _resize_by_factors(x, factors, how)
+        wanted = [int(dim * f) for dim, f in zip(spatial, factors, strict=True)]
+    else:
         wanted = as_sizes(size)
         if has_dynamic([*wanted, *sizes_of(x)[2:]]):
             extents = [_op.reshape(w, (1,)) if is_tensor(w) else w for w in wanted]
-            return resize_to_dynamic_extents(x, extents, how)
-    else:
-        given = scales[0] if isinstance(scales[0], (list, tuple)) else [scales[0]] * len(spatial)
-        factors = [float(as_number(f)) for f in given]
-        wanted = [int(dim * f) for dim, f in zip(spatial, factors, strict=True)]
-        if how.coordinates != "align_corners" and not is_exact(spatial, wanted, factors):
+            if how.coordinates == "align_corners" or None in factors:
+                return resize_to_dynamic_extents(x, extents, how)
+            return _resize_by_factors(x, factors, how, extents)
+    if how.coordinates != "align_corners" and None not in factors:
+        if not is_exact(spatial, wanted, factors):
             return resize_axes(x, range(2, 2 + len(wanted)), wanted, factors, how)
     return resize_images(x, wanted, how)
+
+
+def _factors(scales: Sequence[Any], rank: int) -> list[Any]:
+    """New pixels for each old one: a list, or a number for each axis, where torch gives some."""
+    given = scales[0] if scales and isinstance(scales[0], (list, tuple)) else scales
+    factors = [None if f is None else float(as_number(f)) for f in given]
+    return factors if len(factors) == rank else (factors or [None]) * rank
+
+
+def _resize_by_factors(
+    x: RelayExpr, factors: Sequence[float], how: Resizing, wanted: Sequence[Any] | None = None
+) -> RelayExpr:
+    """Resize images whose extents the run knows; torch multiplies these in float64."""
+    if wanted is None:
+        wanted = [_scaled(extent(x, axis), factor) for axis, factor in enumerate(factors, 2)]
+    if how.coordinates == "align_corners":
+        return resize_to_dynamic_extents(x, wanted, how)
+    for axis, (want, factor) in enumerate(zip(wanted, factors, strict=True), 2):
+        x = resize_dynamic_axis(x, axis, factor, want, how)
+    return x
+
+
+def _scaled(size: Any, factor: float) -> Any:
+    if isinstance(size, int):
+        return int(size * factor)
+    return _op.cast(_op.floor(_op.cast(size, "float64") * constant(factor, "float64")), "int64")
 
 
 def _antialiased(method: str) -> Converter:
@@ -107,6 +139,10 @@ def _antialiased(method: str) -> Converter:
     def convert(x: RelayExpr, size: Any, align: bool, *scales: Any) -> RelayExpr:
         spatial, given = infer_shape(x)[2:], scales[0] if size is None else [*scales, None, None]
         factors = [None if f is None else float(as_number(f)) for f in given]
+        if not is_static(spatial):
+            raise OpAttributeUnImplemented(
+                f"antialiased resizing requires the extents of images at import, got {spatial}"
+            )
         wanted = (
             [int(dim * f) for dim, f in zip(spatial, factors, strict=True) if f]
             if size is None else as_ints(size)

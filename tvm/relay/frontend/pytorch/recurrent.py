@@ -1,14 +1,16 @@
-"""PyTorch LSTM, GRU and RNN, unrolled over time."""
+"""PyTorch LSTM, GRU and RNN, unrolled over time where the number of steps is known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
+from tvm.relay.expr import Var
 from tvm.relay.frontend.cells import gru_state, lstm_step
+from tvm.relay.frontend.collecting_loops import Trip, collecting_loop, extent_of
 from tvm.relay.frontend.common import constant, infer_shape
 
 from .products import linear
@@ -112,6 +114,8 @@ def _layer(
     """The inputs of all steps are projected at once, outside the recurrence."""
     steps = infer_shape(sequence)[0]
     projected = _projected(sequence, weights[0], weights[2])
+    if not isinstance(steps, int):
+        return _looped(projected, state, cell, weights, backwards)
     order = range(steps - 1, -1, -1) if backwards else range(steps)
     parts = _op.split(projected, steps, 0)
     outputs: dict[int, RelayExpr] = {}
@@ -119,6 +123,24 @@ def _layer(
         state = cell(_op.squeeze(parts[step], [0]), state, weights)
         outputs[step] = state[0]
     return _op.stack([outputs[step] for step in range(steps)], 0), state
+
+
+def _looped(
+    projected: RelayExpr, state: State, cell: Cell, weights: Weights, backwards: bool
+) -> tuple[RelayExpr, State]:
+    """As many steps as the run has."""
+    steps, goes_on = extent_of(projected, 0), constant(True, "bool")
+    last = steps - constant(1, "int64")
+
+    def body(trip: Var, _: Var, states: Sequence[Var]) -> Trip:
+        at = last - trip if backwards else trip
+        new = cell(_op.take(projected, at, 0), list(states), weights)
+        return goes_on, new, [new[0]]
+
+    *found, outputs = collecting_loop(
+        body, lambda trip, _: _op.less(trip, steps), goes_on, state, [backwards]
+    )
+    return outputs, found
 
 
 torch_ops({
