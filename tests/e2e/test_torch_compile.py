@@ -286,3 +286,29 @@ def test_groups_of_heads_share_keys() -> None:
 
     q, k = torch.randn(2, 4, 6, 8), torch.randn(2, 2, 6, 8)
     torch.testing.assert_close(torch.compile(attend, backend=pytvm)(q, k), attend(q, k))
+
+
+@torch.no_grad()
+def test_results_that_come_out_equal_are_all_written() -> None:
+    x, edges = torch.tensor([-1.0, 0.0, 0.3]), torch.tensor([0.0, 0.5])
+
+    def places(x: torch.Tensor, edges: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (
+            torch.bucketize(x, edges, right=True), x * 2, torch.searchsorted(edges, x, right=True)
+        )  # fmt: skip
+
+    compiled = torch.compile(places, backend=pytvm)
+    for data in (x, x + 0.4):
+        for found, wanted in zip(compiled(data, edges), places(data, edges), strict=True):
+            assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic"])
+@torch.no_grad()
+def test_images_are_resized_by_the_factors_not_by_the_rounded_extents(mode: str) -> None:
+    def resized(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.interpolate(x, scale_factor=(1.7, 0.6), mode=mode)
+
+    image = torch.randn(1, 2, 5, 6)
+    compiled = torch.compile(resized, backend=pytvm)
+    torch.testing.assert_close(compiled(image), resized(image), rtol=1e-4, atol=1e-5)

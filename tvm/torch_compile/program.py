@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from tvm.contrib.graph_executor import GraphModule
 from tvm.error import OpNotImplemented, RuntimeValueError
 from tvm.ir.module import IRModule
 from tvm.relay.analysis.infer import tensor_type_of
+from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
 from tvm.relay.expr import Var, var
 from tvm.relay.frontend.pytorch.complex_tensors import Complex, as_pairs, from_pairs
 from tvm.relay.frontend.pytorch.exported import as_expr, run_fx
@@ -93,7 +95,12 @@ class Program:
         assert isinstance(body, relay.Tuple)
         types = [tensor_type_of(v) for v in body.fields]
         self._makers = [(ty.concrete_shape, getattr(torch, ty.dtype)) for ty in types]
-        self._copied = [not self._is_settable(i) for i in range(len(types))]
+        assert isinstance(library, GraphExecutorFactoryModule)
+        # results that came out equal are one in the graph, which writes to one place
+        heads = [tuple(head) for head in json.loads(library.get_graph_json())["heads"]]
+        self._copied = [
+            heads.index(head) != i or not self._is_settable(i) for i, head in enumerate(heads)
+        ]
 
     def _is_settable(self, output: int) -> bool:
         """Whether kernels write an output: it may be an input or a constant under another name."""

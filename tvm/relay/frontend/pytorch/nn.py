@@ -89,6 +89,7 @@ def _interpolated(method: str) -> Converter:
 def _resize(x: RelayExpr, size: Any, scales: Sequence[Any], how: Resizing) -> RelayExpr:
     spatial = infer_shape(x)[2:]
     factors = _factors(scales, len(spatial))
+    wanted: list[Any]
     if size is None:
         if not is_static(spatial):
             return _resize_by_factors(x, factors, how)
