@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import tvm
 from tests.tir.schedule.programs import square_sum
 from tests.tir.schedule.random_traces import require_same_results
 from tests.tir.schedule.zoo import scalar_total
-from tvm import tir
+from tvm import te, tir
 from tvm.script import tir as T
 
 
@@ -41,3 +42,20 @@ def test_regions_whose_extents_move_are_cached_in_full() -> None:
     sch = tir.Schedule(steps, debug_mask="all")
     sch.cache_read("rows", 0, "global")
     require_same_results(sch, steps)
+
+
+def test_padded_loops_of_one_value_leave_no_trace_in_the_outer_block() -> None:
+    """The init of the outer block has not the loops that pad an axis of extent 1."""
+    n, j, k = 1, 4, 5
+    a = te.placeholder((n, k, j), name="A")
+    axis = te.reduce_axis((0, k), name="k")
+    total = te.compute((n, j), lambda i, x: te.sum(a[i, axis, x], axis=axis), name="B")
+    func = te.create_prim_func([a, total])
+    sch = tir.Schedule(func, debug_mask="all")
+    outer, _ = sch.split(sch.get_loops("B")[0], [None, 3])
+    sch.blockize(outer, preserve_unit_iters=False)
+    tir.analysis.verify_well_formed(sch.mod["main"])
+    require_same_results(sch, func)
+    replayed = tir.Schedule(func)
+    sch.trace.apply_to_schedule(replayed, remove_postproc=False)
+    tvm.ir.assert_structural_equal(replayed.mod, sch.mod)

@@ -196,16 +196,16 @@ def _variables(block: Block, pairs: Sequence[Pair], preserve_unit_iters: bool) -
         block.iter_vars, pairs, strict=True
     ):
         if is_one(inner_extent) and not (preserve_unit_iters and not _is_const(inner_value)):
-            # the inner block needs no variable of its own
+            # the inner block needs no variable of its own: where the predicates hold, its part is 0
             found.outer.append(_axis(axis, "_o", outer_extent))
             found.outer_values.append(outer_value)
-            found.values[axis.var] = op.add(found.outer[-1].var, inner_value)
+            found.values[axis.var] = found.outer[-1].var
             continue
         inner = _axis(axis, "_i", inner_extent)
         found.inner.append(inner)
         found.inner_values.append(inner_value)
         if is_one(outer_extent) and not preserve_unit_iters:
-            found.values[axis.var] = op.add(op.multiply(outer_value, inner_extent), inner.var)
+            found.values[axis.var] = inner.var
             continue
         outer = _axis(axis, "_o", outer_extent)
         found.outer.append(outer)
