@@ -12,13 +12,14 @@ from tvm.ir import IRModule, assert_structural_equal
 from tvm.ir.transform import PassContext, Sequential
 from tvm.script import tir as T
 from tvm.tir import transform
+from tvm.tir.analysis import verify_well_formed
 from tvm.tir.expr import IterVar, Range
 from tvm.tir.interp import interpret
 from tvm.tir.pipeline import lower_module
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, MatchBufferRegion, Stmt
 from tvm.tir.verify import Stage, VerifyStages, problems
 
-from .checks import assert_same_results
+from .checks import apply, assert_same_results
 from .programs import function, loop, store
 
 A = tir.decl_buffer((16, 16), name="A")
@@ -272,3 +273,27 @@ def allocated(body: Stmt) -> list[tir.Buffer]:
         body, lambda s: found.extend(s.alloc_buffers) if isinstance(s, tir.Block) else None
     )
     return found
+
+
+def test_blocks_around_a_moved_buffer_do_not_access_it() -> None:
+    @T.prim_func
+    def nested(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        C = T.alloc_buffer((16,))
+        with T.block("outer"):
+            T.reads(A[0:16], C[0:16])
+            T.writes(B[0:16], C[0:16])
+            with T.block("inner"):
+                T.reads(A[0:16], C[0:16])
+                T.writes(B[0:16], C[0:16])
+                for i in range(16):
+                    C[i] = A[i] * T.float32(2)
+                for i in range(16):
+                    B[i] = C[15 - i]
+
+    after = apply(transform.PlanAndUpdateBufferAllocationLocation(), nested)
+    verify_well_formed(after)
+    text = str(after)
+    assert text.count("T.reads(A[0:16])") == text.count("T.writes(B[0:16])") == 2
+    a, b = np.arange(16, dtype="float32"), np.zeros(16, "float32")
+    interpret(after, a, b)
+    np.testing.assert_array_equal(b, a[::-1] * 2)

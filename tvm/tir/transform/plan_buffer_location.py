@@ -33,9 +33,19 @@ class AllocationPlacer(Rewriter):
         self.places = places  # by the identity of a loop or block
         self.moving = moving
         self.known = known
+        self.placed: list[Buffer] = []  # so far, inner ones first
 
     def visit_block(self, block: Block) -> Stmt:
+        before = len(self.placed)
         new = self.rewrite_children(block)
+        self.placed += self.places.get(id(block), ())
+        if inside := dict.fromkeys(self.placed[before:]):
+            # what is allocated inside is no region of the block
+            reads, writes = [
+                tuple([region for region in regions if region.buffer not in inside])
+                for regions in (new.reads, new.writes)
+            ]
+            new = new.replace(reads=reads, writes=writes)
         kept = [buffer for buffer in block.alloc_buffers if buffer not in self.moving]
         buffers = (*kept, *self.places.get(id(block), ()))
         if len(buffers) == len(block.alloc_buffers) == len(kept):
@@ -47,6 +57,7 @@ class AllocationPlacer(Rewriter):
         buffers = self.places.get(id(loop))
         if buffers is None:
             return new
+        self.placed += buffers
         block = Block((), (), (), "", new.body, alloc_buffers=buffers)
         outside = {buffer.data: buffer for buffer in self.known if buffer not in buffers}
         reads, writes = get_block_read_write_region(block, outside)
