@@ -202,7 +202,7 @@ def test_every_function_takes_every_pool_behind_its_tensors() -> None:
     assert [p.pool_var_idx for p in after["run_model"].attrs["pool_args"]] == [1, 2]
     assert after["other"].same_as(looped)
     text = after["run_model"].script()
-    assert "Y.data, fast.data, slow.data)" in text
+    assert "Y, fast.data, slow.data)" in text
 
 
 def test_greedy_orders_place_behind_all_that_is_met() -> None:
