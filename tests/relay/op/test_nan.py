@@ -205,3 +205,15 @@ def test_the_folder_keeps_nan() -> None:
         if isinstance(folded, relay.Constant):
             with np.errstate(invalid="ignore"):
                 np.testing.assert_array_equal(folded.data.numpy(), reference(x, y), err_msg=name)
+
+
+@pytest.mark.parametrize("opt_level", [0, 3])
+def test_logsumexp_of_infinities_is_no_nan(opt_level: int) -> None:
+    x = relay.var("x", shape=SHAPE)
+    with tvm.transform.PassContext(opt_level=opt_level):
+        lib = relay.build(tvm.IRModule.from_expr(relay.logsumexp(x, axis=-1)), "llvm")
+    machine, value = GraphModule(lib["default"](tvm.cpu())), specials(1)
+    machine.run(x=value)
+    expected = np.logaddexp.reduce(value.astype(np.float64), -1)
+    assert np.isposinf(expected).any() and np.isneginf(expected).any()
+    np.testing.assert_allclose(machine.get_output(0).numpy(), expected, rtol=1e-5)

@@ -446,8 +446,10 @@ def logsumexp(
 ) -> RelayExpr:
     """The logarithm of the sum of exponentials along axes, without overflow."""
     largest = max(data, axis, True)
-    total = sum(ops.exp(data - largest), axis, True)
-    result = ops.log(total) + largest
+    # the difference of two infinities is NaN
+    shift = ops.where(ops.isinf(largest), ops.zeros_like(largest), largest)
+    total = sum(ops.exp(data - shift), axis, True)
+    result = ops.log(total) + shift
     if keepdims:
         return result
     return ops.squeeze(result, axis=as_optional_ints(axis))

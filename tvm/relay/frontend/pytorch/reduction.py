@@ -120,13 +120,7 @@ def _norm(x: RelayExpr, p: Any = 2, dims: Any = None, keepdim: bool = False, *_:
 
 @torch_op("logsumexp")
 def _logsumexp(x: RelayExpr, dims: Any, keepdim: bool = False) -> RelayExpr:
-    """The largest element is taken out, where it is finite."""
-    value, axes = as_float(x), as_ints(dims)
-    largest = _op.max(value, axis=axes, keepdims=True)
-    shift = _op.where(_op.isinf(largest), _op.zeros_like(largest), largest)
-    total = _op.sum(_op.exp(value - shift), axis=axes, keepdims=keepdim)
-    kept = shift if keepdim else _op.squeeze(shift, [a % len(infer_shape(x)) for a in axes])
-    return _op.log(total) + kept
+    return _op.logsumexp(as_float(x), as_ints(dims), keepdim)
 
 
 def _of_type(x: RelayExpr, dtype: Any) -> RelayExpr:
