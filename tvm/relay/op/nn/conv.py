@@ -233,7 +233,7 @@ def _of_more_filters(
 ) -> RelayExpr | None:
     """The call with filters of zeros, whose results are cut off, if the weight is a constant."""
     weight, shape = call.args[1], shape_of_type(out_type)
-    if not isinstance(weight, Constant) or target.kind.name != "llvm" or not are_known(shape):
+    if not isinstance(weight, Constant) or target.kind.name != "llvm" or not is_known(shape[1]):
         return None
     filters = np.pad(weight.data.numpy(), ((0, wide - shape[1]), (0, 0), (0, 0), (0, 0)))
     kernel = const(filters, weight.data.dtype)
@@ -241,7 +241,9 @@ def _of_more_filters(
     types = [arg_types[0], tensor(filters.shape, weight.data.dtype)]
     result = tensor((shape[0], wide, *shape[2:]), out_type.dtype)
     altered = _conv2d_on_cpu(attrs, (call.args[0], kernel), types, result, target)
-    return None if altered is None else ops.strided_slice(altered, begin=(0,) * 4, end=shape)
+    if altered is None:
+        return None
+    return ops.strided_slice(altered, begin=(0,), end=(shape[1],), axes=(1,))
 
 
 def _blocked(call: Call, op: Op, inner: int, outer: int, weight_layout: str) -> RelayExpr:
