@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import tvm
-from tvm import relay
+from tvm import relay, te
 from tvm.ir.transform import Sequential
 from tvm.relay.pipeline import vm_optimization
 from tvm.relay.traverse import post_order
 from tvm.runtime.vm import VirtualMachine
+from tvm.topi.cpu.common import processor
+from tvm.topi.nn.conv2d.winograd_open_cpu import open_tiles
 from tvm.topi.testing import conv2d_nchw_python, conv2d_transpose_nchw_python
 
 Network = Callable[[relay.Expr], relay.Expr]
@@ -58,6 +60,8 @@ def padded_enough(sizes: Sequence[tuple[int, int]], reach: int) -> list[tuple[in
         (3, 32, 7, 2, 3, 1, 1),
         (8, 16, 3, 1, 2, 2, 1),
         (5, 7, 3, 1, 1, 1, 1),
+        (128, 32, 3, 1, 1, 1, 1),
+        (512, 24, 3, 2, 1, 1, 1),
         (64, 64, 3, 1, 1, 1, 16),
         (32, 32, 3, 1, 1, 1, 32),
         (24, 24, 5, 2, 0, 1, 24),
@@ -127,6 +131,29 @@ def test_dot_products_of_any_image_are_in_words() -> None:
     with tvm.transform.PassContext(opt_level=3):
         program = relay.vm.compile(tvm.IRModule.from_expr(conv), "llvm -mcpu=znver4")
     assert "vpdpbusd" in program.lib.get_source("asm")
+
+
+def blocked_filters(window: int, filters: int, channels: int) -> list[tuple[int, ...]]:
+    """The shapes of blocked weights in the optimised program of one convolution."""
+    kernel = relay.const(weights(filters, channels, window, window))
+    mod = open_module(lambda x: relay.nn.conv2d(x, kernel, padding=window // 2), 1, channels)
+    target = tvm.target.Target("llvm -mcpu=x86-64-v4 -mattr=+avx512f")
+    with tvm.transform.PassContext(opt_level=3), target:
+        mod = Sequential(vm_optimization(mod))(mod)
+    constants = [node for node in post_order(mod["main"]) if isinstance(node, relay.Constant)]
+    return [node.data.shape for node in constants if len(node.data.shape) == 6]
+
+
+def test_vectors_of_channels_are_full_for_any_image() -> None:
+    assert blocked_filters(1, 1000, 512) == [(63, 32, 1, 1, 16, 16)]
+
+
+def test_small_images_of_any_size_pad_few_tiles() -> None:
+    (kernel,) = blocked_filters(3, 32, 128)
+    assert kernel == (1, 6, 6, 8, 16, 32)
+    with tvm.target.Target("llvm -mcpu=x86-64-v4"):
+        tiles = open_tiles(te.placeholder(kernel), 16, "float32", processor())
+    assert tiles.config.columns <= 5
 
 
 def test_batch_height_and_width_open_at_once() -> None:

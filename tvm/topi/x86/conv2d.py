@@ -40,7 +40,11 @@ from ..nn.conv2d.winograd_cpu import (
     choose_winograd,
     winograd_tile,
 )
-from ..nn.conv2d.winograd_open_cpu import conv2d_NCHWc_winograd, schedule_conv2d_NCHWc_winograd
+from ..nn.conv2d.winograd_open_cpu import (
+    conv2d_NCHWc_winograd,
+    schedule_conv2d_NCHWc_winograd,
+    winograd_open_group,
+)
 from ..nn.depthwise_conv2d.cpu import OPEN_COLUMNS
 from .templates import conv2d_nchw, conv2d_NCHWc
 
@@ -83,6 +87,7 @@ __all__ = [
     "schedule_conv2d_nhwc",
     "schedule_conv2d_nhwc_dnnl",
     "should_skip_border_rows",
+    "winograd_open_group",
     "winograd_tile",
     "is_faster_in_rows",
     "row_columns",

@@ -58,7 +58,7 @@ def winograd_tile(
     batch, channels = [extent if is_known(extent) else 1 for extent in data[:2]]
     assert are_known(weight)
     most = max(weight[:2])
-    return topi.x86.conv2d.winograd_tile(
+    best = topi.x86.conv2d.winograd_tile(
         (batch, channels, *[usual_extent(extent, most) for extent in data[2:]]),
         weight[0],
         padding_pairs(attrs.padding, 2),
@@ -66,6 +66,12 @@ def winograd_tile(
         "float32",
         target,
         plain_speed,
+    )
+    if best is None or are_known(data[2:]):
+        return best
+    # by the tile of the usual image, and a group that is fast for all
+    return best[0], topi.x86.conv2d.winograd_open_group(
+        channels, weight[0], best[0], blocks, target
     )
 
 

@@ -12,10 +12,11 @@ Where weights are many the threads share the output channels, V one tensor of it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm import te, tir
+from tvm.target import Target
 from tvm.target.cpu import CpuInfo
 
 from ...choice import note
@@ -37,6 +38,7 @@ from .winograd_cpu import (
     schedule_products,
     schedule_tiles,
     winograd_choices,
+    winograd_cycles,
 )
 
 
@@ -83,14 +85,42 @@ def open_tiles(kernel: te.Tensor, out_block: int, dtype: str, info: CpuInfo) -> 
     """The grouping for a kernel (oc group, m + 2, m + 2, ic chunk, ic block, channels of the group)."""
     groups, reach, _, ic_chunk, ic_block, group = dims(kernel.shape)
     m = reach - WINDOW + 1
-    side = ceil_div(nominal_extent(max(ic_chunk * ic_block, groups * group)), m)
     blocks = (ic_block, out_block)
     chunks = (ic_chunk, groups * group // out_block)
-    shape = WinogradShape(m, 1, (1, side * side), chunks, blocks, dtype)
-    config = winograd_choices(shape, info, group // out_block).best()
+    shape = WinogradShape(m, 1, (1, 1), chunks, blocks, dtype)
+    config = _grouping(shape, info, group // out_block)
     held = shape.product_bytes(group // out_block) + shape.data_bytes
     most = max(info.l2 // 2 // (held * config.columns), 1)
     return OpenTiles(config, most, info.cores)
+
+
+def winograd_open_group(
+    channels: int, out_channels: int, tile: int, blocks: tuple[int, int], target: Target | None
+) -> int:
+    """The output channels whose weights lie side by side, for images of open extents."""
+    chunks = (channels // blocks[0], out_channels // blocks[1])
+    shape = WinogradShape(tile, 1, (1, 1), chunks, blocks)
+    return _grouping(shape, processor(target)).channel_blocks * blocks[1]
+
+
+# sizes of images that a grouping is for: the usual one, its half, its quarter
+_SIZES = 3
+
+
+def _grouping(
+    shape: WinogradShape, info: CpuInfo, channel_blocks: int | None = None
+) -> WinogradConfig:
+    """The grouping that is fast for images of any size, the tiles of small ones padded to it."""
+    channels = max([n * block for n, block in zip(shape.chunks, shape.blocks, strict=True)])
+    extents = [ceil_div(nominal_extent(channels), 1 << i) for i in range(_SIZES)]
+    shapes = [replace(shape, grid=(1, ceil_div(extent, shape.tile) ** 2)) for extent in extents]
+
+    def cycles_of_a_tile(config: WinogradConfig) -> float:
+        registers = (config.channel_blocks, config.rows, config.columns)
+        by_tiles = config.is_split_by_tiles
+        return sum([winograd_cycles(s, registers, by_tiles, info) / s.grid[1] for s in shapes])
+
+    return min(winograd_choices(shapes[0], info, channel_blocks).configs(), key=cycles_of_a_tile)
 
 
 def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.Schedule:
