@@ -67,14 +67,19 @@ def _is_same_shape(a: Any, b: Any) -> bool:
 
 def _groups(block: DataflowBlock, mod: IRModule, max_depth: int) -> list[Any]:
     """The group of each binding."""
-    nodes = [
-        GraphNode(
-            binding,
-            i,
-            pattern_of(binding.value, mod) if isinstance(binding, VarBinding) else OpPattern.OPAQUE,
+    made: dict[Any, RelayExpr] = {binding.var: binding.value for binding in block.bindings}
+
+    def pattern(binding: Binding) -> OpPattern:
+        value = binding.value
+        # what is taken out of a tuple that is written out is no result of a loop program
+        is_alias = isinstance(value, TupleGetItem) and isinstance(
+            made.get(value.tuple_value), (Tuple, TupleGetItem)
         )
-        for i, binding in enumerate(block.bindings)
-    ]
+        if is_alias or not isinstance(binding, VarBinding):
+            return OpPattern.OPAQUE
+        return pattern_of(value, mod)
+
+    nodes = [GraphNode(b, i, pattern(b)) for i, b in enumerate(block.bindings)]
     by_var = {binding.var: node for binding, node in zip(block.bindings, nodes, strict=True)}
     for binding, node in zip(block.bindings, nodes, strict=True):
         for used in used_vars(binding.value):
