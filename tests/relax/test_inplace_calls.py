@@ -107,3 +107,24 @@ def test_modules_without_room_stay() -> None:
     after = transform.DataflowUseInplaceCalls()(Fresh)
     tvm.ir.assert_structural_equal(after, Fresh)
     assert run(after, np.zeros(2, "float32")).tolist() == [1, 1]
+
+
+def test_a_constant_with_a_name_is_not_written_over() -> None:
+    values = np.array([1, 2], "float32")
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            c = R.const(values)
+            y = R.subtract(x, c)
+            z = R.add(x, R.const(values))
+            R.output(y, z)
+        return (y, z)
+
+    mod = relax.transform.DataflowUseInplaceCalls()(tvm.IRModule({"main": main}))
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    x = np.array([5, 7], "float32")
+    for _ in range(2):
+        y, z = machine["main"](tvm.nd.array(x))
+        np.testing.assert_array_equal(y.numpy(), x - values)
+        np.testing.assert_array_equal(z.numpy(), x + values)

@@ -10,6 +10,7 @@ from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 from tvm.relax.expr import (
     Call,
+    Constant,
     DataflowBlock,
     DataflowVar,
     Tuple,
@@ -50,10 +51,14 @@ def live_ranges(block: DataflowBlock) -> dict[Var, tuple[int, int]]:
 
 @dataclass
 class Aliases:
-    """For each variable the numbers of the values that it may be; the parts of values that are tuples."""
+    """For each variable the numbers of the values that it may be; the parts of values that are tuples.
+
+    Values that are constants are of the whole program, whatever names they have in a block.
+    """
 
     sets: dict[Var, set[int]] = field(default_factory=dict)
     tuples: dict[int, list[set[int]]] = field(default_factory=dict)
+    constants: set[int] = field(default_factory=set)
 
 
 class _AliasFinder:
@@ -83,7 +88,10 @@ class _AliasFinder:
             return self.item(self.of(value.tuple_value), value.index)
         if isinstance(value, Call):
             return self.call(value)
-        return {self.fresh()}
+        index = self.fresh()
+        if isinstance(value, Constant):
+            self.found.constants.add(index)
+        return {index}
 
     def item(self, wholes: set[int], index: int) -> set[int]:
         parts = [self.found.tuples[w] for w in wholes if w in self.found.tuples]
@@ -155,7 +163,7 @@ def lives_behind(
     finder = _AliasFinder()
     finder.found = aliases
     own = finder.with_parts(aliases.sets.get(var, {_UNKNOWN}))
-    if _UNKNOWN in own:
+    if _UNKNOWN in own or own & aliases.constants:
         return True
     for other, (_, end) in ranges.items():
         if end > at and finder.with_parts(aliases.sets.get(other, {_UNKNOWN})) & own:
