@@ -11,6 +11,7 @@ mod = bb.finalize()
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -335,7 +336,7 @@ class BlockBuilder(Object):
         prim, call_args, info, numbers = gen_call_tir_inputs(func, *args, **kwargs)
         if attrs:
             prim = prim.with_attrs(attrs)
-        gvar = self.add_func(prim, name or getattr(func, "__name__", "te_func"))
+        gvar = self.add_func(prim, name or _function_name(func))
         return call_tir(gvar, call_args, info, numbers)
 
     def call_te_with_grad(
@@ -351,7 +352,7 @@ class BlockBuilder(Object):
         prim, call_args, info, numbers = gen_call_tir_inputs(func, *args, **kwargs)
         if numbers is not None:
             raise ValueError("call_te_with_grad requires no symbolic variables beside the tensors'")
-        gvar = self.add_func(prim, name or func.__name__)
+        gvar = self.add_func(prim, name or _function_name(func))
         return call_tir_with_grad(gvar, call_args, info, te_grad_name, te_grad_kwargs)
 
     def emit_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
@@ -503,3 +504,8 @@ def function_struct_info(func: BaseFunc) -> StructInfo | None:
         return prim_func_struct_info(func)
     found: StructInfo | None = func.struct_info_
     return found
+
+
+def _function_name(func: Any) -> str:
+    """A name for what a function of te makes; a lambda's is no name of a program."""
+    return re.sub(r"\W", "_", getattr(func, "__name__", "te_func"))

@@ -234,8 +234,12 @@ def visit_with(self: Parser, node: ast.With) -> None:
         with frame:
             self.visit_body(node.body)
         outputs = list(frame.output_vars)
+        symbols = {n: v for n, v in self.var_table.get().items() if isinstance(v, TirVar)}
     for var in outputs:
         self.var_table.add(var.name_hint, var, True)
+    # dimensions that a match_cast of the block names
+    for name, symbol in symbols.items():
+        self.var_table.add(name, symbol, True)
 
 
 @dispatch.register(token="relax", type_name="Assign")
