@@ -24,6 +24,7 @@ from tvm import relax, tir
 from tvm.relax import transform as passes
 
 from .random_operators import OPERATORS, Operand
+from .random_structure import STRUCTURE
 
 
 @dataclass
@@ -89,30 +90,37 @@ class Generator:
             array = self.array([e for d, e in base], self.dtype())
             self.known.append(Operand(relax.const(array), array, True))
         with self.builder.function("main", params):
-            if self.rng.random() < 0.7:
-                with self.builder.dataflow():
+            for _ in range(self.rng.randint(1, 3)):
+                if self.rng.random() < 0.6:
+                    self.dataflow_block()
+                else:
                     self.emit_some()
-                    results = self.results()
-                    outputs = [self.builder.emit_output(r.expr) for r in results]
-            else:
-                self.emit_some()
-                results = self.results()
-                outputs = [r.expr for r in results]
-            self.builder.emit_func_output(relax.Tuple(outputs))
+            results = self.results()
+            self.builder.emit_func_output(relax.Tuple([r.expr for r in results]))
         return Program(
             self.builder.get(), arguments, [r.array for r in results], [r.is_exact for r in results]
         )
+
+    def dataflow_block(self) -> None:
+        """A block, of whose values some are visible behind it."""
+        before = len(self.known)
+        with self.builder.dataflow():
+            self.emit_some()
+            made = self.known[before:]
+            kept = self.rng.sample(made, self.rng.randint(1, len(made))) if made else []
+            outputs = [Operand(self.builder.emit_output(r.expr), r.array, r.is_exact) for r in kept]
+        self.known[before:] = outputs
 
     def results(self) -> list[Operand]:
         last = self.known[-1]
         return [last, *self.rng.sample(self.known, min(2, len(self.known)))]
 
     def emit_some(self) -> None:
-        wanted = self.rng.randint(2, 9)
+        wanted = self.rng.randint(1, 6)
         for _ in range(20 * wanted):
             if wanted == 0:
                 return
-            made = self.rng.choice(OPERATORS)(self)
+            made = self.rng.choice(STRUCTURE if self.rng.random() < 0.25 else OPERATORS)(self)
             if made is None or made.array.size > 4096:
                 continue
             expr = self.builder.emit(made.expr)
@@ -153,7 +161,10 @@ def check_struct_info(info: Any, array: np.ndarray, values: dict[tir.Var, int]) 
 PASSES: tuple[Callable[[], Any], ...] = (
     passes.CanonicalizeBindings, passes.EliminateCommonSubexpr, passes.FoldConstant,
     passes.DeadCodeElimination, passes.ToNonDataflow, passes.ConvertToDataflow, passes.LegalizeOps,
-    passes.LambdaLift, passes.Normalize,
+    passes.LambdaLift, passes.Normalize, passes.ExpandTupleArguments,
+    passes.RemoveUnusedParameters, passes.RemoveUnusedOutputs, passes.TopologicalSort,
+    passes.InlinePrivateFunctions, passes.DataflowUseInplaceCalls, passes.AdjustMatmulOrder,
+    passes.ExpandMatmulOfSum, passes.ComputePrimValue, passes.RemoveRedundantReshape,
 )  # fmt: skip
 PIPELINE = (
     passes.LegalizeOps,

@@ -138,3 +138,24 @@ def test_quantize_saturates_values_beyond_all_integers(dtype: str, wide: str) ->
     found = machine["main"](*[tvm.nd.array(a) for a in args]).numpy()[:, 0]
     info = np.iinfo(dtype)
     np.testing.assert_array_equal(found, [info.min, info.max, 4, 17, info.min, info.max])
+
+
+def test_what_is_taken_out_of_written_tuples_is_not_fused() -> None:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            pair = (x, (y, x))
+            inner = pair[1]
+            first = inner[0]
+            z = R.add(first, x)
+            R.output(first, z)
+        return (first, z)
+
+    mod = tvm.IRModule({"main": main})
+    for make in ("LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "FuseTIR"):
+        mod = getattr(relax.transform, make)()(mod)
+    machine = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    x, y = np.arange(4, dtype="float32"), np.full(4, 1.5, "float32")
+    found = machine["main"](tvm.nd.array(x), tvm.nd.array(y))
+    np.testing.assert_array_equal(found[0].numpy(), y)
+    np.testing.assert_array_equal(found[1].numpy(), x + y)
