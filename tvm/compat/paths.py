@@ -19,6 +19,7 @@ from tvm.support.later import provide
 CLASSIC = {
     "tvm.ir": "tensor_type type_relation",
     "tvm.relax.analysis": "analysis",
+    "tvm.relax.op.nn": "nn",
     "tvm.relax.transform": "transform",
     "tvm.relay": "type_relation",
     "tvm.relay.analysis": "analysis",

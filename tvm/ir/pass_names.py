@@ -48,6 +48,7 @@ RELAY_PASSES = frozenset(
         "InlineCompilerFunctionsBoundTo",
         "InlineGlobals",
         "IntegerProducts",
+        "KnownShapes",
         "LambdaLift",
         "LazyGradientInit",
         "Legalize",

@@ -25,6 +25,7 @@ from tvm.relay.transform import (
     FuseOps,
     InferType,
     IntegerProducts,
+    KnownShapes,
     LambdaLift,
     Legalize,
     ManifestAlloc,
@@ -95,7 +96,7 @@ def vm_optimization(mod: IRModule) -> list[Pass]:
         passes = [p for p in passes if p not in (ApplyFunctions(), ToGraphNormalForm())]
     # constructors that are passed on become functions, which have code
     functions = EtaExpand(expand_constructor=True)
-    return [functions, SymbolicShapes(), *passes, *fusion_passes()]
+    return [functions, SymbolicShapes(), KnownShapes(), *passes, *fusion_passes()]
 
 
 def memory_passes() -> list[Pass]:

@@ -51,6 +51,7 @@ from .infer_layout_utils import InferCorrectLayoutOutput
 from .infer_type import InferType, InferTypeLocal
 from .inline import Inline, RemoveUnusedFunctions
 from .integer_products import IntegerProducts
+from .known_shapes import KnownShapes
 from .lambda_lift import LambdaLift
 from .lazy_gradient_init import LazyGradientInit
 from .legalize import Legalize
@@ -126,6 +127,7 @@ __all__ = [
     "Inline",
     "InlineCompilerFunctionsBoundTo",
     "IntegerProducts",
+    "KnownShapes",
     "LambdaLift",
     "LayoutConfig",
     "LazyGradientInit",

@@ -25,12 +25,12 @@ from tvm.relax import op as _op
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call as RelaxCall
 from tvm.relax.expr import Constant, ShapeExpr
-from tvm.relax.frontend.relay.known_elements import MOST, Elements, as_number, elements_of_call
 from tvm.relax.frontend.relay.operators import ROWS
 from tvm.relax.frontend.relay.shape_rows import Row
 from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo
 from tvm.relay import expr as graphs
 from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.symbolic_elements import MOST, Elements, as_number, elements_of_call
 from tvm.relay.backend.name_transforms import sanitize
 from tvm.relay.op.strategy import select_implementation
 from tvm.relay.traverse import post_order
