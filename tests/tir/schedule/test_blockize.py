@@ -7,7 +7,7 @@ import pytest
 import tvm
 from tests.tir.schedule.programs import square_sum
 from tests.tir.schedule.random_traces import require_same_results
-from tests.tir.schedule.zoo import scalar_total
+from tests.tir.schedule.zoo import row_argmax, scalar_total
 from tvm import te, tir
 from tvm.script import tir as T
 
@@ -59,3 +59,12 @@ def test_padded_loops_of_one_value_leave_no_trace_in_the_outer_block() -> None:
     replayed = tir.Schedule(func)
     sch.trace.apply_to_schedule(replayed, remove_postproc=False)
     tvm.ir.assert_structural_equal(replayed.mod, sch.mod)
+
+
+def test_a_reduction_is_not_cut_where_its_axes_are_fused() -> None:
+    """Nine values a row in steps of two: rows go on in the next turn of the outer loop."""
+    sch = tir.Schedule(row_argmax, debug_mask="all")
+    fused = sch.fuse(*sch.get_loops("argmax"))
+    _, inner = sch.split(fused, [None, 2])
+    with pytest.raises(tir.ScheduleError, match="can not be divided into"):
+        sch.blockize(inner)

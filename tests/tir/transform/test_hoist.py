@@ -6,6 +6,7 @@ from tvm import tir
 from tvm.error import TVMError
 from tvm.ir.transform import PassContext
 from tvm.script import tir as T
+from tvm.tir.analysis import verify_well_formed
 from tvm.tir.stmt import For, IfThenElse, LetStmt, SeqStmt
 from tvm.tir.transform import (
     HoistedConditionals,
@@ -181,3 +182,16 @@ def test_conditions_of_expressions_stay_where_they_are_not_wanted() -> None:
     config = {"tir.HoistExpression": {"hoisted_conditionals": kinds.value}}
     with PassContext(config=config):
         assert_unchanged(HoistExpression(), function([A, B, n], before))
+
+
+def test_conditions_on_axes_stay_in_their_block() -> None:
+    @T.prim_func
+    def padded(A: T.Buffer((14,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            with T.block("B"):
+                vi = T.axis.spatial(16, i)
+                B[vi] = T.if_then_else(vi >= 1 and vi < 15, A[vi - 1], T.float32(0))
+
+    after = apply(HoistExpression(), padded)
+    verify_well_formed(after)
+    assert "if vi" not in str(after)

@@ -37,6 +37,7 @@ from tvm.tir.stmt import (
     NO_OP,
     Allocate,
     AttrStmt,
+    Block,
     For,
     IfThenElse,
     LetStmt,
@@ -113,6 +114,10 @@ class ConditionFinder(Visitor):
     def visit_for(self, loop: For) -> None:
         self.defined[loop.loop_var] = None
         self.visit_children(loop)
+
+    def visit_block(self, block: Block) -> None:
+        self.defined |= {axis.var: None for axis in block.iter_vars}
+        self.visit_children(block)
 
     def visit_let_stmt(self, let: LetStmt) -> None:
         self.defined[let.var] = let.value
@@ -197,6 +202,10 @@ class BindingRemover(Rewriter):
     def visit_for(self, loop: For) -> Stmt:
         self.inner[loop.loop_var] = None
         return self.rewrite_children(loop)
+
+    def visit_block(self, block: Block) -> Stmt:
+        self.inner |= {axis.var: None for axis in block.iter_vars}
+        return self.rewrite_children(block)
 
     def visit_let_stmt(self, let: LetStmt) -> Stmt:
         stmt: Stmt = self._binding(let, HoistedLetBindings.LetStmt)

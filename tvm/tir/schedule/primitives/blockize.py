@@ -59,6 +59,7 @@ def blockize(state: ScheduleState, loop_sref: StmtSRef, preserve_unit_iters: boo
     pairs, outer_predicate, inner_predicate = _divided(
         realize, loops, inner_loops, preserve_unit_iters
     )
+    _require_whole_reductions(block, pairs, loops, inner_loops)
     division = _variables(block, pairs, preserve_unit_iters)
     reuse: Reuse = {}
     inner = _inner_block(block, division, reuse)
@@ -139,6 +140,16 @@ def _divided(
             )
         return pairs, outer_predicate, inner_predicate
     return _trivially_divided(realize, inner_vars, loops, inner_loops)
+
+
+def _require_whole_reductions(
+    block: Block, pairs: Sequence[Pair], loops: Sequence[StmtSRef], inner_loops: Sequence[StmtSRef]
+) -> None:
+    """Reject a reduction whose inner part goes on with the outer loops: each turn would begin anew."""
+    inside = [id(sref) for sref in inner_loops]
+    outer = {sref.loop.loop_var: None for sref in loops if id(sref) not in inside}
+    if block.init is not None and any([uses_var(value, outer) for _, _, value, _ in pairs]):
+        _reject(block)
 
 
 def _extent_of(total: IterSumExpr) -> PrimExpr:
