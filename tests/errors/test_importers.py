@@ -27,15 +27,15 @@ def onnx_model(*nodes: onnx.NodeProto, **weights: np.ndarray) -> onnx.ModelProto
 
 def test_onnx_operators_without_converter() -> None:
     model = onnx_model(
-        helper.make_node("ImageDecoder", ["x"], ["y"], name="volume"),
-        helper.make_node("ImageDecoder", ["y"], ["z"], name="again"),
+        helper.make_node("Decipher", ["x"], ["y"], name="volume"),
+        helper.make_node("Decipher", ["y"], ["z"], name="again"),
         helper.make_node("Magic", ["z"], ["out"], name="trick", domain="my.domain"),
     )
     assert_rejected(
         lambda: relay.frontend.from_onnx(model),
         "the ONNX importer requires operators it knows, got 3 nodes of 2 unsupported operators: "
-        "ImageDecoder of opset 20, my.domain.Magic of opset 1",
-        "ImageDecoder of opset 20 (node volume, inputs x: float32[2, 3])",
+        "Decipher of opset 20, my.domain.Magic of opset 1",
+        "Decipher of opset 20 (node volume, inputs x: float32[2, 3])",
         "hint: export with another opset",
         kind=OpNotImplemented,
     )

@@ -188,7 +188,7 @@ def operator_versions() -> Iterator[str]:
     yield ""
     yield (
         f"{len(names)} operators in {len(schemas)} forms, of opsets 1 to {newest}. "
-        f"Absent: {', '.join(absent)}."
+        f"Absent: {', '.join(absent) or 'none'}."
     )
 
 
