@@ -6,6 +6,7 @@ import ctypes
 import gc
 import subprocess
 import sys
+import tempfile
 import time
 import weakref
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 import tvm.runtime.ndarray as nd
 from tests.runtime import native_library
 from tvm._ffi import register_func
-from tvm.contrib import cc
+from tvm.contrib import cc, tar
 from tvm.runtime import (
     BenchmarkResult,
     Module,
@@ -408,6 +409,26 @@ def test_an_archive_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "bad.tar").write_bytes(b"no archive")
     with pytest.raises(ValueError, match=r"bad.tar is no tar archive"):
         load_module(tmp_path / "bad.tar")
+
+
+def test_an_archive_of_a_library_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "mod.so").write_bytes(b"library")
+    tar.tar(str(tmp_path / "package.tar"), [str(tmp_path / "mod.so")])
+    with pytest.raises(ValueError, match=r"requires objects in it, got the library mod.so"):
+        load_module(tmp_path / "package.tar")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/shm is Linux's")
+def test_an_archive_loads_where_no_temporary_folder_may_be_written(
+    object_code: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module_from_symbols("llvm", {}, object_code=object_code).export_library(tmp_path / "lib.tar")
+
+    def no_folder() -> str:
+        raise FileNotFoundError("no usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", no_folder)
+    assert load_module(tmp_path / "lib.tar")["sum_scalars"](1, 2) == 3
 
 
 def test_benchmark_measures_the_entry_function(library: Module) -> None:

@@ -56,7 +56,7 @@ class TempDirectory:
         elif keep_for_debug:
             self.temp_dir = _numbered_folder()
         else:
-            self.temp_dir = tempfile.mkdtemp(prefix="tvm-")
+            self.temp_dir = tempfile.mkdtemp(prefix="tvm-", dir=_writable_parent())
             TempDirectory.TEMPDIRS.add(self.temp_dir)
 
     @classmethod
@@ -90,7 +90,7 @@ class TempDirectory:
             TempDirectory.TEMPDIRS.discard(self.temp_dir)
 
     def __del__(self) -> None:
-        if shutil is not None and hasattr(self, "_keep"):
+        if shutil is not None and hasattr(self, "temp_dir"):
             self.remove()
 
     def __enter__(self) -> TempDirectory:
@@ -143,8 +143,21 @@ def kept_folder(folder: Path | None = None) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="tvm-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="tvm-", dir=_writable_parent()) as temporary:
         yield Path(temporary)
+
+
+_MEMORY = "/dev/shm"
+
+
+def _writable_parent() -> str:
+    """Where temporary files go; to memory, where no folder for them may be written."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError:
+        if not os.access(_MEMORY, os.W_OK):
+            raise
+        return _MEMORY
 
 
 class FileLock:

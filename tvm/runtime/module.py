@@ -349,7 +349,14 @@ def _unpacked(archive: str, folder: Path) -> list[str]:
         _tar.untar(archive, str(folder))
     except tarfile.ReadError as error:
         raise ValueError(f"cannot load module: {archive} is no tar archive: {error}") from None
-    return sorted(str(file) for file in folder.iterdir())
+    names = sorted(file.name for file in folder.iterdir())
+    if linked := [name for name in names if name.endswith(".so")]:
+        raise ValueError(
+            f"cannot load module: {archive} requires objects in it, got the library {linked[0]}, as "
+            "packages of tvmc have\n  hint: unpack the library and load it, run the package by "
+            "tvmc run, or compile to a library: tvmc compile -o model.so"
+        )
+    return [str(folder / name) for name in names]
 
 
 def load_static_library(path: str, func_names: list[str]) -> Module:
