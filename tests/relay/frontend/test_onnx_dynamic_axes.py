@@ -145,3 +145,11 @@ def test_sequences_of_no_steps_end_in_zeros(op: str) -> None:
     kinds = {name: (F32, list(value.shape)) for name, value in feed.items()}
     kinds["n"] = (TensorProto.INT32, [3])
     check([node(op, names, "- y", hidden_size=2)], kinds, feed)
+
+
+@pytest.mark.parametrize("rows", [3, "n"])
+def test_axes_go_on_with_their_other_end_by_widths_of_the_run(rows: Any) -> None:
+    pad = node("Pad", "x pads", "y", mode="wrap")
+    kinds = {"x": (F32, [rows, 4]), "pads": (I64, [4])}
+    feeds = [{"x": f32(3, 4), "pads": i64(*pads)} for pads in ((1, 2, 0, 3), (0, 4, 2, 0))]
+    check([pad], kinds, *feeds, opset=19)

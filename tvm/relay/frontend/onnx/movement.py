@@ -22,6 +22,7 @@ from tvm.relay.frontend.dynamic_extents import (
     as_vector,
     element,
     extent,
+    iota,
     parts_of_sizes,
     with_static_extents,
 )
@@ -366,11 +367,28 @@ def _dynamic_pad(node: OnnxNode, widths: RelayExpr, axes: list[int]) -> RelayExp
     """Padding of dynamic widths, none of which may be negative."""
     mode = node.attr("mode", "constant")
     if mode == "wrap":
-        raise node.unsupported("mode 'wrap' with dynamic widths")
+        return _dynamic_wrap(node[0], widths, axes)
     fill = _op.reshape(node[2], ()) if node.has(2) else scalar_like(0.0, node[0])
     result = _op.nn.pad(node[0], widths, fill, mode)
     kept = [None if axis in axes else dim for axis, dim in enumerate(node.shape(0))]
     return with_static_extents(result, kept)
+
+
+def _dynamic_wrap(x: RelayExpr, widths: RelayExpr, axes: list[int]) -> RelayExpr:
+    """Each axis goes on with the other end of what negative widths leave of it."""
+    zero, one = as_vector(0), as_vector(1)
+    for axis in axes:
+        before, after = [
+            _op.reshape(_op.strided_slice(widths, [axis, side], [axis + 1, side + 1]), (1,))
+            for side in (0, 1)
+        ]
+        first = _op.maximum(_op.negative(before), zero)
+        left_out = first + _op.maximum(_op.negative(after), zero)
+        count = as_vector(extent(x, axis)) - left_out
+        ahead, behind = _op.maximum(before, zero), _op.maximum(after, zero)
+        at = iota(ahead + count + behind) - ahead
+        x = _op.take(x, first + _op.floor_mod(at, _op.maximum(count, one)), axis)
+    return x
 
 
 @onnx_op("SpaceToDepth")
