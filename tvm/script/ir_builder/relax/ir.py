@@ -22,6 +22,8 @@ from ..base import IRBuilder
 from ..ir.ir import decl_function, def_function
 from . import frame as f
 
+py_print = builtins.print  # `print` is an operator here
+
 # ---- functions
 
 
