@@ -50,7 +50,12 @@ class ExternModule(ABC):
 
     @abstractmethod
     def load(self) -> Module:
-        """The module, to be linked with a model."""
+        """The code, to be linked with a model.
+
+        Returns
+        -------
+        Module
+        """
 
 
 class ObjectModule(ExternModule):
@@ -118,7 +123,12 @@ class SourceModule(ExternModule):
 
     @staticmethod
     def tvm_home() -> Path:
-        """The folder in which the package's headers are."""
+        """The folder in which the package's headers are.
+
+        Returns
+        -------
+        Path
+        """
         return Path(find_include_path()[0]).parent
 
     @staticmethod
@@ -130,6 +140,10 @@ class SourceModule(ExternModule):
         tvm_pkg : list of str, optional
             More folders, below ``3rdparty`` of the classic sources; here they must be below
             `tvm_home`.
+
+        Returns
+        -------
+        list of Path
         """
         more = [SourceModule.tvm_home() / "3rdparty" / name for name in tvm_pkg or ()]
         missing = [str(path) for path in more if not path.exists()]
@@ -147,6 +161,10 @@ class SourceModule(ExternModule):
             ``"cpp"``.
         tvm_pkg : list of str, optional
             As of `get_includes`.
+
+        Returns
+        -------
+        list of str
         """
         _check_format(source_format)
         includes = [f"-I{path}" for path in SourceModule.get_includes(tvm_pkg)]
