@@ -60,7 +60,12 @@ class PassMaker:
         return self.transform(func, mod, context)
 
     def factory(self) -> Pass:
-        """The pass; always the same one, since it has no parameters."""
+        """The pass; always the same one, since it has no parameters.
+
+        Returns
+        -------
+        Pass
+        """
         if self._made is None:
             self._made = FunctionPass(self.transform, self.info)
         return self._made

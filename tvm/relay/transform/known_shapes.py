@@ -239,12 +239,7 @@ _OPERATORS: dict[type, Any] = {
 
 @relay_pass("KnownShapes", opt_level=0)
 def known_shapes(func: Function, mod: IRModule, context: PassContext) -> Function:
-    """Let reshapes to shapes that extents of the parameters tell have these as attributes.
-
-    Returns
-    -------
-    Pass
-    """
+    """Let reshapes to shapes that extents of the parameters tell have these as attributes."""
     shapes = _Shapes(func.params)
     if not shapes.extents or not any([calls(node, ops.shape_of) for node in post_order(func)]):
         return func
