@@ -13,6 +13,7 @@ from tvm._ffi import libinfo
 from tvm.runtime.device import cuda, opencl
 
 NO_GPU = "needs a CUDA device"
+NO_RUST = "needs rustc"
 PACKAGES = "debian-packages.txt"  # names the packages that bring them
 
 
@@ -37,6 +38,11 @@ def needs_cuda() -> pytest.MarkDecorator:
     return pytest.mark.skipif(not cuda(0).exist, reason=NO_GPU)
 
 
+def needs_rust() -> pytest.MarkDecorator:
+    """Mark a test that compiles Rust of a later version than packages bring."""
+    return pytest.mark.skipif(shutil.which("rustc") is None, reason=NO_RUST)
+
+
 def needs(what: str, is_there: bool) -> pytest.MarkDecorator:
     """Mark a test that needs something; only where CI runs must it be there."""
     return _needs([] if is_there else [what])
@@ -56,8 +62,9 @@ def what_was_not_covered(reasons: Iterable[str]) -> str:
     counts = Counter([match[1] for match in found if match])
     parts = [f"{name} ({_tests(count)})" for name, count in counts.most_common()]
     lines = [f"not covered here: {', '.join(parts)}; {PACKAGES} brings them"] if parts else []
-    if without_gpu := len([reason for reason in given if NO_GPU in reason]):
-        lines.append(f"not run for want of a GPU: {_tests(without_gpu)}")
+    for missing, what in ((NO_GPU, "a GPU"), (NO_RUST, "rustc")):
+        if count := len([reason for reason in given if missing in reason]):
+            lines.append(f"not run for want of {what}: {_tests(count)}")
     return "\n".join(lines)
 
 

@@ -31,3 +31,7 @@ def test_the_last_line_counts_tests_by_what_they_need(monkeypatch: pytest.Monkey
     line = what_was_not_covered([qemu, clang, clang, "Skipped: flaky"])
     assert line.startswith("not covered here: clang-0 (2 tests), qemu-0 (1 test);")
     assert what_was_not_covered(["Skipped: flaky"]) == ""
+
+
+def test_what_no_package_brings_has_a_line_of_its_own() -> None:
+    assert what_was_not_covered(["Skipped: needs rustc"]) == "not run for want of rustc: 1 test"

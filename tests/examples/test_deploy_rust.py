@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.system_tools import needs_tool
+from tests.system_tools import needs_rust
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-pytestmark = needs_tool("rustc")
+pytestmark = needs_rust()
 
 
 def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
