@@ -11,7 +11,7 @@ for i in range(n):                            for i in range(n):
 
 Statements of the coprocessor run while the processor goes on. It waits before it accesses what they write, or writes
 what they read, and at the end. A read barrier shows the coprocessor what the processor has written, a write barrier the
-processor what the coprocessor has. The stages of a coprocessor, which the values of the attributes number, run besides
+processor what the coprocessor has. The stages of a coprocessor, which the values of the attributes number, run beside
 each other: each pushes a token to the next one, which pops it, in the order of the program (``coproc_stages``).
 
 The calls are operators of the coprocessor's name, ``tir.cop.coproc_sync`` for a thread axis ``cop``.

@@ -135,7 +135,9 @@ def copied_by_warps(loops: Sequence[For], store: BufferStore, at: Block) -> Stmt
     order = [tiles.axes(indices)[-2:] for indices in (source, target)]
     is_transposed = order[0] == order[1][::-1]
     if set(order[0]) != set(tiles.inner) or (order[0] != order[1] and not is_transposed):
-        raise LoweringError("LowerAutoCopy needs a tile to be copied to a tile, got {store}", at=at)
+        raise LoweringError(
+            f"LowerAutoCopy needs a tile to be copied to a tile, got {store}", at=at
+        )
     regions = [
         tiles.region(buffer, indices)
         for buffer, indices in ((load.buffer, source), (store.buffer, target))

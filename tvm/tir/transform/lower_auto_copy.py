@@ -101,9 +101,8 @@ class AutoCopyLowerer(Rewriter):
 
     def __init__(self) -> None:
         self.threads: dict[str, int] = {}
-        self.warps: list[
-            For
-        ] = []  # the loops over threads around, those of a warp's lanes excepted
+        # the loops over threads around, but those over a warp's lanes
+        self.warps: list[For] = []
         self.shared: dict[Buffer, None] = {}  # what the copies access
 
     def visit_for(self, loop: For) -> Stmt:
