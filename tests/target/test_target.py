@@ -183,6 +183,10 @@ def test_features_of_a_processor() -> None:
     server = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1")
     assert server.features.has_sve and server.features.has_matmul_i8 and server.features.has_asimd
     assert not Target("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72").features.has_dotprod
+    assert server.features.has_scalable_vectors
+    riscv = "llvm -mtriple=riscv64-linux-gnu"
+    assert not Target(riscv).features.has_scalable_vectors
+    assert Target(f"{riscv} -mattr=+v").features.has_scalable_vectors
 
 
 def test_classic_module_of_targets_has_class_and_constructors() -> None:

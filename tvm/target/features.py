@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .cpu_features import named_features, with_implied
+from .cpu_features import host_feature_set, named_features, with_implied
 from .triple import target_triple
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ _FROM_MATTR = {
     "has_dsp": "dsp",
 }
 
+# vectors of a length that the processor decides, on AArch64 and RISC-V
+SCALABLE = frozenset(["sve", "v"])
+
 
 class TargetFeatures:
     """Answers by attribute; None for a feature nobody has heard of."""
@@ -35,14 +38,22 @@ class TargetFeatures:
         if given is not None:
             return given
         if name == "has_scalable_vectors":
-            arch = str(target.attrs.get("mtriple", ""))
-            return self.has_sve or arch.startswith("riscv")
+            return any(map(self._has, SCALABLE)) or self._runs_on_scalable_vectors()
         if name == "is_aarch64":
             return str(target.attrs.get("mtriple", "")).startswith(("aarch64", "arm64"))
         if (feature := _FROM_MATTR.get(name)) is None:
             return None
+        return self._has(feature) or (name == "has_asimd" and bool(self.is_aarch64))
+
+    def _has(self, feature: str) -> bool:
+        """Whether the target names a feature, or a processor with it."""
+        target = self._target
         given = [item[1:] for item in target.mattr if item.startswith("+")]
         named = named_features(target_triple(target.attrs), target.mcpu)
-        if feature in with_implied([*given, *named]):
-            return True
-        return name == "has_asimd" and bool(self.is_aarch64)
+        return feature in with_implied([*given, *named])
+
+    def _runs_on_scalable_vectors(self) -> bool:
+        """Whether the target is this machine, and this machine has such vectors."""
+        attrs = self._target.attrs
+        is_native = "mtriple" not in attrs and attrs.get("mcpu", "native") == "native"
+        return is_native and not SCALABLE.isdisjoint(host_feature_set())
