@@ -119,17 +119,12 @@ def explain(
         raise ValueError(f"explain requires numbers of at least 0, got {repeat=}, {detailed=}")
     given = as_relay(mod, params)
     trace = PassTrace()
-    outer = PassContext.current()
-    watched = PassContext(
-        outer.opt_level, outer.required_pass, outer.disabled_pass, [*outer.instruments, trace],
-        outer.config,
-    )  # fmt: skip
     machines = Machines.of(target, None)
     with compiling(), external_targets(target), progress() as step:
         timer = _Timer(step)
         source, names = marked(infer_types(given))
         source = infer_types(source)
-        with watched, ranked():
+        with watched_by(trace), ranked():
             model = lower_model(source, machines, "default", timer)
         factory = build_graph(model, Executor("graph"), Runtime("cpp"), timer)
         timer("compiling kernels for show")
@@ -155,6 +150,15 @@ def explain(
         )  # fmt: skip
         timer.end()
     return report
+
+
+def watched_by(trace: PassTrace) -> PassContext:
+    """The current options of passes, with one who watches them more."""
+    outer = PassContext.current()
+    return PassContext(
+        outer.opt_level, outer.required_pass, outer.disabled_pass, [*outer.instruments, trace],
+        outer.config,
+    )  # fmt: skip
 
 
 def as_relay(mod: IRModule | Function, params: Params | None) -> IRModule:
