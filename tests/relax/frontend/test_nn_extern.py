@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tvm
+from tests.system_tools import needs
 from tvm import relax
 from tvm.contrib import cc
 from tvm.relax.frontend import nn
@@ -48,7 +49,7 @@ def _run(module: nn.ExternModule) -> Any:
     return relax.VirtualMachine(executable, tvm.cpu())["forward"](tvm.nd.array(x)).numpy()
 
 
-@pytest.mark.skipif(cc.get_cc() is None, reason="needs a C++ compiler")
+@needs("a C++ compiler", cc.get_cc() is not None)
 def test_sources_and_objects_are_linked_with_a_model(tmp_path: Path) -> None:
     source = nn.SourceModule({"ext_halve": _infer}, SOURCE, "cpp")
     source.compile(tmp_path / "halve.o")
@@ -62,5 +63,7 @@ def test_what_is_no_module_is_rejected(tmp_path: Path) -> None:
         nn.ObjectModule({}, tmp_path / "none.o")
     with pytest.raises(ValueError, match="compile it with nvcc"):
         nn.SourceModule({}, SOURCE, "cu")
+    with pytest.raises(ValueError, match="'wasm' requires a compiler"):
+        nn.SourceModule({}, SOURCE, "cpp", output_format="wasm")
     with pytest.raises(ValueError, match=r"no function 'other', there are \['ext_halve'\]"):
         nn.SourceModule({"ext_halve": _infer}, SOURCE, "cpp")["other"]

@@ -95,7 +95,7 @@ class SourceModule(ExternModule):
     compiler : str, optional
         By default the C++ compiler that is found.
     output_format : str
-        ``"obj"``; ``"wasm"`` is what an Emscripten compiler gives.
+        ``"obj"``, or ``"wasm"``, which needs an Emscripten compiler as `compiler`.
     """
 
     def __init__(
@@ -111,6 +111,8 @@ class SourceModule(ExternModule):
         _check_format(source_format)
         if output_format not in ("obj", "wasm"):
             raise ValueError(f'output_format must be "obj" or "wasm", got {output_format!r}')
+        if output_format == "wasm" and compiler is None:
+            raise ValueError("output_format 'wasm' requires a compiler, such as emcc, got none")
         self.source_code = _text_of(source_code)
         self.source_format = source_format
         self.compile_options = (
