@@ -84,10 +84,6 @@ class _Codegen:
         """What other compilers make of the functions that they are given."""
         return list(ExternalCode.of(self.lowered.mod, self.lowered.target).modules)
 
-    def get_devices(self) -> list[str]:
-        """The names of the devices."""
-        return ["cpu"]
-
 
 class _AotCodegen(_Codegen):
     """The executor and the runtime are the module's attributes, or the AOT executor in C++."""
@@ -115,6 +111,10 @@ class _AotCodegen(_Codegen):
     def get_irmodule(self) -> dict[Target, IRModule]:
         return {**super().get_irmodule(), self.lowered.target: self.planned.pooled.mod}
 
+    def get_devices(self) -> list[str]:
+        """The names of the devices: the model's function runs on the processor."""
+        return ["cpu"]
+
     def get_function_metadata(self) -> dict[str, FunctionInfo]:
         """What memory the functions need, by name."""
         return dict(self.planned.facts)
@@ -124,7 +124,9 @@ class _AotCodegen(_Codegen):
         return self.planned.metadata
 
 
-class _GraphCodegen(_Codegen):
+class GraphCodegen(_Codegen):
+    """The graph executor's code generator."""
+
     def get_graph_json(self) -> str:
         """The graph, as the executor reads it."""
         graph = self.lowered.graph.graph
@@ -141,7 +143,7 @@ def aot_executor_codegen() -> Module:
 @register_func("relay.build_module._GraphExecutorCodegen", override=True)
 def graph_executor_codegen() -> Module:
     """The graph executor's code generator, as a module of functions."""
-    return _as_module("GraphExecutorCodegenModule", _GraphCodegen())
+    return _as_module("GraphExecutorCodegenModule", GraphCodegen())
 
 
 def _as_module(type_key: str, codegen: _Codegen) -> Module:
