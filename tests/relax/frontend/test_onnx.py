@@ -92,6 +92,45 @@ def test_given_shapes_count_before_those_of_the_model() -> None:
     assert k.name == "k" and int(m) == 3
 
 
+def test_dimensions_of_one_name_are_one_variable() -> None:
+    inputs = {"a": ["batch-size", "past"], "b": ["batch-size", "new"], "m": [1, "past + new"]}
+    nodes = [
+        helper.make_node("Concat", ["a", "b"], ["c"], axis=1),
+        helper.make_node("Mul", ["c", "m"], ["y"]),
+    ]
+    mod = from_onnx(model_of(nodes, inputs))
+    a, b, m = [p.struct_info.shape.values for p in mod["main"].params]
+    assert a[0].same_as(b[0]) and a[0].name == "batch_size"
+    tvm.ir.assert_structural_equal(m[1], a[1] + b[1])
+    calls = [binding.value for binding in mod["main"].body.blocks[0].bindings]
+    assert calls[1].op.name == "relax.multiply", "the extents are known to be equal"
+    x, y, scale = random(2, 3), random(2, 1), random(1, 4)
+    expected = np.concatenate([x, y], axis=1) * scale
+    np.testing.assert_allclose(run(mod, x, y, scale), expected, rtol=1e-6)
+
+
+def test_dimensions_without_a_name_are_variables_of_their_own() -> None:
+    nodes = [helper.make_node("Add", ["a", "b"], ["y"])]
+    mod = from_onnx(model_of(nodes, {"a": [None], "b": ["p + q"]}))
+    (a,), (b,) = [p.struct_info.shape.values for p in mod["main"].params]
+    assert isinstance(a, tvm.tir.Var) and isinstance(b, tvm.tir.Var) and not a.same_as(b)
+    np.testing.assert_allclose(run(mod, random(3), random(1)), random(3) + random(1))
+
+
+def test_given_shapes_tell_dimensions_of_the_same_names() -> None:
+    inputs = {"a": ["n", 3], "b": ["n", 3], "c": ["2 * n", 3]}
+    nodes = [
+        helper.make_node("Add", ["a", "b"], ["s"]),
+        helper.make_node("Concat", ["s", "c"], ["y"], axis=0),
+    ]
+    main = from_onnx(model_of(nodes, inputs), {"a": [2, 3]})["main"]
+    assert [int(d) for p in main.params for d in p.struct_info.shape.values] == [2, 3, 2, 3, 4, 3]
+    k = tvm.tir.Var("k", "int64")
+    main = from_onnx(model_of(nodes, inputs), {"a": [k, 3]})["main"]
+    assert main.params[1].struct_info.shape.values[0].same_as(k)
+    tvm.ir.assert_structural_equal(main.params[2].struct_info.shape.values[0], 2 * k)
+
+
 @pytest.mark.parametrize(
     ("nodes", "shape", "weights"),
     [

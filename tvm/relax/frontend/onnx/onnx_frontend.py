@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from tvm import tir
@@ -21,6 +22,7 @@ from tvm.relax.transform import DeadCodeElimination
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Var as GraphVar
 from tvm.relay.frontend.onnx.model import import_model, loaded
+from tvm.relay.frontend.onnx.shape_inference import extents_by_name, is_named, is_open, named_extent
 from tvm.support import UniqueNames
 
 
@@ -38,9 +40,11 @@ def from_onnx(
     ----------
     model : onnx.ModelProto or str
         The model or the path of its file. Dimensions that it names are symbolic variables of these
-        names, those that it leaves open without a name are variables of their own.
+        names, one for all inputs; a name that is a formula of others, such as ``past + sequence``, is
+        that formula. Dimensions that it leaves open without a name are variables of their own.
     shape_dict : dict of str to tuple, optional
-        Input shapes, of integers or `tir.Var`, which count before the model's.
+        Input shapes, of integers or `tir.Var`, which count before the model's, also for dimensions
+        of the same names in other inputs.
     dtype_dict : str or dict of str to str
         Element types of inputs by name, or the one of all inputs that the model has no type for.
     opset : int, optional
@@ -89,28 +93,41 @@ def from_onnx(
 
 
 def symbolic_shapes(model: Any, given: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """The shapes of inputs that are given, or that are open in the model, with variables."""
+    """The shapes of inputs that are given, or that are open in the model, with variables.
+
+    Dimensions of one name have one variable, formulas such as ``past + sequence`` those of their
+    names, where inputs have these as dimensions of their own.
+    """
     weights = {tensor.name for tensor in model.graph.initializer}
-    named: dict[str, tir.Var] = {}
+    inputs = {
+        value.name: value.type.tensor_type.shape.dim
+        for value in model.graph.input
+        if value.name not in weights and value.name not in given
+        and value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape")
+    }  # fmt: skip
+    known = extents_by_name(model, given)
+    for dim in chain.from_iterable(inputs.values()):
+        if is_named(dim) and dim.dim_param.isidentifier():
+            known.setdefault(dim.dim_param, _variable(dim.dim_param))
     found: dict[str, Sequence[Any]] = dict(given)
-    for value in model.graph.input:
-        if value.name in weights or not value.type.HasField("tensor_type"):
-            continue
-        tensor = value.type.tensor_type
-        if value.name in given or not tensor.HasField("shape"):
-            continue
-        dims = [_dimension(dim, named, value.name) for dim in tensor.shape.dim]
-        if any([not isinstance(dim, int) for dim in dims]):
-            found[value.name] = dims
+    for name, dims in inputs.items():
+        if any([is_open(dim) for dim in dims]):
+            found[name] = [_extent(dim, known, name) for dim in dims]
     return found
 
 
-def _dimension(dim: Any, named: dict[str, tir.Var], name: str) -> Any:
-    if dim.HasField("dim_value") and (dim.dim_value > 0 or not dim.dim_param):
+def _extent(dim: Any, known: dict[str, Any], name: str) -> Any:
+    if not is_open(dim):
         return dim.dim_value
-    if not re.fullmatch(r"[A-Za-z_]\w*", dim.dim_param):
-        return tir.SizeVar(re.sub(r"\W", "_", f"{name}_dim"), "int64")
-    return named.setdefault(dim.dim_param, tir.SizeVar(dim.dim_param, "int64"))
+    if not is_named(dim):
+        return _variable(f"{name}_dim")
+    extent = named_extent(dim.dim_param, known)
+    return known.setdefault(dim.dim_param, _variable(dim.dim_param)) if extent is None else extent
+
+
+def _variable(name: str) -> tir.SizeVar:
+    found: tir.SizeVar = tir.SizeVar(_identifier(name), "int64")
+    return found
 
 
 def _parameter_names(names: Sequence[str], sanitize: bool) -> list[str]:

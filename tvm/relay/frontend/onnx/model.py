@@ -48,7 +48,8 @@ def from_onnx(
         The model or the path of its file.
     shape : dict of str to tuple, optional
         Input shapes, where the model leaves dimensions dynamic. A dimension that the model names has
-        the same extent in all inputs: the shape of one of them is enough.
+        the same extent in all inputs: the shape of one of them is enough; a name may be a formula of
+        others, such as ``past + sequence``.
     dtype : str or dict of str to str
         Element types of inputs by name, which count before the model's; or the one of all inputs
         that the model has no type for.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -32,30 +34,87 @@ def named_dims(model: Any, shapes: Mapping[str, Sequence[Any]]) -> dict[str, Dim
 _NAMELESS = ("", "?", "*", "-1", "None", "unknown")
 
 
-def shapes_by_symbols(
-    model: Any, given: Mapping[str, Sequence[Any]]
-) -> dict[str, Sequence[int | None]]:
-    """Shapes of inputs that share named dimensions with the given ones, None where still dynamic.
+def is_open(dim: Any) -> bool:
+    """Whether a model leaves a dimension to the run."""
+    return not dim.HasField("dim_value") or dim.dim_value < 0
+
+
+def is_named(dim: Any) -> bool:
+    """Whether an open dimension has a name."""
+    return dim.dim_param not in _NAMELESS  # which is empty where there is an extent
+
+
+def extents_by_name(model: Any, given: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Extents of the dimensions that the model names, by the shapes that are given.
 
     A name that two given shapes disagree about tells nothing.
     """
-    weights = {tensor.name for tensor in model.graph.initializer}
-    found: dict[str, set[int]] = {}
+    found: dict[str, list[Any]] = {}
     for value in model.graph.input:
         dims = value.type.tensor_type.shape.dim
         for dim, extent in zip(dims, given.get(value.name, ()), strict=False):
-            if isinstance(extent, int) and dim.dim_param not in _NAMELESS:
-                found.setdefault(dim.dim_param, set()).add(extent)
-    known = {name: extents.pop() for name, extents in found.items() if len(extents) == 1}
-    others = [v for v in model.graph.input if v.name not in given and v.name not in weights]
-    return {
-        value.name: [
-            d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else known.get(d.dim_param)
-            for d in value.type.tensor_type.shape.dim
-        ]
-        for value in others
-        if any(dim.dim_param in known for dim in value.type.tensor_type.shape.dim)
-    }
+            if dim.dim_param not in _NAMELESS:
+                found.setdefault(dim.dim_param, []).append(extent)
+    return {name: e[0] for name, e in found.items() if all([_same(e[0], x) for x in e])}
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(a, int) and isinstance(b, int) and a == b)
+
+
+_OPERATIONS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+def named_extent(name: str, known: Mapping[str, Any]) -> Any:
+    """The extent of a name, which may be a formula such as ``past + sequence``; None if unknown."""
+    if name in known:
+        return known[name]
+    try:
+        formula = ast.parse(name.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    return _evaluated(formula, known)
+
+
+def _evaluated(formula: ast.expr, known: Mapping[str, Any]) -> Any:
+    match formula:
+        case ast.Name(id=name):
+            return known.get(name)
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.BinOp(left, op, right) if type(op) in _OPERATIONS:
+            a, b = _evaluated(left, known), _evaluated(right, known)
+            if a is None or b is None or (isinstance(op, (ast.FloorDiv, ast.Mod)) and _same(b, 0)):
+                return None
+            return _OPERATIONS[type(op)](a, b)
+    return None
+
+
+def shapes_by_symbols(
+    model: Any, given: Mapping[str, Sequence[Any]]
+) -> dict[str, Sequence[int | None]]:
+    """Shapes of inputs that share named dimensions with the given ones, None where still dynamic."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    extents = extents_by_name(model, given)
+    known = {name: extent for name, extent in extents.items() if isinstance(extent, int)}
+    found: dict[str, Sequence[int | None]] = {}
+    for value in model.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        if value.name in given or value.name in weights:
+            continue
+        told = [named_extent(dim.dim_param, known) if is_named(dim) else None for dim in dims]
+        if any([extent is not None for extent in told]):
+            found[value.name] = [
+                extent if is_open(dim) else dim.dim_value
+                for dim, extent in zip(dims, told, strict=True)
+            ]
+    return found
 
 
 def _with_shape(value: Any, shape: Sequence[Any]) -> bool:
