@@ -70,7 +70,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "tvm.relay.backend.name_transforms", "tvm.relay.backend.target_hooks",
     ),
     (
-        "tvm.relay.data_dep_optimization", "tvm.relay.op.contrib", "tvm.relay.pipeline",
+        "tvm.relay.contrib", "tvm.relay.data_dep_optimization", "tvm.relay.pipeline",
         "tvm.relay.qnn.transform", "tvm.relay.transform",
     ),
     (

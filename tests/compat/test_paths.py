@@ -38,6 +38,22 @@ def test_names_are_imported_from_old_modules() -> None:
         assert normalise(x, scale, scale, axis=[1]).shape[1] == 3
 
 
+def test_a_moved_package_keeps_its_modules() -> None:
+    import tvm.relay.op.contrib.dnnl as by_classic_path
+    from tvm.relay.op.contrib import register
+    from tvm.relay.op.contrib.ethosu import partition_for_ethosu
+
+    from tvm.relay.op import contrib
+
+    assert by_classic_path is tvm.relay.contrib.dnnl is contrib.dnnl
+    assert register.register_pattern_table is contrib.register_pattern_table
+    with pytest.raises(tvm.error.TVMError, match="not in this release"):
+        partition_for_ethosu()
+    names: dict[str, object] = {}
+    exec("from tvm.relay.op.contrib import *", names)
+    assert names["dnnl"] is by_classic_path
+
+
 def test_unknown_names_and_paths_fail_as_usual() -> None:
     with pytest.raises(ImportError, match="nonsense"):
         from tvm.topi.nn.layer_norm import nonsense  # noqa: F401

@@ -87,9 +87,9 @@ def test_functions_of_absent_libraries_reject_to_be_called(
 
 def test_questions_about_absent_libraries_are_answered() -> None:
     from tvm.contrib.target.vitis_ai import vitis_ai_available
+    from tvm.relay.op.contrib import ethosn, ethosu, tensorrt
 
     from tvm.contrib import nnpack, thrust
-    from tvm.relay.op.contrib import ethosn, ethosu, tensorrt
 
     assert not thrust.can_use_thrust("llvm", "tvm.contrib.thrust.sort")
     assert not nnpack.is_available() and not vitis_ai_available()

@@ -6,6 +6,7 @@ from tvm.tir.transform.transform import Simplify    is    tvm.tir.transform.Simp
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -57,10 +58,11 @@ CLASSIC = {
     """,
 }
 
-# modules that stood elsewhere, and where they are
+# modules and packages that stood elsewhere, and where they are
 MOVED = {
     "tvm.contrib.rpc": "tvm.rpc",
     "tvm.meta_schedule.testing.te_workload": "tvm.testing.te_workload",
+    "tvm.relay.op.contrib": "tvm.relay.contrib",
 }
 
 # package -> names that it had, and the layers above it define: (name, module or module:attribute)
@@ -97,7 +99,7 @@ FROM_ABOVE = {
         "get_calibration_data": "tvm.relay.calibration:get_calibration_data",
     },
     "tvm.relay.expr": {"bind": "tvm.relay.traverse:bind"},
-    "tvm.relay.op": {name: f"tvm.relay.op.{name}" for name in ("tensor", "transform")},
+    "tvm.relay.op": {name: f"tvm.relay.op.{name}" for name in ("contrib", "tensor", "transform")},
     "tvm.relay.op.image": {"image": "tvm.relay.op.image.image"},
     "tvm.relay.op.nn": {"nn": "tvm.relay.op.nn.nn"},
     "tvm.relay.testing": {"enabled_targets": "tvm.testing:enabled_targets"},
@@ -178,7 +180,9 @@ class ClassicPaths(MetaPathFinder, Loader):
         package, _, name = fullname.rpartition(".")
         if name in CLASSIC.get(package, "").split():
             return ModuleSpec(fullname, self)
-        if fullname in MOVED or fullname in FACETS:
+        if fullname in MOVED:
+            return ModuleSpec(fullname, self, is_package=True)
+        if fullname in FACETS or _moved_with_package(package, name) is not None:
             return ModuleSpec(fullname, self)
         if any([path.rpartition(".")[0] == fullname for path in MOVED]):
             return ModuleSpec(fullname, self, is_package=True)
@@ -199,11 +203,23 @@ class ClassicPaths(MetaPathFinder, Loader):
         if not isinstance(module, Facade):
             return
         package, _, name = module.__name__.rpartition(".")
+        if moved := _moved_with_package(package, name):
+            sys.modules[module.__name__] = importlib.import_module(moved)
+            return
         if module.__name__ in MOVED:
             module._package = importlib.import_module(MOVED[module.__name__])
+            vars(module)["__all__"] = getattr(module._package, "__all__", dir(module._package))
             return
         module._package = importlib.import_module(package)
         module._function = vars(module._package).get(name)
+
+
+def _moved_with_package(package: str, name: str) -> str | None:
+    """Where a module of a package in `MOVED` is: the same module, under both paths."""
+    if package not in MOVED:
+        return None
+    spec = importlib.util.find_spec(f"{MOVED[package]}.{name}")
+    return None if spec is None else spec.name
 
 
 def _absent_library(package: str, name: str) -> ModuleType | None:

@@ -1,4 +1,4 @@
-"""Single operators by oneDNN; whole models go through :mod:`tvm.relay.op.contrib.dnnl`."""
+"""Single operators by oneDNN; whole models go through :mod:`tvm.relay.contrib.dnnl`."""
 
 from __future__ import annotations
 

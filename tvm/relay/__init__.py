@@ -22,6 +22,7 @@ from . import (
     type_functor,
 )
 from . import collage as _collage
+from . import contrib as _op_contrib
 from .adt import (
     Clause,
     Constructor,
@@ -64,7 +65,6 @@ from .expr_functor import ExprFunctor, ExprMutator, ExprVisitor
 from .function import Function
 from .loops import while_loop
 from .op import *
-from .op import contrib as _op_contrib
 from .param_dict import load_param_dict, save_param_dict
 from .parser import SpanCheck, fromtext, parse, parse_expr
 from .prelude import Prelude

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from tvm.relay.op.contrib.register import register_pattern_table
 
 import tvm
 from tvm import relay
 from tvm.relay.dataflow_pattern import is_constant, is_op, wildcard
-from tvm.relay.op.contrib.register import register_pattern_table
 from tvm.relay.traverse import post_order
 
 HEAD = """\

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import generator  # noqa: F401 - registers the compiler
 import numpy as np
+from tvm.relay.op.contrib.register import get_pattern_table
 
 import tvm
 from tvm import relay
 from tvm.contrib import graph_executor
-from tvm.relay.op.contrib.register import get_pattern_table
 
 
 def model(rng: np.random.Generator) -> tuple[tvm.IRModule, dict[str, np.ndarray]]:

@@ -23,8 +23,8 @@ from tvm._ffi import libinfo
 from tvm.contrib import cc, graph_executor
 from tvm.driver.tvmc.composite_target import get_codegen_by_target
 from tvm.relay.backend.contrib.dnnl import DNNLSerializer
-from tvm.relay.op.contrib import get_pattern_table
-from tvm.relay.op.contrib.dnnl import (
+from tvm.relay.contrib import get_pattern_table
+from tvm.relay.contrib.dnnl import (
     is_valid_subgraph,
     partition_for_dnnl,
     rewrite_dense_bias_gelu_reshape_last,

@@ -11,7 +11,7 @@ import tvm
 from tests.system_tools import needs_onednn
 from tvm import relay
 from tvm.contrib import graph_executor
-from tvm.relay.op.contrib.dnnl import partition_for_dnnl
+from tvm.relay.contrib.dnnl import partition_for_dnnl
 
 pytestmark = needs_onednn()
 

@@ -10,8 +10,8 @@ from tests.system_tools import needs_onednn
 from tvm import relay
 from tvm.relay import transform
 from tvm.relay.collage import CostEstimator, CustomCostEstimator, MockCostEstimator
+from tvm.relay.contrib.register import register_pattern_table
 from tvm.relay.dataflow_pattern import is_op, wildcard
-from tvm.relay.op.contrib.register import register_pattern_table
 
 COMPILER = "example_target_hook"
 TARGETS = [tvm.target.Target("llvm"), tvm.target.Target(COMPILER)]

@@ -1,17 +1,16 @@
 """Code generators of others in front of a target: `--target "dnnl, llvm"`.
 
-The package ``tvm.relay.op.contrib.<name>`` of a code generator offers ``partition_for_<name>``.
+The package ``tvm.relay.contrib.<name>`` of a code generator offers ``partition_for_<name>``.
 """
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
 from tvm.driver.tvmc.errors import TVMCException, similar_or_all
-from tvm.relay.op import contrib
+from tvm.relay import contrib
 from tvm.support.absent_helpers import absent_compilers
 
 # names on the command line that are not the module's with hyphens
@@ -45,7 +44,7 @@ def _codegens() -> dict[str, Mapping[str, Any]]:
     modules += absent_compilers()
     found: dict[str, Mapping[str, Any]] = {}
     for name in [name for name in modules if name not in _NOT_NAMED]:
-        module = importlib.import_module(f"{contrib.__name__}.{name}")
+        module = getattr(contrib, name)
         if partition := getattr(module, f"partition_for_{name}", None):
             known_as = _NAMES.get(name, name.replace("_", "-"))
             found[known_as] = {"config_key": None, "pass_pipeline": partition}

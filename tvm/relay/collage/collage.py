@@ -14,9 +14,9 @@ from tvm.error import TVMError
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext
 from tvm.ir.type import TensorType, TupleType, Type
+from tvm.relay import contrib
 from tvm.relay.backend import vm
 from tvm.relay.backend.target_hooks import is_external
-from tvm.relay.op import contrib
 from tvm.relay.transform.collage_candidates import PATTERNS
 from tvm.relay.transform.collage_costs import MEASURE
 from tvm.runtime import Device, cpu

@@ -16,9 +16,9 @@ from tvm._ffi.libinfo import find_lib_path
 from tvm.ir.op import Op
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.backend.contrib.codegen_json import JSONGraphNode, JSONGraphNodeEntry, JSONSerializer
+from tvm.relay.contrib.dnnl_quantized import PRODUCTS, quantized_product
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
-from tvm.relay.op.contrib.dnnl_quantized import PRODUCTS, quantized_product
 from tvm.relay.traverse import post_order
 from tvm.runtime import ndarray
 from tvm.runtime.module import Module

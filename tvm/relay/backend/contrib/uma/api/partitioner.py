@@ -11,10 +11,10 @@ from typing import Any
 from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass, Sequential
 from tvm.relay import transform
+from tvm.relay.contrib.register import get_pattern_table, register_pattern_table
 from tvm.relay.dataflow_pattern import DFPattern
 from tvm.relay.expr import Call
 from tvm.relay.function import Function
-from tvm.relay.op.contrib.register import get_pattern_table, register_pattern_table
 from tvm.relay.program import Params, as_module
 
 from .utils import PassPhase, with_operators_only

@@ -11,7 +11,7 @@ import pytest
 import tvm
 from tvm import relay
 from tvm.error import TVMError
-from tvm.relay.op.contrib import (
+from tvm.relay.contrib import (
     arm_compute_lib,
     bnns,
     clml,

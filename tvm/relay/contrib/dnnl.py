@@ -27,6 +27,7 @@ from tvm.relay.dataflow_pattern.rewrite import NodeMap
 from tvm.relay.expr import Call, Constant
 from tvm.relay.function import Function
 from tvm.relay.op.nn.normalization import layer_norm
+from tvm.relay.op.registry import ops
 from tvm.relay.program import bind_params_by_name
 from tvm.relay.transform import (
     AnnotateTarget,
@@ -46,7 +47,6 @@ from tvm.relay.traverse import post_order
 from tvm.runtime.ndarray import NDArray
 from tvm.target.cpu_features import host_feature_set
 
-from ..registry import ops
 from .dnnl_quantized import PRODUCTS as QUANTIZED
 from .dnnl_quantized import quantized_table
 from .dnnl_rewrite import alter_conv as alter_conv  # by their classic paths

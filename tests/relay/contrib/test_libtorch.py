@@ -11,7 +11,7 @@ import torch
 import tvm
 from tvm import relay
 from tvm.contrib.graph_executor import GraphModule
-from tvm.relay.op.contrib.libtorch import torchop
+from tvm.relay.contrib.libtorch import torchop
 
 
 @torch.jit.script

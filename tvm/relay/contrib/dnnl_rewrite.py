@@ -20,10 +20,9 @@ from tvm.relay.dataflow_pattern import (
 )
 from tvm.relay.dataflow_pattern.rewrite import NodeMap
 from tvm.relay.expr import Constant
+from tvm.relay.op.registry import ops
 from tvm.relay.transform import InferType
 from tvm.relay.traverse import post_order, rewrite_post_order
-
-from ..registry import ops
 
 
 def gelu_pattern(value: DFPattern) -> DFPattern:

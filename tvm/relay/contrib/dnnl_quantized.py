@@ -19,10 +19,10 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import Op
 from tvm.relay.dataflow_pattern import DFPattern, is_constant, is_op, wildcard
 from tvm.relay.expr import Call, Constant
+from tvm.relay.op.registry import ops
 from tvm.relay.transform.operators import calls
 from tvm.target.cpu_features import host_feature_set
 
-from ..registry import ops
 from .offload import dtype_of, scalar, shape_of
 
 PRODUCTS = ("qnn.conv2d", "qnn.dense")

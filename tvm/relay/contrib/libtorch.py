@@ -23,11 +23,10 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.op import register_op
 from tvm.ir.type import TupleType, Type
 from tvm.relay.expr import Call
+from tvm.relay.op.registry import OpPattern
+from tvm.relay.op.types import expect, expect_tensor, tensor
 from tvm.runtime.device import cpu
 from tvm.runtime.ndarray import from_dlpack
-
-from ..registry import OpPattern
-from ..types import expect, expect_tensor, tensor
 
 if TYPE_CHECKING:
     import torch

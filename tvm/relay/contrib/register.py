@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..pattern_tables import get_pattern_table, register_pattern_table
+from tvm.relay.op.pattern_tables import get_pattern_table, register_pattern_table
 
 __all__ = ["get_pattern_table", "register_pattern_table"]

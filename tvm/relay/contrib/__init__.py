@@ -43,6 +43,6 @@ def __getattr__(name: str) -> _Any:
     """The modules of compilers that are not there, and their functions."""
     for compiler, names in _absent_compilers().items():
         if name == compiler or name in names:
-            module = _importlib.import_module(f"{__name__}.{compiler}")
+            module = _importlib.import_module(f"tvm.relay.op.contrib.{compiler}")
             return module if name == compiler else getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
