@@ -17,8 +17,9 @@ from tvm.ir.structural import structural_equal
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import BufferLoad, Range, Var
 from tvm.tir.function import PrimFunc
-from tvm.tir.stmt import Allocate, BufferRegion, BufferStore, Stmt
+from tvm.tir.stmt import Allocate, Block, BufferRegion, BufferStore, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
+from tvm.tir.transform.block_form import require_no_init, require_opaque
 from tvm.tir.transform.common import comes_from_te, is_const, prim_func_pass
 from tvm.tir.transform.dim_align import DIM_ALIGN, AlignFinder, Aligns, DimAlign, aligned_strides
 from tvm.tir.transform.lower_opaque_block import allocation_shape
@@ -55,6 +56,11 @@ class AllocationCompacter(BufferRewriter):
         self._buffers[buffer] = compact = buffer.replace(shape=shape, strides=strides)
         self.allocated[buffer.data] = compact
         self.starts[buffer] = [bound.min for bound in region]
+
+    def visit_block(self, block: Block) -> Stmt:
+        require_opaque(block, "CompactBufferAllocation")
+        require_no_init(block, "CompactBufferAllocation")
+        return super().visit_block(block)
 
     def visit_allocate(self, alloc: Allocate) -> Stmt:
         compact = self.allocated.get(alloc.buffer_var)

@@ -13,6 +13,7 @@ from tvm.tir.expr import Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Block, BlockRealize, Stmt
 from tvm.tir.stmt_functor import BufferRewriter
+from tvm.tir.transform.block_form import require_no_init
 from tvm.tir.transform.common import comes_from_te, prim_func_pass
 
 
@@ -30,6 +31,7 @@ class BlockOpener(BufferRewriter):
         predicate = self.visit(realize.predicate)
         values = [self.visit(value) for value in realize.iter_values]
         block: Block = realize.block
+        require_no_init(block, "ConvertBlocksToOpaque")
         for axis, value in zip(block.iter_vars, values, strict=True):
             self.values[axis.var] = value
         opened: Any = self.visit_block(block.replace(iter_vars=()) if block.iter_vars else block)

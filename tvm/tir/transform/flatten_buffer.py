@@ -46,6 +46,7 @@ from tvm.tir.stmt import (
     IfThenElse,
     Stmt,
 )
+from tvm.tir.transform.block_form import require_no_match
 from tvm.tir.transform.common import ADDRESS_OF, TRUE, comes_from_te, is_const, prim_func_pass
 
 INT8 = as_dtype("int8")
@@ -209,6 +210,7 @@ class BufferFlattener(Rewriter):
         return body
 
     def visit_block(self, block: Block) -> Stmt:
+        require_no_match(block, "FlattenBuffer")
         new = self.rewrite_children(block)
         buffers = tuple([self.view(buffer).buffer for buffer in block.alloc_buffers])
         if all([a is b for a, b in zip(buffers, block.alloc_buffers, strict=True)]):

@@ -25,6 +25,7 @@ from tvm.tir.stmt import (
     Stmt,
 )
 from tvm.tir.stmt_functor import Substituter
+from tvm.tir.transform.block_form import require_no_init, require_no_match, require_opaque
 from tvm.tir.transform.common import (
     LOOP_PARTITION_HINT,
     TRUE,
@@ -47,6 +48,8 @@ class OpaqueBlockLowerer(Substituter):
 
     def visit_block_realize(self, realize: BlockRealize) -> Stmt:
         block = realize.block
+        for require in (require_opaque, require_no_init, require_no_match):
+            require(block, "LowerOpaqueBlock")
         body = self.visit(block.body)
         for buffer in reversed(block.alloc_buffers):
             placed = self.buffer(buffer)
