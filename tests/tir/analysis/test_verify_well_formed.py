@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tvm
@@ -10,6 +11,7 @@ from tvm.error import LoweringError
 from tvm.script import tir as T
 from tvm.tir.analysis import undefined_vars, verify_ssa, verify_well_formed
 from tvm.tir.analysis.verify_well_formed import scope_problems
+from tvm.tir.interp import interpret
 from tvm.tir.stmt import Allocate, DeclBuffer, LetStmt, SeqStmt
 from tvm.tir.transform import ConvertSSA
 
@@ -115,3 +117,67 @@ def test_functions_of_a_module_get_variables_of_their_own() -> None:
     module = ConvertSSA()(tvm.IRModule({"one": first, "other": first}))
     assert module["one"] is first
     assert verify_well_formed(module)
+
+
+def row_of_blocks() -> tir.PrimFunc:
+    """One statement with all that a block defines."""
+
+    @T.prim_func
+    def rows(A: T.Buffer((4, 8), "float32")):
+        for i in range(4):
+            with T.block("row"):
+                vi = T.axis.spatial(4, i)
+                t = T.alloc_buffer((8,), "float32")
+                step = T.int32()
+                view = T.match_buffer(A[vi, 0:8], (8,), strides=(step,), offset_factor=1)
+                for j in range(8):
+                    with T.block("copy"):
+                        vj = T.axis.spatial(8, j)
+                        t[vj] = view[vj] * T.float32(2)
+                for j in range(8):
+                    with T.block("back"):
+                        vj = T.axis.spatial(8, j)
+                        view[vj] = t[vj] + T.float32(1)
+
+    return rows
+
+
+def test_repeated_blocks_get_axes_and_buffers_of_their_own() -> None:
+    func = row_of_blocks()
+    root = func.body.block
+    body = SeqStmt([root.body, root.body])
+    twice = func.with_body(tir.BlockRealize([], True, root.replace(body=body)))
+    assert not verify_well_formed(twice, assert_mode=False)
+    converted = apply(ConvertSSA(), twice)
+    assert verify_well_formed(converted)
+    assert converted.body.block.body.seq[0] is root.body
+    numbers = np.arange(32, dtype="float32").reshape(4, 8)
+    expected = (numbers * 2 + 1) * 2 + 1
+    interpret(converted, numbers)
+    np.testing.assert_array_equal(numbers, expected)
+
+
+def test_extents_that_views_compare_stay() -> None:
+    @T.prim_func
+    def scaled(a: T.handle, n: T.int32):
+        A = T.match_buffer(a, (n, 8))
+        with T.block("scaled"):
+            view = T.match_buffer(A[0:n, 0:8], (n, 8), offset_factor=1)
+            for i, j in T.grid(n, 8):
+                view[i, j] = view[i, j] * T.float32(2)
+
+    twice = scaled.with_body(SeqStmt([scaled.body, scaled.body]))
+    converted = apply(ConvertSSA(), twice)
+    assert verify_well_formed(converted)
+    for realize in converted.body.seq:
+        assert realize.block.match_buffers[0].buffer.shape[0] is scaled.params[1]
+
+
+def test_what_is_bound_to_a_variable_is_outside_of_its_scope() -> None:
+    x = tir.Var("x")
+    nested = function([A], LetStmt(x, 1, LetStmt(x, x + 2, store(A, x, 0.0))))
+    converted = apply(ConvertSSA(), nested)
+    assert verify_well_formed(converted)
+    numbers = np.ones(8, "float32")
+    interpret(converted, numbers)
+    assert list(numbers) == [1, 1, 1, 0, 1, 1, 1, 1]

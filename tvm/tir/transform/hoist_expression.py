@@ -326,7 +326,7 @@ def hoist_expression(func: PrimFunc, config: HoistExpressionConfig) -> PrimFunc:
     """Hoist loop-invariant conditions and bindings."""
     hoister = ExpressionHoister(config)
     body = hoister.visit(func.body)
-    return func.with_body(separate_definitions(body, func.params)) if hoister.changed else func
+    return func.with_body(separate_definitions(body, func)) if hoister.changed else func
 
 
 HoistExpression = hoist_expression.factory

@@ -101,7 +101,7 @@ def hoist_if_then_else(func: PrimFunc, config: HoistIfThenElseConfig) -> PrimFun
     """Hoist loop-invariant conditions."""
     hoister = ConditionHoister(config)
     body = hoister.visit(func.body)
-    return func.with_body(separate_definitions(body, func.params) if hoister.copied else body)
+    return func.with_body(separate_definitions(body, func) if hoister.copied else body)
 
 
 def HoistIfThenElse(variant: str | None = None) -> Pass:

@@ -301,7 +301,7 @@ def inject_double_buffer(func: PrimFunc, config: InjectDoubleBufferConfig) -> Pr
     """Double the buffers that are marked, where they can be filled ahead of time."""
     body = DoubleBufferInjector(config.split_loop).visit(func.body)
     if body is not func.body:
-        body = separate_definitions(body, func.params)
+        body = separate_definitions(body, func)
     return func.with_body(MarkRemover().visit(body))
 
 

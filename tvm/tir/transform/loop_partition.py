@@ -15,6 +15,7 @@ of a tensor, not its border.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -39,7 +40,7 @@ from tvm.tir.transform.common import (
     prim_func_pass,
     variables_of,
 )
-from tvm.tir.transform.convert_ssa import DefinitionSeparator
+from tvm.tir.transform.convert_ssa import DefinitionSeparator, defined_by_parameters
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class LoopPartitioner(DefinitionSeparator):
     triple the code at each level.
     """
 
-    def __init__(self, config: LoopPartitionConfig, defined: tuple[Var, ...]) -> None:
+    def __init__(self, config: LoopPartitionConfig, defined: Iterable[Var]) -> None:
         super().__init__(defined)
         self.config = config
         self.analyzer = Analyzer()
@@ -303,7 +304,7 @@ def loop_partition(func: PrimFunc, config: LoopPartitionConfig) -> PrimFunc:
     finder.visit(func.body)
     if not finder.conditions and not finder.has_hint:
         return func
-    return func.with_body(LoopPartitioner(config, func.params).visit(func.body))
+    return func.with_body(LoopPartitioner(config, defined_by_parameters(func)).visit(func.body))
 
 
 LoopPartition = loop_partition.factory

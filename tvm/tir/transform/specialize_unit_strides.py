@@ -68,7 +68,7 @@ def specialize_unit_strides(func: PrimFunc) -> PrimFunc:
     body = substitute(func.body, ones)
     close = simplify(func.with_body(body), SimplifyConfig(thorough=False)).body
     are_ones = op.all(*[op.equal(stride, one) for stride, one in ones.items()])
-    return func.with_body(separate_definitions(IfThenElse(are_ones, close, func.body), func.params))
+    return func.with_body(separate_definitions(IfThenElse(are_ones, close, func.body), func))
 
 
 SpecializeUnitStrides = specialize_unit_strides.factory

@@ -163,7 +163,7 @@ def unroll_loop(func: PrimFunc, config: UnrollLoopConfig) -> PrimFunc:
     if body is func.body:
         return func
     # the copies of a body define what is inside it once more
-    return func.with_body(separate_definitions(body, func.params))
+    return func.with_body(separate_definitions(body, func))
 
 
 UnrollLoop = unroll_loop.factory
