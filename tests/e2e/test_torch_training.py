@@ -202,6 +202,17 @@ def test_only_graphs_of_unknown_operators_run_in_torch() -> None:
     torch.testing.assert_close(result, torch.special.airy_ai(y.detach()) * y)
 
 
+def test_graphs_without_derivatives_run_in_torch() -> None:
+    @torch.compile(backend=pytvm)
+    def function(x):
+        return torch.special.zeta(x + 2, torch.full((3,), 2.0)) * 2
+
+    x = _leaf(3)
+    with pytest.warns(UserWarning, match="pytvm leaves a graph to PyTorch: .*zeta"):
+        result = function(x)
+    torch.testing.assert_close(result, torch.special.zeta(x + 2, torch.full((3,), 2.0)) * 2)
+
+
 def test_modes_stand_for_options() -> None:
     assert Options.of(None, None) == Options.of("default", {}) == Options.of("reduce-overhead", {})
     assert Options.of("max-autotune", {"opt_level": 2}) == Options(opt_level=2, trials=TRIALS)

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.exc import TorchDynamoException
 from torch._functorch._aot_autograd.utils import make_boxed_func
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -93,8 +94,14 @@ def _with_gradients(
             bw_compiler=backward,
             decompositions={torch.ops.aten.native_dropout.default: sampled_dropout},
         )
-        both: Callable[..., Any] = compile_both(module, example_inputs)
-        return both
+        try:
+            both: Callable[..., Any] = compile_both(module, example_inputs)
+        except TorchDynamoException:  # it wants to capture the graph again
+            raise
+        except Exception as error:  # an operator has no derivative
+            _warn_of_fallback(error)
+            return module.forward
+    return both
 
 
 def _boxed(graph: CompiledGraph) -> Callable[..., Any]:
@@ -158,7 +165,7 @@ class CompiledGraph:
                 program = self._program(args)
             except Exception as error:
                 self._eager = True
-                warnings.warn(f"pytvm leaves a graph to PyTorch: {_reason(error)}", stacklevel=2)
+                _warn_of_fallback(error)
             else:
                 if program.takes(args):
                     return program.run(args)
@@ -193,6 +200,10 @@ class CompiledGraph:
     def _key(self, args: Sequence[Any]) -> Any:
         numbers = [args[i].item() for i in self._numbers] if self._with_numbers else []
         return (*[_signature(arg, self._with_strides) for arg in args], *numbers)
+
+
+def _warn_of_fallback(error: Exception) -> None:
+    warnings.warn(f"pytvm leaves a graph to PyTorch: {_reason(error)}", stacklevel=3)
 
 
 def _reason(error: Exception) -> str:
