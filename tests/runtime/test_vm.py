@@ -61,6 +61,24 @@ def test_an_exported_program_is_one_library(exe: Executable, tmp_path: Path) -> 
     np.testing.assert_allclose(found.numpy(), X - Y)
 
 
+def test_programs_tell_their_inputs(exe: Executable, tmp_path: Path) -> None:
+    exe.mod.export_library(tmp_path / "program.so")
+    loaded = Executable(tvm.runtime.load_module(tmp_path / "program.so"))
+    for each in (exe, loaded, Executable.load_exec(*exe.save())):
+        shapes, dtypes = each.get_input_info()
+        assert shapes == {"x": (2, 3), "y": (2, 3), "c": ()}
+        assert dtypes == {"x": "float32", "y": "float32", "c": "bool"}
+        assert each.get_output_names() == []  # the function does not say
+    with pytest.raises(ValueError, match="no function 'other'"):
+        exe.get_input_info("other")
+
+
+def test_open_dimensions_of_inputs_are_none() -> None:
+    x = relay.var("x", shape=(relay.Any(), 3), dtype="int64")
+    exe = relay.vm.compile(relay.Function([x], x + x), "llvm")
+    assert exe.get_input_info() == ({"x": (None, 3)}, {"x": "int64"})
+
+
 def test_every_cut_of_a_program_is_rejected(exe: Executable) -> None:
     code, lib = exe.save()
     for end in range(0, len(code), 7):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from tvm.error import TypeCheckError
 from tvm.ir.adt import TypeData
 from tvm.ir.type import (
@@ -57,13 +59,27 @@ def kernel_arguments(ty: Type) -> int:
     return 1 + open_extents(ty) + len(ty.shape)
 
 
+def leaf_types(ty: Type) -> list[Type]:
+    """The types in a type that are no tuples, those of nested tuples in order."""
+    if not isinstance(ty, TupleType):
+        return [ty]
+    return [leaf for field in ty.fields for leaf in leaf_types(field)]
+
+
 def flat_types(ty: Type) -> list[TensorType]:
     """The tensor types in a type, those of nested tuples in order."""
-    if isinstance(ty, TensorType):
-        return [ty]
-    if not isinstance(ty, TupleType):
-        raise TypeCheckError(f"tensors and tuples of them are required, got a value of type {ty}")
-    return [tensor for field in ty.fields for tensor in flat_types(field)]
+    leaves = leaf_types(ty)
+    for leaf in leaves:
+        if not isinstance(leaf, TensorType):
+            raise TypeCheckError(
+                f"tensors and tuples of them are required, got a value of type {leaf}"
+            )
+    return cast("list[TensorType]", leaves)
+
+
+def plain_dims(ty: TensorType) -> list[int | None]:
+    """The dimensions as numbers, None for open ones."""
+    return [int(dim) if isinstance(dim, (int, IntImm)) else None for dim in ty.shape]
 
 
 def ShapeVar(name: str) -> TypeVar:

@@ -99,6 +99,12 @@ PackedFunc Executable::GetFunction(const String& name, const ObjectPtr<Object>& 
       *rv = func.params[i];
     });
   }
+  if (name == "get_function_signature") {  // (function): JSON, empty if it is not known
+    return PackedFunc([this, self](TVMArgs args, TVMRetValue* rv) {
+      auto found = signatures.find(FindFunction(args[0]).name);
+      *rv = found == signatures.end() ? std::string() : found->second;
+    });
+  }
   if (name == "vm_load_executable") return PackedFunc([self](TVMArgs, TVMRetValue* rv) { *rv = CreateMachine(Module(GetObjectPtr<ModuleNode>(self.get()))); });
   if (name == "vm_profiler_load_executable") {
     return PackedFunc([self](TVMArgs, TVMRetValue* rv) { *rv = CreateDebugMachine(Module(GetObjectPtr<ModuleNode>(self.get()))); });
@@ -270,7 +276,10 @@ TVM_REGISTER_GLOBAL("vm.CreateExecutable").set_body([](TVMArgs args, TVMRetValue
   NDArray code = args[2];
   const int64_t* at = static_cast<const int64_t*>(code->data);
   const int64_t* end = at + DataBytes(*code.tensor()) / sizeof(int64_t);
-  for (const Json& item : description.At("functions", place).Array(place)) exec->functions.push_back(ReadFunction(item, &at, end));
+  for (const Json& item : description.At("functions", place).Array(place)) {
+    exec->functions.push_back(ReadFunction(item, &at, end));
+    exec->signatures[exec->functions.back().name] = item.At("signature", place).String(place);
+  }
   exec->Finish();
   Module library = args[0];
   if (library.defined()) exec->Import(library);

@@ -49,6 +49,7 @@ class Executable : public ModuleNode {
   std::vector<std::string> kernels;
   std::map<uint64_t, std::map<std::string, std::string>> kernel_attrs;
   std::vector<Function> functions;
+  std::map<std::string, std::string> signatures;  // by function: its inputs and outputs in JSON, if they are known
 
   // Texts for readers.
   std::string BytecodeText() const;

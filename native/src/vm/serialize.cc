@@ -5,7 +5,8 @@
 // globals: texts | constants: u64 count, (u32 0, array | u32 1, text name)...; i64s devices
 // kernels: texts, map of attributes | code: u64 count, functions
 //
-// The attributes of a kernel that cannot be are the checksum of all but its own digits, which the classic release does not read.
+// The attributes of two kernels that cannot be are what the classic release does not read: the functions' signatures, and
+// the checksum of all but its own digits.
 #include <dmlc/memory_io.h>
 #include <tvm/runtime/registry.h>
 
@@ -26,7 +27,8 @@ constexpr uint64_t kMagic = 0xD225DE2F4214151E;
 constexpr uint32_t kImmediateConstant = 0;
 constexpr uint32_t kLateBoundConstant = 1;
 
-constexpr uint64_t kNoKernel = ~uint64_t{0};
+constexpr uint64_t kNoKernel = ~uint64_t{0};  // the last in the map of attributes, so that its digits end the map
+constexpr uint64_t kSignatures = kNoKernel - 1;
 constexpr char kChecksumKey[] = "checksum";
 constexpr size_t kDigits = 16;
 
@@ -143,8 +145,9 @@ class Loader {
         ReadChecksum();
         continue;
       }
-      if (kernel >= exec_->kernels.size()) Corrupt("attributes of kernel ", kernel, " of ", exec_->kernels.size());
-      auto& attrs = exec_->kernel_attrs[kernel];
+      bool is_kernel = kernel < exec_->kernels.size();
+      if (!is_kernel && kernel != kSignatures) Corrupt("attributes of kernel ", kernel, " of ", exec_->kernels.size());
+      auto& attrs = is_kernel ? exec_->kernel_attrs[kernel] : exec_->signatures;
       uint64_t members = reader_.Checked(reader_.Read<uint64_t>(), 16);
       for (uint64_t j = 0; j < members; ++j) {
         std::string key = reader_.ReadString();
@@ -229,6 +232,7 @@ std::string Executable::Save() const {
   stream->Write(constant_devices);
   stream->Write(kernels);
   auto attrs = kernel_attrs;
+  if (!signatures.empty()) attrs[kSignatures] = signatures;
   attrs[kNoKernel][kChecksumKey] = std::string(kDigits, '0');
   stream->Write(attrs);
   size_t place = bytes.size() - kDigits;

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import tvm
+from tests.driver.tvmc.conftest import small_model
 from tvm import relay
 from tvm.contrib import graph_executor
 from tvm.driver import tvmc
@@ -48,6 +50,25 @@ def test_python_compiles_to_libraries(
     assert (package.type, package.executor_type) == ("library", None)
     found = tvmc.run(package, "cpu", inputs={"data": image[1]}).get_output("output_0")
     np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("suffix", ["so", "tar"])
+def test_programs_of_the_virtual_machine_know_their_inputs_and_outputs(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, package = str(tmp_path / "open.onnx"), str(tmp_path / f"m.{suffix}")
+    onnx.save(small_model("n"), path)
+    assert _main(["compile", path, "-o", package]) == 0
+    capsys.readouterr()
+    assert _main(["run", package, "--input-shapes", "data:[2,3,6,6]", "--fill-mode", "ones"]) == 0
+    printed = capsys.readouterr().err
+    name = small_model("n").graph.output[0].name
+    assert "data" in printed and name in printed and "output_0" not in printed
+    inputs = {"data": np.ones((2, 3, 6, 6), "float32")}
+    assert tvmc.run(tvmc.TVMCPackage(package), "cpu", inputs=inputs).get_output(name).shape == (
+        2,
+        5,
+    )
 
 
 def test_archives_load_in_the_classic_way_and_have_the_factory(

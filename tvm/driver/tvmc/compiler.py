@@ -15,7 +15,7 @@ from tvm.driver.tvmc import composite_target, frontends, pass_list, registry
 from tvm.driver.tvmc.config_options import set_defaults
 from tvm.driver.tvmc.errors import TVMCException
 from tvm.driver.tvmc.messages import add_quiet_arg, tell
-from tvm.driver.tvmc.model import LIBRARY_FORMATS, TVMCModel, TVMCPackage, plain_dims
+from tvm.driver.tvmc.model import LIBRARY_FORMATS, TVMCModel, TVMCPackage
 from tvm.driver.tvmc.pass_config import parse_configs
 from tvm.driver.tvmc.target import generate_target_args, reconstruct_target_args, target_from_cli
 from tvm.driver.tvmc.transform import (
@@ -42,7 +42,7 @@ from tvm.relay.expr import Call
 from tvm.relay.function import Function
 from tvm.relay.progress import progress
 from tvm.relay.traverse import post_order
-from tvm.relay.ty import TensorType
+from tvm.relay.ty import TensorType, plain_dims
 from tvm.runtime.vm import Executable
 from tvm.support.files import write_bytes, write_text
 from tvm.target import Target

@@ -23,13 +23,10 @@ from tvm.relay.backend.executor_factory import (
     ExecutorFactoryModule,
     GraphExecutorFactoryModule,
 )
-from tvm.relay.function import OUTPUT_NAMES
-from tvm.relay.ty import TensorType
 from tvm.runtime.benchmark import BenchmarkResult
 from tvm.runtime.params import load_param_dict, save_param_dict
 from tvm.runtime.vm import Executable
 from tvm.support.files import replacing
-from tvm.tir.expr import IntImm
 
 LIBRARY_FORMATS = ("so", "tar")
 _LIBRARY_SUFFIXES = (".so", ".dylib", ".dll")
@@ -37,8 +34,6 @@ _LIBRARY_SUFFIXES = (".so", ".dylib", ".dll")
 _GRAPH_LIBRARIES = ("mod.so", "mod.tar")
 _VM_LIBRARIES = ("lib.so", "lib.tar")
 _VM_CODE = "code.ro"
-_VM_INPUTS = "inputs.json"  # dimensions, null if open, and element types by name
-_VM_OUTPUTS = "outputs.json"  # the names that the imported model gave them
 _AOT_NAME = "mod.aot"  # the name under which the library has the model
 
 
@@ -129,20 +124,7 @@ class TVMCModel:
             library = folder / f"lib.{lib_format}"
             _export_library(lib, library, cross, cross_options)
             (folder / _VM_CODE).write_bytes(code)
-            (folder / _VM_INPUTS).write_text(json.dumps(self._input_types()), encoding="utf8")
-            names = [str(name) for name in self.mod["main"].attrs.get(OUTPUT_NAMES) or ()]
-            (folder / _VM_OUTPUTS).write_text(json.dumps(names), encoding="utf8")
-            members = (_VM_CODE, _VM_INPUTS, _VM_OUTPUTS)
-            return self._write(package_path, [library, *[folder / name for name in members]])
-
-    def _input_types(self) -> dict[str, Any]:
-        """Dimensions, None if open, and element types of the inputs that are tensors, by name."""
-        declared = {param.name_hint: param.type_annotation for param in self.mod["main"].params}
-        return {
-            name: (plain_dims(ty), str(ty.dtype))
-            for name, ty in declared.items()
-            if isinstance(ty, TensorType) and name not in self.params
-        }
+            return self._write(package_path, [library, folder / _VM_CODE])
 
     def export_classic_format(
         self,
@@ -252,11 +234,6 @@ class TVMCModel:
         print(self.mod, file=file or sys.stdout)
 
 
-def plain_dims(ty: TensorType) -> list[int | None]:
-    """The dimensions as numbers, None for open ones."""
-    return [int(dim) if isinstance(dim, (int, IntImm)) else None for dim in ty.shape]
-
-
 def _export_library(module: Any, library: Path, cross: Any, cross_options: str | None) -> None:
     """Write a library, by a compiler for another machine if there is one."""
     options: dict[str, Any] = {"options": cross_options.split()} if cross_options else {}
@@ -325,10 +302,6 @@ class TVMCPackage:
         The graph as JSON text, None for the virtual machine.
     params : bytearray
         The parameters, None for the virtual machine.
-    input_types : dict
-        For the virtual machine: dimensions, None if open, and element types of inputs by name.
-    output_names : list of str
-        For the virtual machine: the names that the imported model gave its outputs, if they are known.
     module_name : str
         The name under which a library of the AOT executor has the model.
     """
@@ -344,8 +317,6 @@ class TVMCPackage:
         self.graph: str | None = None
         self.params: bytearray | None = None
         self.code: bytes | None = None
-        self.input_types: dict[str, Any] = {}
-        self.output_names: list[str] = []
         self.type = "classic"
         self.executor_type: str | None = "graph"
         self.module_name = "default"
@@ -373,10 +344,6 @@ class TVMCPackage:
             self.lib_name = found[0]
             self.type = self.executor_type = "vm"
             self.code = _member(folder, _VM_CODE, package_path).read_bytes()
-            if _VM_INPUTS in names:
-                self.input_types = json.loads((folder / _VM_INPUTS).read_text(encoding="utf8"))
-            if _VM_OUTPUTS in names:
-                self.output_names = json.loads((folder / _VM_OUTPUTS).read_text(encoding="utf8"))
         else:
             raise TVMCException(
                 f"{package_path} is no compiled model: it holds {', '.join(sorted(names))}"

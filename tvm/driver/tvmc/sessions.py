@@ -166,8 +166,7 @@ class VMSession:
         self.executable = (
             Executable(lib) if is_whole else Executable.load_exec(bytes(package.code or b""), lib)
         )
-        self.input_types = package.input_types
-        self._output_names = package.output_names
+        self.shapes, self.dtypes = self.executable.get_input_info()
         self.machine = create(self.executable, device)
         self.inputs: Arrays = {}
         self._arguments: list[NDArray] = []  # in the order of the parameters
@@ -191,24 +190,24 @@ class VMSession:
         self._arguments = [array(value) for value in self.inputs.values()]
 
     def _is_open(self, name: str) -> bool:
-        return None in self.input_types.get(name, ([], ""))[0]
+        return None in self.shapes.get(name, ())
 
     def _given(self, name: str, value: Any) -> np.ndarray[Any, Any]:
         found = np.asarray(value)
-        if name not in self.input_types:
+        if name not in self.shapes:
             return found
-        dims, dtype = self.input_types[name]
-        return checked_input(name, found, completed(dims, found.shape), dtype)
+        dims = completed(self.shapes[name], found.shape)
+        return checked_input(name, found, dims, self.dtypes[name])
 
     def _filled(
         self, name: str, fill_mode: str, asked: Sequence[int] | None, told: Sequence[str]
     ) -> np.ndarray[Any, Any]:
-        if name not in self.input_types:
+        if name not in self.shapes:
             raise TVMCException(
-                f"a library of the virtual machine does not tell the types of its inputs, {name!r} "
-                f"requires a value: --inputs in.npz from np.savez('in.npz', {name}=array)"
+                f"the model does not tell the type of its input {name!r}, which requires a value: "
+                f"--inputs in.npz from np.savez('in.npz', {name}=array)"
             )
-        dims, dtype = self.input_types[name]
+        dims, dtype = self.shapes[name], self.dtypes[name]
         text = ", ".join(["?" if dim is None else str(dim) for dim in dims])
         if asked is None and told and self._is_open(name):
             # ones would fit many shapes, and mean something else
@@ -244,7 +243,7 @@ class VMSession:
 
     def output_names(self) -> list[str]:
         """The names that the imported model gave its outputs; none if they are not known."""
-        return self._output_names
+        return self.executable.get_output_names()
 
 
 Session: TypeAlias = GraphSession | AotSession | VMSession

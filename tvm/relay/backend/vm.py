@@ -30,10 +30,11 @@ from tvm.relay.backend.shape_function import ShapeFunctions
 from tvm.relay.backend.summary import report
 from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.backend.vm_codegen import FunctionCompiler, Tables, VMFunction, flat_code
-from tvm.relay.function import Function, is_external_function, relay_functions
+from tvm.relay.function import Function, is_external_function, output_names, relay_functions
 from tvm.relay.pipeline import memory_passes, vm_optimization
 from tvm.relay.program import Params, as_module
 from tvm.relay.transform.common import map_relay_functions
+from tvm.relay.ty import TensorType, leaf_types, plain_dims
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.runtime.vm import Executable, VirtualMachine
@@ -157,6 +158,7 @@ class _Lowered:
         self.functions: list[VMFunction] = [
             FunctionCompiler(self.tables).run(name, func) for name, func in functions.items()
         ]
+        self.signatures = [_signature(func) for func in functions.values()]
         report(self.compiler.kernels, target)
 
     def _kernel_name(self, func: Function) -> str:
@@ -213,8 +215,9 @@ class _Lowered:
                     "param_devices": f.param_devices,
                     "registers": f.registers,
                     "count": len(f.code),
+                    "signature": signature,
                 }
-                for f in self.functions
+                for f, signature in zip(self.functions, self.signatures, strict=True)
             ],
         }
         create = get_global_func("vm.CreateExecutable")
@@ -222,6 +225,17 @@ class _Lowered:
             lib, json.dumps(description), flat_code(self.functions), *tables.constants
         )
         return module
+
+
+def _signature(func: Function) -> str:
+    """What :meth:`Executable.get_input_info` and :meth:`Executable.get_output_names` tell, in JSON."""
+    inputs = {
+        param.name_hint: (plain_dims(param.type_annotation), str(param.type_annotation.dtype))
+        for param in func.params
+        if isinstance(param.type_annotation, TensorType)
+    }
+    count = 0 if func.ret_type is None else len(leaf_types(func.ret_type))
+    return json.dumps({"inputs": inputs, "outputs": output_names(func, count)})
 
 
 class VMExecutor(Executor):
