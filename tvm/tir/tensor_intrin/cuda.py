@@ -11,11 +11,11 @@ from typing import Any
 
 from tvm.script import tir as T
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import const
 from tvm.tir.function import PrimFunc
-from tvm.tir.tensor_intrin.common import converted, match_tile, registered
+from tvm.tir.tensor_intrin.common import match_tile, registered
 from tvm.tir.tensor_intrin.m16n8k8 import *  # noqa: F403
 from tvm.tir.tensor_intrin.mma import *  # noqa: F403
+from tvm.tir.tensor_intrin.tiles import copied, filled, multiplied, rows_or_columns, tile
 
 _SHORT = {"float16": "f16", "float32": "f32", "int8": "s8", "int32": "s32"}
 
@@ -66,17 +66,11 @@ def get_wmma_load_intrin(
     if is_col_major:
         rows, columns = columns, rows
 
-    @T.prim_func
-    def wmma_load_desc(a: T.handle, c: T.handle) -> None:
-        A = match_tile(a, (rows, columns), dtype, shared_scope)
-        C = match_tile(c, (rows, columns), dtype, fragment_scope)
-        with T.block("root"):
-            T.reads(A[0:rows, 0:columns])
-            T.writes(C[0:rows, 0:columns])
-            for i, j in T.grid(rows, columns):
-                with T.block("load"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[vi, vj] = A[vi, vj]
+    desc = copied(
+        tile((rows, columns), dtype, shared_scope),
+        tile((rows, columns), dtype, fragment_scope),
+        (rows, columns),
+    )
 
     @T.prim_func
     def wmma_load_impl(a: T.handle, c: T.handle) -> None:
@@ -96,7 +90,7 @@ def get_wmma_load_intrin(
                 )
             )  # fmt: skip
 
-    return wmma_load_desc, wmma_load_impl
+    return desc, wmma_load_impl
 
 
 def get_wmma_fill_intrin(
@@ -109,18 +103,7 @@ def get_wmma_fill_intrin(
     m_dim, n_dim, k_dim : int
     dtype : str
     """
-    zero = const(0, dtype)
-
-    @T.prim_func
-    def wmma_fill_desc(c: T.handle) -> None:
-        C = match_tile(c, (m_dim, n_dim), dtype, "wmma.accumulator")
-        with T.block("root"):
-            T.reads()
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("init"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[vi, vj] = zero
+    desc = filled(tile((m_dim, n_dim), dtype, "wmma.accumulator"), (m_dim, n_dim))
 
     @T.prim_func
     def wmma_fill_impl(c: T.handle) -> None:
@@ -137,7 +120,7 @@ def get_wmma_fill_intrin(
                 )
             )  # fmt: skip
 
-    return wmma_fill_desc, wmma_fill_impl
+    return desc, wmma_fill_impl
 
 
 def get_wmma_store_intrin(
@@ -153,17 +136,11 @@ def get_wmma_store_intrin(
         Where the tile is.
     """
 
-    @T.prim_func
-    def wmma_store_desc(a: T.handle, c: T.handle) -> None:
-        A = match_tile(a, (m_dim, n_dim), dtype, "wmma.accumulator")
-        C = match_tile(c, (m_dim, n_dim), dtype, scope)
-        with T.block("root"):
-            T.reads(A[0:m_dim, 0:n_dim])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("store"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[vi, vj] = A[vi, vj]
+    desc = copied(
+        tile((m_dim, n_dim), dtype, "wmma.accumulator"),
+        tile((m_dim, n_dim), dtype, scope),
+        (m_dim, n_dim),
+    )
 
     @T.prim_func
     def wmma_store_impl(a: T.handle, c: T.handle) -> None:
@@ -183,7 +160,7 @@ def get_wmma_store_intrin(
                 )
             )  # fmt: skip
 
-    return wmma_store_desc, wmma_store_impl
+    return desc, wmma_store_impl
 
 
 def get_wmma_sync_intrin(
@@ -199,24 +176,13 @@ def get_wmma_sync_intrin(
         Whether the second factor is stored by columns.
     """
     b_rows, b_columns = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
-
-    def at_b(i: Any, j: Any) -> tuple[Any, Any]:
-        return (j, i) if b_transposed else (i, j)
-
-    @T.prim_func
-    def wmma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = match_tile(a, (m_dim, k_dim), in_dtype, "wmma.matrix_a")
-        B = match_tile(b, (b_rows, b_columns), in_dtype, "wmma.matrix_b")
-        C = match_tile(c, (m_dim, n_dim), out_dtype, "wmma.accumulator")
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j, k in T.grid(m_dim, n_dim, k_dim):
-                with T.block(""):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + converted(A[vi, vk], out_dtype) * converted(
-                        B[at_b(vk, vj)], out_dtype
-                    )
+    operands = (
+        tile((m_dim, k_dim), in_dtype, "wmma.matrix_a"),
+        tile((b_rows, b_columns), in_dtype, "wmma.matrix_b"),
+        tile((m_dim, n_dim), out_dtype, "wmma.accumulator"),
+    )
+    b_at = rows_or_columns(b_transposed)
+    desc = multiplied(operands, (m_dim, n_dim, k_dim), b_at=b_at)
 
     @T.prim_func
     def wmma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
@@ -242,7 +208,7 @@ def get_wmma_sync_intrin(
                 )
             )  # fmt: skip
 
-    return wmma_sync_desc, wmma_sync_impl
+    return desc, wmma_sync_impl
 
 
 def _load(dtype: str, matrix: str, transposed: bool, scope: str) -> str:

@@ -14,6 +14,7 @@ from tvm.script import tir as T
 from tvm.tir.expr import const
 from tvm.tir.function import PrimFunc
 from tvm.tir.tensor_intrin.common import match_tile, registered
+from tvm.tir.tensor_intrin.tiles import copied, filled, multiplied, rows_or_columns, tile
 
 WARP = 32
 PTX_NAMES = {"float16": "fp16", "float32": "fp32"}
@@ -87,16 +88,7 @@ def get_mma_init_intrin(
     del k_dim
     zero = const(0, dtype)
 
-    @T.prim_func
-    def mma_init_desc(c: T.handle) -> None:
-        dst = match_tile(c, (m_dim, n_dim), dtype, "m16n8k8.matrixC")
-        with T.block("root"):
-            T.reads()
-            T.writes(dst[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("init"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    dst[vi, vj] = zero
+    desc = filled(tile((m_dim, n_dim), dtype, "m16n8k8.matrixC"), (m_dim, n_dim))
 
     @T.prim_func
     def mma_init_impl(c: T.handle) -> None:
@@ -109,7 +101,7 @@ def get_mma_init_intrin(
                 for v in T.vectorized(n_dim // 4):
                     dst[half * 8 + tx // 4, tx % 4 * (n_dim // 4) + v] = zero
 
-    return mma_init_desc, mma_init_impl
+    return desc, mma_init_impl
 
 
 def get_mma_load_intrin(
@@ -142,23 +134,15 @@ def get_mma_load_intrin(
     is_wide = is_b != is_col_major
     get_index = get_index_B if is_b else get_index_A
 
-    def at(i: Any, j: Any) -> tuple[Any, Any]:
-        return (j, i) if is_col_major else (i, j)
-
     def row_of(thread: Any, stride: Any) -> Any:
         return thread % 8 * stride + thread // 8 * 8 if is_wide else thread * stride
 
-    @T.prim_func
-    def mma_load_desc(a: T.handle, c: T.handle) -> None:
-        src = match_tile(a, source, dtype, shared_scope)
-        dst = match_tile(c, (rows, columns), dtype, fragment_scope)
-        with T.block("root"):
-            T.reads(src[0 : source[0], 0 : source[1]])
-            T.writes(dst[0:rows, 0:columns])
-            for i, j in T.grid(rows, columns):
-                with T.block("load"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    dst[vi, vj] = src[at(vi, vj)]
+    desc = copied(
+        tile(source, dtype, shared_scope),
+        tile((rows, columns), dtype, fragment_scope),
+        (rows, columns),
+        source_at=rows_or_columns(is_col_major),
+    )
 
     @T.prim_func
     def mma_load_impl(a: T.handle, c: T.handle) -> None:
@@ -179,7 +163,7 @@ def get_mma_load_intrin(
                 )
             )  # fmt: skip
 
-    return mma_load_desc, mma_load_impl
+    return desc, mma_load_impl
 
 
 def get_mma_sync_intrin(
@@ -198,21 +182,13 @@ def get_mma_sync_intrin(
     shape = f"m{m_dim}n{n_dim}k{k_dim}"
     names = [PTX_NAMES[dtype] for dtype in (in_dtype, in_dtype, out_dtype)]
 
-    def at_b(i: Any, j: Any) -> tuple[Any, Any]:
-        return (j, i) if b_transposed else (i, j)
-
-    @T.prim_func
-    def mma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = match_tile(a, (m_dim, k_dim), in_dtype, "m16n8k8.matrixA")
-        B = match_tile(b, (b_rows, b_columns), in_dtype, "m16n8k8.matrixB")
-        C = match_tile(c, (m_dim, n_dim), out_dtype, "m16n8k8.matrixC")
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j, k in T.grid(m_dim, n_dim, k_dim):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] += T.cast(A[vi, vk], out_dtype) * T.cast(B[at_b(vk, vj)], out_dtype)
+    operands = (
+        tile((m_dim, k_dim), in_dtype, "m16n8k8.matrixA"),
+        tile((b_rows, b_columns), in_dtype, "m16n8k8.matrixB"),
+        tile((m_dim, n_dim), out_dtype, "m16n8k8.matrixC"),
+    )
+    b_at = rows_or_columns(b_transposed)
+    desc = multiplied(operands, (m_dim, n_dim, k_dim), b_at=b_at)
 
     @T.prim_func
     def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
@@ -237,7 +213,7 @@ def get_mma_sync_intrin(
                 )
             )  # fmt: skip
 
-    return mma_sync_desc, mma_sync_impl
+    return desc, mma_sync_impl
 
 
 def get_mma_store_dummy_intrin(
@@ -252,19 +228,13 @@ def get_mma_store_dummy_intrin(
     """
     del k_dim
 
-    @T.prim_func
-    def mma_store_desc(a: T.handle, c: T.handle) -> None:
-        src = match_tile(a, (m_dim, n_dim), dtype, "m16n8k8.matrixC")
-        dst = match_tile(c, (m_dim, n_dim), dtype, "global")
-        with T.block("root"):
-            T.reads(src[0:m_dim, 0:n_dim])
-            T.writes(dst[0:m_dim, 0:n_dim])
-            for i, j in T.grid(m_dim, n_dim):
-                with T.block("store"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    dst[vi, vj] = src[vi, vj]
+    desc = copied(
+        tile((m_dim, n_dim), dtype, "m16n8k8.matrixC"),
+        tile((m_dim, n_dim), dtype, "global"),
+        (m_dim, n_dim),
+    )
 
-    return mma_store_desc, mma_store_desc
+    return desc, desc
 
 
 registered("mma_init_m16n8k8_f32", get_mma_init_intrin(16, 8, 8, "float32"))

@@ -11,9 +11,9 @@ from typing import Any
 
 from tvm.script import tir as T
 from tvm.tir.buffer import Buffer
-from tvm.tir.expr import const
 from tvm.tir.function import PrimFunc
 from tvm.tir.tensor_intrin.common import match_tile, registered
+from tvm.tir.tensor_intrin.tiles import copied, filled, multiplied, rows_or_columns, tile
 
 SCOPE = "metal.simdgroup"
 SIDE = 8
@@ -46,18 +46,7 @@ def get_make_filled_simdgroup_matrix_intrin(
     dtype : str
     col, row : int
     """
-    zero = const(0, dtype)
-
-    @T.prim_func
-    def desc(a: T.handle) -> None:
-        A = match_tile(a, (col, row), dtype, SCOPE)
-        with T.block("root"):
-            T.reads()
-            T.writes(A[0:col, 0:row])
-            for i, j in T.grid(col, row):
-                with T.block("init"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    A[vi, vj] = zero
+    desc = filled(tile((col, row), dtype, SCOPE), (col, row))
 
     @T.prim_func
     def impl(a: T.handle) -> None:
@@ -90,21 +79,9 @@ def get_simdgroup_load_intrin(
     transpose_matrix : bool
         Whether the tile is stored transposed.
     """
-
-    def at(i: Any, j: Any) -> tuple[Any, Any]:
-        return (j, i) if transpose_matrix else (i, j)
-
-    @T.prim_func
-    def desc(a: T.handle, c: T.handle) -> None:
-        A = match_tile(a, (col, row), dtype, scope)
-        C = match_tile(c, (col, row), dtype, SCOPE)
-        with T.block("root"):
-            T.reads(A[0:col, 0:row])
-            T.writes(C[0:col, 0:row])
-            for i, j in T.grid(col, row):
-                with T.block("load"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[at(vi, vj)] = A[vi, vj]
+    shape = (col, row)
+    target_at = rows_or_columns(transpose_matrix)
+    desc = copied(tile(shape, dtype, scope), tile(shape, dtype, SCOPE), shape, target_at=target_at)
 
     @T.prim_func
     def impl(a: T.handle, c: T.handle) -> None:
@@ -141,21 +118,9 @@ def get_simdgroup_store_intrin(
     transpose_matrix : bool
         Whether the tile is stored transposed.
     """
-
-    def at(i: Any, j: Any) -> tuple[Any, Any]:
-        return (j, i) if transpose_matrix else (i, j)
-
-    @T.prim_func
-    def desc(a: T.handle, c: T.handle) -> None:
-        A = match_tile(a, (col, row), dtype, SCOPE)
-        C = match_tile(c, (col, row), dtype, scope)
-        with T.block("root"):
-            T.reads(A[0:col, 0:row])
-            T.writes(C[0:col, 0:row])
-            for i, j in T.grid(col, row):
-                with T.block("store"):
-                    vi, vj = T.axis.remap("SS", [i, j])
-                    C[at(vi, vj)] = A[vi, vj]
+    shape = (col, row)
+    target_at = rows_or_columns(transpose_matrix)
+    desc = copied(tile(shape, dtype, SCOPE), tile(shape, dtype, scope), shape, target_at=target_at)
 
     @T.prim_func
     def impl(a: T.handle, c: T.handle) -> None:
@@ -189,18 +154,12 @@ def get_simdgroup_multiply_accumulate_intrin(
     dtype : str
     """
 
-    @T.prim_func
-    def desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = match_tile(a, (m_dim, k_dim), dtype, SCOPE)
-        B = match_tile(b, (k_dim, n_dim), dtype, SCOPE)
-        C = match_tile(c, (m_dim, n_dim), dtype, SCOPE)
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:k_dim, 0:n_dim])
-            T.writes(C[0:m_dim, 0:n_dim])
-            for i, j, k in T.grid(m_dim, n_dim, k_dim):
-                with T.block(""):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] += A[vi, vk] * B[vk, vj]
+    operands = (
+        tile((m_dim, k_dim), dtype, SCOPE),
+        tile((k_dim, n_dim), dtype, SCOPE),
+        tile((m_dim, n_dim), dtype, SCOPE),
+    )
+    desc = multiplied(operands, (m_dim, n_dim, k_dim))
 
     @T.prim_func
     def impl(a: T.handle, b: T.handle, c: T.handle) -> None:

@@ -8,20 +8,20 @@ elements that the thread holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvm.script import tir as T
 from tvm.tir.expr import const
 from tvm.tir.function import PrimFunc
 from tvm.tir.tensor_intrin.common import registered
+from tvm.tir.tensor_intrin.tiles import Layout, Operand, copied, filled, loaded, multiplied
 
 WAVE = 64
 TILE = 16  # rows of the first factor and columns of the second one
 LOCAL = TILE * TILE // WAVE  # elements of the result that a thread holds
 SHORT = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32"}
 NAMES = {**SHORT, "int8": "s8"}
-Layout = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def shared_16x4_to_local_64x1_layout_A(i: Any, j: Any) -> tuple[Any, Any]:
@@ -90,21 +90,9 @@ def get_mma_fill_intrin(dtype: str, local_size: int) -> tuple[PrimFunc, PrimFunc
         How many elements a thread holds.
     """
     zero = const(0, dtype)
-    layout = shared_16x16_to_local_64x4_layout_C
 
-    @T.prim_func
-    def mma_fill_desc(a: T.handle) -> None:
-        C_warp = T.match_buffer(a, (WAVE, local_size), dtype=dtype, scope="warp")
-        with T.block("root"):
-            T.reads()
-            T.writes(C_warp[0:WAVE, 0:local_size])
-            for i0, i1 in T.grid(TILE, TILE):
-                with T.block("C_warp"):
-                    i, j = T.axis.remap("SS", [i0, i1])
-                    thread_id, local_id = T.meta_var(layout(i, j))
-                    T.reads()
-                    T.writes(C_warp[thread_id, local_id])
-                    C_warp[thread_id, local_id] = zero
+    registers = partial(T.match_buffer, shape=(WAVE, local_size), dtype=dtype, scope="warp")
+    desc = filled(registers, (TILE, TILE), shared_16x16_to_local_64x4_layout_C)
 
     @T.prim_func
     def mma_fill_impl(a: T.handle) -> None:
@@ -116,7 +104,7 @@ def get_mma_fill_intrin(dtype: str, local_size: int) -> tuple[PrimFunc, PrimFunc
                 for local_id in T.serial(0, local_size):
                     C_warp[tx, local_id] = zero
 
-    return mma_fill_desc, mma_fill_impl
+    return desc, mma_fill_impl
 
 
 def get_mfma_load_intrin(
@@ -144,20 +132,9 @@ def get_mfma_load_intrin(
     rows, columns = (k_dim, TILE) if is_b and not transposed else (TILE, k_dim)
     layout, back = _layouts(k_dim, is_b and not transposed)
 
-    @T.prim_func
-    def mfma_load_desc(reg_handle: T.handle, memory_handle: T.handle) -> None:
-        memory = T.match_buffer(memory_handle, (rows, columns), dtype, offset_factor=1, scope=scope)
-        reg = T.match_buffer(reg_handle, (WAVE, local_size), dtype, offset_factor=1, scope="warp")
-        with T.block("root"):
-            T.reads(memory[0:rows, 0:columns])
-            T.writes(reg[0:WAVE, 0:local_size])
-            for ax0, ax1 in T.grid(rows, columns):
-                with T.block("memory_reg"):
-                    v0, v1 = T.axis.remap("SS", [ax0, ax1])
-                    thread_id, local_id = T.meta_var(layout(v0, v1))
-                    T.reads(memory[v0, v1])
-                    T.writes(reg[thread_id, local_id])
-                    reg[thread_id, local_id] = memory[v0, v1]
+    registers = _held((WAVE, local_size), dtype, "warp")
+    source = _held((rows, columns), dtype, scope)
+    desc = loaded(registers, source, (rows, columns), layout)
 
     @T.prim_func
     def mfma_load_impl(reg_handle: T.handle, memory_handle: T.handle) -> None:
@@ -178,7 +155,7 @@ def get_mfma_load_intrin(
                     row, column = T.meta_var(back(tx, local_id))
                     reg[tx, local_id] = memory[row, column]
 
-    return mfma_load_desc, mfma_load_impl
+    return desc, mfma_load_impl
 
 
 def get_mfma_intrin(
@@ -196,40 +173,21 @@ def get_mfma_intrin(
     """
     local_in = TILE * k_dim // WAVE
     layout_a, layout_b = _layouts(k_dim, False)[0], _layouts(k_dim, not b_transposed)[0]
-    layout_c = shared_16x16_to_local_64x4_layout_C
     name = f"llvm.amdgcn.mfma.{SHORT[out_dtype]}.16x16x{k_dim}{SHORT[in_dtype]}"
     out_vector = f"{out_dtype}x{LOCAL}"
 
     def at_b(k: Any, j: Any) -> tuple[Any, Any]:
         return layout_b(j, k) if b_transposed else layout_b(k, j)
 
-    def widened(value: Any) -> Any:
-        return value.astype(out_dtype) if in_dtype != out_dtype else value
-
     def operand(tile: Any, thread: Any) -> Any:
         """What a thread holds, four bytes as the integer that they are."""
         vector = tile[thread, 0:local_in]
         return T.reinterpret(vector, dtype="int32") if in_dtype == "int8" else vector
 
-    @T.prim_func
-    def mfma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (WAVE, local_in), in_dtype, offset_factor=1, scope="warp")
-        B = T.match_buffer(b, (WAVE, local_in), in_dtype, offset_factor=1, scope="warp")
-        C = T.match_buffer(c, (WAVE, LOCAL), out_dtype, offset_factor=1, scope="warp")
-        with T.block("root"):
-            T.reads(C[0:WAVE, 0:LOCAL], A[0:WAVE, 0:local_in], B[0:WAVE, 0:local_in])
-            T.writes(C[0:WAVE, 0:LOCAL])
-            for i, j, k in T.grid(TILE, TILE, k_dim):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    thread_a, local_a = T.meta_var(layout_a(vi, vk))
-                    thread_b, local_b = T.meta_var(at_b(vk, vj))
-                    thread_c, local_c = T.meta_var(layout_c(vi, vj))
-                    T.reads(C[thread_c, local_c], A[thread_a, local_a], B[thread_b, local_b])
-                    T.writes(C[thread_c, local_c])
-                    C[thread_c, local_c] += widened(A[thread_a, local_a]) * widened(
-                        B[thread_b, local_b]
-                    )
+    factor = _held((WAVE, local_in), in_dtype, "warp")
+    sums = _held((WAVE, LOCAL), out_dtype, "warp")
+    layout_c = shared_16x16_to_local_64x4_layout_C
+    desc = multiplied((factor, factor, sums), (TILE, TILE, k_dim), layout_a, at_b, layout_c)
 
     @T.prim_func
     def mfma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
@@ -245,7 +203,7 @@ def get_mfma_intrin(
                     T.int32(0), T.int32(0), T.int32(0), dtype=out_vector,
                 )  # fmt: skip
 
-    return mfma_sync_desc, mfma_sync_impl
+    return desc, mfma_sync_impl
 
 
 def get_mfma_store_intrin(
@@ -261,23 +219,12 @@ def get_mfma_store_intrin(
     scope : str
         Where the tile goes.
     """
-    layout = shared_16x16_to_local_64x4_layout_C
     back = thread_id_shared_access_64x4_to_16x16_layout_C
 
-    @T.prim_func
-    def mfma_store_desc(a: T.handle, c: T.handle) -> None:
-        C_warp = T.match_buffer(a, (WAVE, local_size), dtype=dtype, scope="warp")
-        C = T.match_buffer(c, (TILE, TILE), dtype=dtype, scope=scope)
-        with T.block("root"):
-            T.reads(C_warp[0:WAVE, 0:local_size])
-            T.writes(C[0:TILE, 0:TILE])
-            for i0, i1 in T.grid(TILE, TILE):
-                with T.block("C_warp"):
-                    v0, v1 = T.axis.remap("SS", [i0, i1])
-                    thread_id, local_id = T.meta_var(layout(v0, v1))
-                    T.reads(C_warp[thread_id, local_id])
-                    T.writes(C[v0, v1])
-                    C[v0, v1] = C_warp[thread_id, local_id]
+    registers = partial(T.match_buffer, shape=(WAVE, local_size), dtype=dtype, scope="warp")
+    target = partial(T.match_buffer, shape=(TILE, TILE), dtype=dtype, scope=scope)
+    layout = shared_16x16_to_local_64x4_layout_C
+    desc = copied(registers, target, (TILE, TILE), source_at=layout)
 
     @T.prim_func
     def mfma_store_impl(a: T.handle, c: T.handle) -> None:
@@ -295,7 +242,11 @@ def get_mfma_store_intrin(
                     row, column = T.meta_var(back(tx, local_id))
                     C[row, column] = C_warp[tx, local_id]
 
-    return mfma_store_desc, mfma_store_impl
+    return desc, mfma_store_impl
+
+
+def _held(shape: tuple[int, int], dtype: str, scope: str) -> Operand:
+    return partial(T.match_buffer, shape=shape, dtype=dtype, scope=scope, offset_factor=1)
 
 
 def _layouts(k_dim: int, is_by_rows: bool) -> tuple[Layout, Layout]:

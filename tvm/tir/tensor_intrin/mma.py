@@ -7,20 +7,18 @@ A buffer of scope ``warp`` has a row for each thread of the warp and in it the e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tvm.script import tir as T
-from tvm.support.dtype import dtype as as_dtype
-from tvm.tir.expr import Cast, const
 from tvm.tir.function import PrimFunc
 from tvm.tir.tensor_intrin.common import match_tile, registered
+from tvm.tir.tensor_intrin.tiles import Layout, copied, filled, loaded, multiplied, tile
 
 WARP = 32
 TILE = 16  # rows of the first factor and columns of the second one
 SHORT = {"float16": "f16", "float32": "f32", "int8": "i8", "int32": "i32"}
 PTX_NAMES = {"float16": "fp16", "float32": "fp32", "int8": "int8", "int32": "int32"}
-Layout = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def shared_16x16_to_ldmatrix_32x8_layout(i: Any, j: Any) -> tuple[Any, Any]:
@@ -96,20 +94,9 @@ def get_ldmatrix_intrin(
     def offset(thread: Any, stride: Any) -> Any:
         return _shared_offset(k_dim, is_b, transposed, thread, stride)
 
-    @T.prim_func
-    def ldmatrix_desc(warp_handle: T.handle, shared_handle: T.handle) -> None:
-        shared = match_tile(shared_handle, (rows, columns), dtype, shared_scope)
-        warp = match_tile(warp_handle, (WARP, local_size), dtype, "warp")
-        with T.block("root"):
-            T.reads(shared[0:rows, 0:columns])
-            T.writes(warp[0:WARP, 0:local_size])
-            for ax0, ax1 in T.grid(rows, columns):
-                with T.block("shared_warp"):
-                    v0, v1 = T.axis.remap("SS", [ax0, ax1])
-                    T.reads(shared[v0, v1])
-                    thread_id, local_id = T.meta_var(layout(v0, v1))
-                    T.writes(warp[thread_id, local_id])
-                    warp[thread_id, local_id] = shared[v0, v1]
+    registers = tile((WARP, local_size), dtype, "warp")
+    source = tile((rows, columns), dtype, shared_scope)
+    desc = loaded(registers, source, (rows, columns), layout)
 
     @T.prim_func
     def ldmatrix_impl(warp_handle: T.handle, shared_handle: T.handle) -> None:
@@ -128,7 +115,7 @@ def get_ldmatrix_intrin(
                     )
                 )  # fmt: skip
 
-    return ldmatrix_desc, ldmatrix_impl
+    return desc, ldmatrix_impl
 
 
 def get_mma_intrin(
@@ -153,34 +140,15 @@ def get_mma_intrin(
     names = [PTX_NAMES[dtype] for dtype in (in_dtype, in_dtype, out_dtype)]
     half_in, half_out = local_in // 2, local_out // 2
 
-    def widened(value: Any) -> Any:
-        return value if value.dtype == out_dtype else Cast(as_dtype(out_dtype), value)
-
     def at_a(i: Any, k: Any) -> tuple[Any, Any]:
         return layout_a(k, i) if a_transposed else layout_a(i, k)
 
     def at_b(k: Any, j: Any) -> tuple[Any, Any]:
         return layout_b(j, k) if b_transposed else layout_b(k, j)
 
-    @T.prim_func
-    def mma_sync_desc(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = match_tile(a, (WARP, local_in), in_dtype, "warp")
-        B = match_tile(b, (WARP, local_in), in_dtype, "warp")
-        C = match_tile(c, (WARP, local_out), out_dtype, "warp")
-        with T.block("root"):
-            T.reads(C[0:WARP, 0:local_out], A[0:WARP, 0:local_in], B[0:WARP, 0:local_in])
-            T.writes(C[0:WARP, 0:local_out])
-            for i, j, k in T.grid(TILE, TILE, k_dim):
-                with T.block("C"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    thread_c, local_c = T.meta_var(layout_c(vi, vj))
-                    thread_a, local_a = T.meta_var(at_a(vi, vk))
-                    thread_b, local_b = T.meta_var(at_b(vk, vj))
-                    T.reads(C[thread_c, local_c], A[thread_a, local_a], B[thread_b, local_b])
-                    T.writes(C[thread_c, local_c])
-                    C[thread_c, local_c] += widened(A[thread_a, local_a]) * widened(
-                        B[thread_b, local_b]
-                    )
+    factor = tile((WARP, local_in), in_dtype, "warp")
+    sums = tile((WARP, local_out), out_dtype, "warp")
+    desc = multiplied((factor, factor, sums), (TILE, TILE, k_dim), at_a, at_b, layout_c)
 
     @T.prim_func
     def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
@@ -208,7 +176,7 @@ def get_mma_intrin(
                     )
                 )  # fmt: skip
 
-    return mma_sync_desc, mma_sync_impl
+    return desc, mma_sync_impl
 
 
 def get_mma_fill_intrin(dtype: str, local_size: int) -> tuple[PrimFunc, PrimFunc]:
@@ -220,22 +188,8 @@ def get_mma_fill_intrin(dtype: str, local_size: int) -> tuple[PrimFunc, PrimFunc
     local_size : int
         How many elements a thread holds.
     """
-    zero = const(0, dtype)
-    layout = shared_16x16_to_ldmatrix_32x8_layout
-
-    @T.prim_func
-    def mma_fill_desc(a: T.handle) -> None:
-        C_warp = T.match_buffer(a, (WARP, local_size), dtype=dtype, scope="warp")
-        with T.block("root"):
-            T.reads()
-            T.writes(C_warp[0:WARP, 0:local_size])
-            for i0, i1 in T.grid(TILE, TILE):
-                with T.block("C_warp"):
-                    i, j = T.axis.remap("SS", [i0, i1])
-                    thread_id, local_id = T.meta_var(layout(i, j))
-                    T.reads()
-                    T.writes(C_warp[thread_id, local_id])
-                    C_warp[thread_id, local_id] = zero
+    registers = partial(T.match_buffer, shape=(WARP, local_size), dtype=dtype, scope="warp")
+    desc = filled(registers, (TILE, TILE), shared_16x16_to_ldmatrix_32x8_layout)
 
     @T.prim_func
     def mma_fill_impl(a: T.handle) -> None:
@@ -246,7 +200,7 @@ def get_mma_fill_intrin(dtype: str, local_size: int) -> tuple[PrimFunc, PrimFunc
             for _tx in T.thread_binding(0, WARP, "threadIdx.x"):
                 T.evaluate(T.mma_fill(local_size, C_warp.data, C_warp.elem_offset, dtype=dtype))
 
-    return mma_fill_desc, mma_fill_impl
+    return desc, mma_fill_impl
 
 
 def get_mma_store_intrin(
@@ -264,23 +218,12 @@ def get_mma_store_intrin(
     use_mma_store_intrinic : bool
         Whether one intrinsic stores all, or each thread stores pairs of elements.
     """
-    layout = shared_16x16_to_ldmatrix_32x8_layout
     back = ldmatrix_32x8_to_shared_16x16_layout
 
-    @T.prim_func
-    def mma_store_desc(a: T.handle, c: T.handle) -> None:
-        C_warp = T.match_buffer(a, (WARP, local_size), dtype=dtype, scope="warp")
-        C = T.match_buffer(c, (TILE, TILE), dtype=dtype, scope=scope)
-        with T.block("root"):
-            T.reads(C_warp[0:WARP, 0:local_size])
-            T.writes(C[0:TILE, 0:TILE])
-            for i0, i1 in T.grid(TILE, TILE):
-                with T.block("C_warp"):
-                    v0, v1 = T.axis.remap("SS", [i0, i1])
-                    thread_id, local_id = T.meta_var(layout(v0, v1))
-                    T.reads(C_warp[thread_id, local_id])
-                    T.writes(C[v0, v1])
-                    C[v0, v1] = C_warp[thread_id, local_id]
+    registers = partial(T.match_buffer, shape=(WARP, local_size), dtype=dtype, scope="warp")
+    target = partial(T.match_buffer, shape=(TILE, TILE), dtype=dtype, scope=scope)
+    layout = shared_16x16_to_ldmatrix_32x8_layout
+    desc = copied(registers, target, (TILE, TILE), source_at=layout)
 
     @T.prim_func
     def mma_store_impl(a: T.handle, c: T.handle) -> None:
@@ -319,7 +262,7 @@ def get_mma_store_intrin(
                         row, column = T.meta_var(back(tx, local_id))
                         C[row, column] = C_warp[tx, local_id]
 
-    return mma_store_desc, mma_store_impl if use_mma_store_intrinic else mma_store_by_pairs
+    return desc, mma_store_impl if use_mma_store_intrinic else mma_store_by_pairs
 
 
 def _k_dim(dtype: str) -> int:
