@@ -58,3 +58,12 @@ def test_one_part_of_several_results_is_a_tuple_of_one() -> None:
     assert isinstance(part, relay.TupleGetItem)
     (grid,) = relay.meshgrid([relay.var("v", shape=(3,))])
     assert isinstance(grid, relay.TupleGetItem)
+
+
+def test_relations_that_name_their_arguments_get_checked_types() -> None:
+    x, index = relay.var("x", shape=(2, 3)), relay.var("i", shape=(1,), dtype="int32")
+    call = relay.Call(relay.op.get("take"), [x, relay.Tuple([index])], relay.take(x, index).attrs)
+    with pytest.raises(tvm.error.TypeCheckError, match="take requires a tensor for indices"):
+        relay.transform.InferTypeLocal(call)
+    with pytest.raises(tvm.error.TypeCheckError, match="of rank 3 for tensor_a, got shape"):
+        relay.transform.InferTypeLocal(relay.nn.batch_matmul(x, x))

@@ -12,7 +12,7 @@ import numpy as np
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import TupleType, Type
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, const, fields_of
 
@@ -25,6 +25,9 @@ from .run_time import RunTime
 from .scatter_gradient import added_elements, element_numbers, replaced_gradient
 from .schedules import EXTERN_SCHEDULES
 from .types import (
+    Tensor0,
+    Tensor1,
+    TensorTypes,
     broadcast_shapes,
     expect,
     expect_dim,
@@ -85,21 +88,20 @@ def strided_set(
     return strided_set(data, v, begin, end, ones)
 
 
-def _sparse_to_dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _sparse_to_dense_type(
+    attrs: Any, sparse_indices: TensorType, sparse_values: TensorType, default_value: Tensor0
+) -> Type:
     who = "sparse_to_dense"
-    indices = expect_tensor(arg_types[0], who, "sparse_indices")
-    values = expect_tensor(arg_types[1], who, "sparse_values")
-    default = expect_tensor(arg_types[2], who, "default_value", 0)
-    expect_same_dtype((values, default), who)
-    rank, depth = len(indices.shape), len(attrs.output_shape)
-    expect(rank <= 2, f"{who} requires indices of rank 2 or less, got {indices}")
+    expect_same_dtype((sparse_values, default_value), who)
+    rank, depth = len(sparse_indices.shape), len(attrs.output_shape)
+    expect(rank <= 2, f"{who} requires indices of rank 2 or less, got {sparse_indices}")
     expect(rank == 2 or depth == 1, f"{who} requires indices of rank 2 for {depth} dimensions")
     if rank == 2:
-        expect_dim(shape_of_type(indices)[1], depth, who, "the length of an index")
-    if rank and values.shape:
-        count = shape_of_type(indices)[0]
-        expect_dim(shape_of_type(values)[0], count, who, "the number of values")
-    return tensor(attrs.output_shape, values.dtype)
+        expect_dim(shape_of_type(sparse_indices)[1], depth, who, "the length of an index")
+    if rank and sparse_values.shape:
+        count = shape_of_type(sparse_indices)[0]
+        expect_dim(shape_of_type(sparse_values)[0], count, who, "the number of values")
+    return tensor(attrs.output_shape, sparse_values.dtype)
 
 
 @operator(
@@ -137,8 +139,8 @@ def sparse_to_dense(
     return sparse_to_dense(sparse_indices, output_shape, sparse_values, default)
 
 
-def _permutation_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    return expect_tensor(arg_types[0], "invert_permutation", rank=1)
+def _permutation_type(attrs: Attrs, data: Tensor1) -> Type:
+    return data
 
 
 @operator(
@@ -158,11 +160,10 @@ def invert_permutation(data: Expr) -> RelayExpr:
     """
 
 
-def _adv_index_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _adv_index_type(attrs: Attrs, inputs: TensorTypes) -> Type:
     who = "adv_index"
-    fields = expect_tuple(arg_types[0], who, "inputs")
-    expect(len(fields) > 0, f"{who} requires data and at least one index, got an empty tuple")
-    data, *indices = fields
+    expect(len(inputs) > 0, f"{who} requires data and at least one index, got an empty tuple")
+    data, *indices = inputs
     expect(
         0 < len(indices) <= len(data.shape),
         f"{who} requires 1 to {len(data.shape)} indices, got {len(indices)}",
@@ -199,9 +200,7 @@ def adv_index(inputs: Tensors) -> RelayExpr:
     """
 
 
-def _unravel_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    indices = expect_tensor(arg_types[0], "unravel_index", "indices")
-    shape = expect_tensor(arg_types[1], "unravel_index", "shape", 1)
+def _unravel_type(attrs: Attrs, indices: TensorType, shape: Tensor1) -> Type:
     return tensor((*shape_of_type(shape), *shape_of_type(indices)), indices.dtype)
 
 
@@ -233,10 +232,9 @@ def unravel_index(indices: Expr, shape: Vector) -> RelayExpr:
     """
 
 
-def _einsum_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    factors = expect_tuple(arg_types[0], "einsum")
-    dtype = expect_same_dtype(factors, "einsum")
-    shapes = [shape_of_type(ty) for ty in factors]
+def _einsum_type(attrs: Any, data: TensorTypes) -> Type:
+    dtype = expect_same_dtype(data, "einsum")
+    shapes = [shape_of_type(ty) for ty in data]
     try:
         terms, output = topi.einsum_letters(attrs.equation, [len(s) for s in shapes])
         extents = topi.einsum_extents(terms, shapes, attrs.equation)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm import tir, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import TupleType, Type
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import Call, TupleWrapper, field_of
 
 from .computes import computed_by
@@ -27,7 +27,6 @@ from .types import (
     expect_countable,
     expect_dim,
     expect_same_dtype,
-    expect_tensor,
     is_known,
     positive_axis,
     same_as_input,
@@ -76,8 +75,7 @@ def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> RelayExpr:
     """The elements in order along an axis; stable, NaN is the greatest."""
 
 
-def _argsort_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "argsort")
+def _argsort_type(attrs: Any, data: TensorType) -> Type:
     shape = shape_of_type(data)
     axis = positive_axis(attrs.axis, len(shape), "argsort")
     _expect_index_dtype(attrs.dtype, "argsort", shape[axis])
@@ -109,8 +107,7 @@ def argsort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "in
     """
 
 
-def _topk_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "topk")
+def _topk_type(attrs: Any, data: TensorType) -> Type:
     shape = list(shape_of_type(data))
     axis = positive_axis(attrs.axis, len(shape), "topk")
     if attrs.ret_type != "values":
@@ -193,12 +190,10 @@ def topk(
     """The greatest (or smallest) elements along an axis, in order, and their indices."""
 
 
-def _searchsorted_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _searchsorted_type(attrs: Any, sorted_sequence: TensorType, values: TensorType) -> Type:
     who = "searchsorted"
-    sequence = expect_tensor(arg_types[0], who, "sorted_sequence")
-    values = expect_tensor(arg_types[1], who, "values")
-    expect_same_dtype((sequence, values), who)
-    rows, wanted = shape_of_type(sequence), shape_of_type(values)
+    expect_same_dtype((sorted_sequence, values), who)
+    rows, wanted = shape_of_type(sorted_sequence), shape_of_type(values)
     expect(len(rows) > 0, f"{who} requires a sorted sequence of rank 1 or more, got a scalar")
     expect(attrs.dtype in ("int32", "int64"), f"{who} gives int32 or int64, not {attrs.dtype!r}")
     expect_countable(rows[-1:], attrs.dtype, who)

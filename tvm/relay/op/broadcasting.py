@@ -10,7 +10,7 @@ import numpy as np
 from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 
 from .operator import Expr, Ints, operator
 from .registry import OpPattern, ops
@@ -35,8 +35,7 @@ class InitOpAttrs(Attrs, key="relay.attrs.InitOpAttrs"):
     dtype: str = ""
 
 
-def _broadcast_to_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "broadcast_to")
+def _broadcast_to_type(attrs: InitOpAttrs, data: TensorType) -> Type:
     wanted = tuple(attrs.shape or ())
     shape = shape_of_type(data)
     found = broadcast_shapes(shape, wanted, "broadcast_to")
@@ -119,8 +118,7 @@ def collapse_sum_like(data: Expr, collapse_type: Expr) -> RelayExpr:
     """Sum over axes to reach another tensor's shape: the reverse of broadcasting."""
 
 
-def _collapse_to_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "collapse_sum_to")
+def _collapse_to_type(attrs: Any, data: TensorType) -> Type:
     broadcast_shapes(shape_of_type(data), attrs.shape, "collapse_sum_to")
     return tensor(attrs.shape, data.dtype)
 

@@ -20,7 +20,16 @@ from .computes import computed_by
 from .operator import Expr, Ints, Operand, operator
 from .registry import OpPattern, ops, zero_gradient
 from .run_time import RunTime
-from .types import expect, expect_countable, expect_tensor, is_known, shape_of_type, tensor, unknown
+from .types import (
+    Tensor0,
+    expect,
+    expect_countable,
+    expect_tensor,
+    is_known,
+    shape_of_type,
+    tensor,
+    unknown,
+)
 from .unary import numpy_dtype
 
 
@@ -95,9 +104,8 @@ def ones(shape: Ints, dtype: str) -> RelayExpr:
     """A tensor of ones; parameters as in `zeros`."""
 
 
-def _full_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    expect_tensor(arg_types[1], "full_like", "fill_value", rank=0)
-    return expect_tensor(arg_types[0], "full_like")
+def _full_like_type(attrs: Attrs, data: TensorType, fill_value: Tensor0) -> Type:
+    return data
 
 
 @operator(
@@ -228,8 +236,8 @@ def _scalar(value: RelayExpr | float, dtype: str) -> RelayExpr:
     return value if isinstance(value, RelayExpr) else const(value, dtype=dtype)
 
 
-def _shape_of_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    shape = shape_of_type(expect_tensor(arg_types[0], "shape_of"))
+def _shape_of_type(attrs: Any, data: TensorType) -> Type:
+    shape = shape_of_type(data)
     expect_countable(shape, attrs.dtype, "shape_of")
     return tensor((len(shape),), attrs.dtype)
 
@@ -259,8 +267,8 @@ def shape_of(data: Expr, dtype: str = "int32") -> RelayExpr:
     """
 
 
-def _size_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    shape = shape_of_type(expect_tensor(arg_types[0], "ndarray_size"))
+def _size_type(attrs: Any, data: TensorType) -> Type:
+    shape = shape_of_type(data)
     if is_known(*shape):
         expect_countable([math.prod(shape)], attrs.dtype, "ndarray_size")
     return tensor((), attrs.dtype)

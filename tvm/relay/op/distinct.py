@@ -10,22 +10,21 @@ import numpy as np
 from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import TupleType, Type
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper
 from tvm.topi.argwhere import count_nonzero
 
 from .computes import computed_by
 from .operator import Attribute, Expr, operator
 from .schedules import for_all_targets
-from .types import expect_countable, expect_tensor, shape_of_type, tensor, unknown
+from .types import Tensor1, expect_countable, shape_of_type, tensor, unknown
 
 _COMMON: dict[str, Any] = {
     "schedules": for_all_targets(topi.generic.schedule_argwhere)
 }  # fmt: skip
 
 
-def _argwhere_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    condition = expect_tensor(arg_types[0], "argwhere", "condition")
+def _argwhere_type(attrs: Attrs, condition: TensorType) -> Type:
     return tensor((unknown(), len(condition.shape)), "int32")
 
 
@@ -53,8 +52,7 @@ def argwhere(condition: Expr) -> RelayExpr:
     """
 
 
-def _unique_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "unique", rank=1)
+def _unique_type(attrs: Any, data: Tensor1) -> Type:
     shape = shape_of_type(data)
     expect_countable(shape, "int32", "unique", hint="")
     positions = tensor(shape, "int32")

@@ -11,7 +11,7 @@ from tvm import topi
 from tvm.error import OpNotImplemented
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 
@@ -26,7 +26,6 @@ from .types import (
     broadcast_shapes,
     expect,
     expect_same_dtype,
-    expect_tensor,
     positive_axis,
     shape_of_type,
     show,
@@ -35,9 +34,7 @@ from .types import (
 from .unary import numpy_dtype
 
 
-def _take_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "take")
-    indices = expect_tensor(arg_types[1], "take", "indices")
+def _take_type(attrs: Any, data: TensorType, indices: TensorType) -> Type:
     expect(
         indices.dtype.is_int or indices.dtype.is_uint,
         f"take requires integer indices, got {indices.dtype}",
@@ -134,9 +131,7 @@ def take(
     """
 
 
-def _gather_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "gather")
-    indices = expect_tensor(arg_types[1], "gather", "indices")
+def _gather_type(attrs: Any, data: TensorType, indices: TensorType) -> Type:
     shape, picked = shape_of_type(data), shape_of_type(indices)
     axis = positive_axis(attrs.axis, len(shape), "gather")
     expect(
@@ -189,9 +184,7 @@ def gather(data: Expr, axis: int, indices: Expr) -> RelayExpr:
     """
 
 
-def _gather_nd_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "gather_nd")
-    indices = expect_tensor(arg_types[1], "gather_nd", "indices")
+def _gather_nd_type(attrs: Any, data: TensorType, indices: TensorType) -> Type:
     shape, picked = shape_of_type(data), shape_of_type(indices)
     expect(len(picked) > 0, "gather_nd requires indices of at least one dimension")
     depth = picked[0] if isinstance(picked[0], int) else attrs.index_rank
@@ -251,9 +244,7 @@ def gather_nd(
     """
 
 
-def _where_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    condition = expect_tensor(arg_types[0], "where", "condition")
-    x, y = expect_tensor(arg_types[1], "where", "x"), expect_tensor(arg_types[2], "where", "y")
+def _where_type(attrs: Attrs, condition: TensorType, x: TensorType, y: TensorType) -> Type:
     dtype = expect_same_dtype((x, y), "where")
     shape = broadcast_shapes(shape_of_type(x), shape_of_type(y), "where")
     return tensor(broadcast_shapes(shape_of_type(condition), shape, "where"), dtype)
@@ -289,8 +280,8 @@ def where(condition: Expr, x: Expr, y: Expr) -> RelayExpr:
     """
 
 
-def _one_hot_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    shape = shape_of_type(expect_tensor(arg_types[0], "one_hot", "indices"))
+def _one_hot_type(attrs: Any, indices: TensorType) -> Type:
+    shape = shape_of_type(indices)
     axis = len(shape) if attrs.axis == -1 else attrs.axis
     expect(0 <= axis <= len(shape), f"one_hot requires an axis in [-1, {len(shape)}], got {axis}")
     return tensor((*shape[:axis], attrs.depth, *shape[axis:]), attrs.dtype)
@@ -346,8 +337,7 @@ def one_hot(
     """
 
 
-def _trilu_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "trilu")
+def _trilu_type(attrs: Any, data: TensorType) -> Type:
     expect(len(data.shape) >= 2, "trilu requires at least two dimensions")
     return data
 

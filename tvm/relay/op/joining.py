@@ -10,7 +10,7 @@ import numpy as np
 
 from tvm import topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import TupleType, Type
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.expr import Call, Tuple, TupleGetItem, TupleWrapper, fields_of
 
@@ -24,10 +24,10 @@ from .registry import OpPattern, ops
 from .run_time_shapes import TILE
 from .types import (
     Dim,
+    TensorTypes,
     apply,
     expect,
     expect_same_dtype,
-    expect_tensor,
     expect_tuple,
     may_equal,
     positive_axis,
@@ -47,19 +47,18 @@ def _joined(tensors: Any) -> RelayExpr:
 Joined = Annotated[Any, Operand(_joined)]
 
 
-def _concatenate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    fields = expect_tuple(arg_types[0], "concatenate")
-    expect(len(fields) > 0, "concatenate requires at least one tensor")
-    dtype = expect_same_dtype(fields, "concatenate")
-    out = list(shape_of_type(fields[0]))
+def _concatenate_type(attrs: Any, data: TensorTypes) -> Type:
+    expect(len(data) > 0, "concatenate requires at least one tensor")
+    dtype = expect_same_dtype(data, "concatenate")
+    out = list(shape_of_type(data[0]))
     axis = positive_axis(attrs.axis, len(out), "concatenate")
-    for field in fields[1:]:
+    for field in data[1:]:
         shape = shape_of_type(field)
         expect(
             len(shape) == len(out)
             and all(i == axis or may_equal(shape[i], out[i]) for i in range(len(out))),
             f"concatenate along axis {axis} requires equal other dimensions, "
-            f"got {show(shape_of_type(fields[0]))} and {show(shape)}",
+            f"got {show(shape_of_type(data[0]))} and {show(shape)}",
         )
         for i, extent in enumerate(shape):
             out[i] = _added(out[i], extent) if i == axis else refine(out[i], extent)
@@ -101,12 +100,11 @@ def concatenate(data: Joined, axis: int) -> RelayExpr:
     """
 
 
-def _stack_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    fields = expect_tuple(arg_types[0], "stack")
-    expect(len(fields) > 0, "stack requires at least one tensor")
-    dtype = expect_same_dtype(fields, "stack")
-    shape = list(shape_of_type(fields[0]))
-    for field in fields[1:]:
+def _stack_type(attrs: Any, data: TensorTypes) -> Type:
+    expect(len(data) > 0, "stack requires at least one tensor")
+    dtype = expect_same_dtype(data, "stack")
+    shape = list(shape_of_type(data[0]))
+    for field in data[1:]:
         other = shape_of_type(field)
         expect(
             len(other) == len(shape)
@@ -115,7 +113,7 @@ def _stack_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
         )
         shape = [refine(a, b) for a, b in zip(shape, other, strict=True)]
     axis = positive_axis(attrs.axis, len(shape) + 1, "stack")
-    return tensor([*shape[:axis], len(fields), *shape[axis:]], dtype)
+    return tensor([*shape[:axis], len(data), *shape[axis:]], dtype)
 
 
 def _stack_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:
@@ -175,8 +173,7 @@ def _cuts(attrs: Any, extent: Dim) -> list[Dim]:
     return parts
 
 
-def _split_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "split")
+def _split_type(attrs: Any, data: TensorType) -> Type:
     shape = shape_of_type(data)
     axis = positive_axis(attrs.axis, len(shape), "split")
     parts = _cuts(attrs, shape[axis])
@@ -225,8 +222,7 @@ def split(
     """
 
 
-def _repeat_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "repeat")
+def _repeat_type(attrs: Any, data: TensorType) -> Type:
     shape = list(shape_of_type(data))
     axis = positive_axis(attrs.axis, len(shape), "repeat")
     shape[axis] = apply(lambda e: e * attrs.repeats, shape[axis])
@@ -261,8 +257,7 @@ def repeat(data: Expr, repeats: int, axis: int) -> RelayExpr:
     """
 
 
-def _tile_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "tile")
+def _tile_type(attrs: Any, data: TensorType) -> Type:
     shape, reps = shape_of_type(data), tuple(attrs.reps)
     rank = max(len(shape), len(reps))
     shape = (1,) * (rank - len(shape)) + shape
@@ -304,13 +299,12 @@ def tile(data: Expr, reps: Ints) -> RelayExpr:
     """
 
 
-def _meshgrid_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    fields = expect_tuple(arg_types[0], "meshgrid")
-    dtype = expect_same_dtype(fields, "meshgrid")
-    extents = [shape_of_type(f)[0] if len(f.shape) else 1 for f in fields]
+def _meshgrid_type(attrs: Any, data: TensorTypes) -> Type:
+    dtype = expect_same_dtype(data, "meshgrid")
+    extents = [shape_of_type(f)[0] if len(f.shape) else 1 for f in data]
     if attrs.indexing == "xy" and len(extents) > 1:
         extents[0], extents[1] = extents[1], extents[0]
-    return TupleType([tensor(extents, dtype)] * len(fields))
+    return TupleType([tensor(extents, dtype)] * len(data))
 
 
 def _meshgrid_gradient(call: Call, grad: RelayExpr) -> list[RelayExpr]:

@@ -149,8 +149,7 @@ def householder_product(vectors: Expr, factors: Expr, columns: int) -> RelayExpr
     """The first columns of the product of the reflections that `householder_qr` gives."""
 
 
-def _permutation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    pivots = expect_tensor(arg_types[0], "linalg.pivots_to_permutation", "pivots")
+def _permutation_type(attrs: Any, pivots: TensorType) -> Type:
     expect(
         len(pivots.shape) >= 2 and pivots.dtype == "int32",
         f"linalg.pivots_to_permutation requires one row of int32 for each matrix, got {pivots}",

@@ -22,6 +22,8 @@ from tvm.ir.type import Type
 from tvm.relay.expr import Call, TupleWrapper
 from tvm.target import Target
 
+from .types import with_checked_types
+
 if TYPE_CHECKING:
     from tvm.tir import Layout
 
@@ -86,7 +88,7 @@ def define_op(
     attrs_type: type[OwnAttrs] | None = None,
     *,
     inputs: Sequence[str],
-    infer_type: Callable[[OwnAttrs, Sequence[Type]], Type],
+    infer_type: Callable[..., Type],
     fuse: OpPattern = OpPattern.OPAQUE,
     compute: Compute[OwnAttrs] | None = None,
     schedules: Mapping[str, Schedule[OwnAttrs]] | None = None,
@@ -113,6 +115,7 @@ def define_op(
 ) -> Op:
     """Declare an operator; every facet it lacks is visible as None in its record.
 
+    A type relation takes `arg_types`, or a checked type for each argument (`tvm.relay.op.types`).
     `shape_reads` are the positions of the arguments whose values the shape function gets; of the
     others it gets the shapes. A `composition` tells the call in other operators for gradients alone.
     """
@@ -121,7 +124,7 @@ def define_op(
         attrs_type=attrs_type,
         num_inputs=len(inputs),
         arguments=[AttrFieldInfo(argument, "Expr") for argument in inputs],
-        infer_type=infer_type,
+        infer_type=with_checked_types(infer_type, name),
         fuse=fuse,
         compute=compute,
         schedules=dict(schedules or {}),

@@ -10,7 +10,7 @@ import numpy as np
 from tvm import topi
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 
@@ -20,14 +20,7 @@ from .operator import Expr, operator
 from .registry import ops
 from .scatter_gradient import replaced_parts
 from .schedules import EXTERN_SCHEDULES
-from .types import (
-    expect,
-    expect_same_dtype,
-    expect_tensor,
-    is_known,
-    positive_axis,
-    shape_of_type,
-)
+from .types import expect, expect_same_dtype, expect_tensor, is_known, positive_axis, shape_of_type
 
 _WAYS = ("update", "add", "mul", "min", "max")
 _REDUCTIONS = (*_WAYS, "mean")
@@ -94,10 +87,10 @@ def scatter_elements(
     """
 
 
-def _scatter_nd_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "scatter_nd")
-    expect_same_dtype((data, expect_tensor(arg_types[2], "scatter_nd", "updates")), "scatter_nd")
-    indices = expect_tensor(arg_types[1], "scatter_nd", "indices")
+def _scatter_nd_type(
+    attrs: Any, data: TensorType, indices: TensorType, updates: TensorType
+) -> Type:
+    expect_same_dtype((data, updates), "scatter_nd")
     expect(
         len(indices.shape) > 0 and is_known(shape_of_type(indices)[0]),
         "scatter_nd requires indices whose first dimension is known: it tells the axes they name",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call
 
 from .attributes import as_ints
@@ -18,25 +17,23 @@ from .operator import Expr, Ints, operator
 from .registry import OpPattern, ops
 from .scatter_gradient import added_elements, element_numbers, replaced_gradient
 from .types import (
+    Tensor1,
     apply,
     expect,
     expect_dim,
     expect_same_dtype,
-    expect_tensor,
     positive_axis,
     shape_of_type,
     tensor,
 )
 
 
-def _sequence_mask_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _sequence_mask_type(attrs: Any, data: TensorType, valid_length: Tensor1) -> Type:
     who = "sequence_mask"
-    data = expect_tensor(arg_types[0], who)
-    lengths = expect_tensor(arg_types[1], who, "valid_length", 1)
     expect(attrs.axis in (0, 1), f"{who} requires an axis of 0 or 1, got {attrs.axis}")
     expect(len(data.shape) > 1, f"{who} requires data of rank 2 or more")
     batch = shape_of_type(data)[1 - attrs.axis]
-    expect_dim(shape_of_type(lengths)[0], batch, who, "the number of lengths")
+    expect_dim(shape_of_type(valid_length)[0], batch, who, "the number of lengths")
     return data
 
 
@@ -56,13 +53,11 @@ def sequence_mask(
     """Put one value behind the end of each sequence."""
 
 
-def _reverse_sequence_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _reverse_sequence_type(attrs: Any, data: TensorType, seq_lengths: Tensor1) -> Type:
     who = "reverse_sequence"
-    data = expect_tensor(arg_types[0], who)
-    lengths = expect_tensor(arg_types[1], who, "seq_lengths", 1)
     positive_axis(attrs.seq_axis, len(data.shape), who)
     batch = shape_of_type(data)[positive_axis(attrs.batch_axis, len(data.shape), who)]
-    expect_dim(shape_of_type(lengths)[0], batch, who, "the number of lengths")
+    expect_dim(shape_of_type(seq_lengths)[0], batch, who, "the number of lengths")
     return data
 
 
@@ -89,9 +84,8 @@ def reverse_sequence(
     """
 
 
-def _sliding_window_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _sliding_window_type(attrs: Any, data: TensorType) -> Type:
     who = "sliding_window"
-    data = expect_tensor(arg_types[0], who)
     shape = shape_of_type(data)
     first = positive_axis(attrs.axis, len(shape), who)
     covered = len(shape) - first
@@ -143,10 +137,10 @@ class MatrixSetDiagAttrs(Attrs, key="relay.attrs.MatrixSetDiagAttrs"):
     sub_diag_right_align: bool = False
 
 
-def _matrix_set_diag_type(attrs: MatrixSetDiagAttrs, arg_types: Sequence[Type]) -> Type:
+def _matrix_set_diag_type(
+    attrs: MatrixSetDiagAttrs, data: TensorType, diagonal: TensorType
+) -> Type:
     who = "matrix_set_diag"
-    data = expect_tensor(arg_types[0], who)
-    diagonal = expect_tensor(arg_types[1], who, "diagonal")
     expect_same_dtype((data, diagonal), who)
     expect(len(data.shape) >= 2, f"{who} requires matrices, got {data}")
     expect(attrs.k1 <= attrs.k2, f"{who} requires k[0] <= k[1], got {attrs.k1} and {attrs.k2}")

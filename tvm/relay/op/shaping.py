@@ -13,7 +13,7 @@ from tvm.auto_scheduler.layout_rewrite import layouts_of_texts
 from tvm.error import TypeCheckError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call
 
 from .computes import computed_by
@@ -29,7 +29,6 @@ from .types import (
     apply,
     equal_extents,
     expect,
-    expect_tensor,
     is_any,
     is_known,
     leave_to_run,
@@ -169,8 +168,7 @@ def _reshaped_back_from(call: Call, grad: RelayExpr) -> list[RelayExpr]:
     return [ops.reshape_like(grad, call.args[0]), ops.zeros_like(call.args[1])]
 
 
-def _reshape_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "reshape")
+def _reshape_type(attrs: Any, data: TensorType) -> Type:
     return tensor(infer_reshape(shape_of_type(data), attrs.newshape, attrs.allowzero), data.dtype)
 
 
@@ -195,10 +193,8 @@ def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> RelayExpr:
     """
 
 
-def _reshape_like_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "reshape_like")
-    like = expect_tensor(arg_types[1], "reshape_like", "shape_like")
-    shape, wanted = shape_of_type(data), shape_of_type(like)
+def _reshape_like_type(attrs: Any, data: TensorType, shape_like: TensorType) -> Type:
+    shape, wanted = shape_of_type(data), shape_of_type(shape_like)
     begin, end = _range(attrs.lhs_begin, attrs.lhs_end, len(shape))
     rhs_begin, rhs_end = _range(attrs.rhs_begin, attrs.rhs_end, len(wanted))
     out = shape[:begin] + wanted[rhs_begin:rhs_end] + shape[end:]
@@ -245,8 +241,7 @@ class ReverseReshapeAttrs(reshape.op.attrs_type, key="relay.attrs.ReverseReshape
     """The shape wanted, its special values read from the right."""
 
 
-def _reverse_reshape_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "contrib_reverse_reshape")
+def _reverse_reshape_type(attrs: Any, data: TensorType) -> Type:
     out = infer_reshape(shape_of_type(data)[::-1], attrs.newshape[::-1])
     return tensor(out[::-1], data.dtype)
 
@@ -262,8 +257,7 @@ def reverse_reshape(data: Expr, newshape: Ints) -> RelayExpr:
     """As `reshape`, with the special values read from the right."""
 
 
-def _batch_flatten_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.batch_flatten")
+def _batch_flatten_type(attrs: Attrs, data: TensorType) -> Type:
     shape = shape_of_type(data)
     expect(len(shape) > 0, "nn.batch_flatten requires at least one dimension")
     return tensor((shape[0], product(shape[1:])), data.dtype)
@@ -287,8 +281,7 @@ def _permutation(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     return positive_axes(axes, rank, "transpose")
 
 
-def _transpose_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "transpose")
+def _transpose_type(attrs: Any, data: TensorType) -> Type:
     shape = shape_of_type(data)
     return tensor([shape[a] for a in _permutation(attrs.axes, len(shape))], data.dtype)
 
@@ -330,8 +323,7 @@ def in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
     )
 
 
-def _expand_dims_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "expand_dims")
+def _expand_dims_type(attrs: Any, data: TensorType) -> Type:
     shape = shape_of_type(data)
     axis = positive_axis(attrs.axis, len(shape) + 1, "expand_dims")
     return tensor(shape[:axis] + (1,) * attrs.num_newaxis + shape[axis:], data.dtype)
@@ -375,8 +367,7 @@ def _squeezed_axes(attrs: Any, shape: Shape) -> tuple[int, ...]:
     return axes
 
 
-def _squeeze_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "squeeze")
+def _squeeze_type(attrs: Any, data: TensorType) -> Type:
     shape = shape_of_type(data)
     gone = _squeezed_axes(attrs, shape)
     return tensor([d for i, d in enumerate(shape) if i not in gone], data.dtype)
@@ -401,8 +392,7 @@ def squeeze(data: Expr, axis: OptionalInts = None) -> RelayExpr:
     """
 
 
-def _layout_transform_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "layout_transform")
+def _layout_transform_type(attrs: Any, data: TensorType) -> Type:
     extents = axes_extents(shape_of_type(data), attrs.src_layout, "layout_transform")
     missing = [c for c in attrs.dst_layout if c.isupper() and c not in extents]
     expect(
@@ -444,8 +434,7 @@ def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> RelayExpr:
     """
 
 
-def _auto_scheduler_layout_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "auto_scheduler_layout_transform")
+def _auto_scheduler_layout_type(attrs: Any, data: TensorType) -> Type:
     source, target = layouts_of_texts(attrs.src_layout, attrs.dst_layout)
     expect(
         shape_of_type(data) == tuple(source.new_shape),
@@ -478,8 +467,7 @@ def auto_scheduler_layout_transform(data: Expr, src_layout: str, dst_layout: str
     """
 
 
-def _reverse_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "reverse")
+def _reverse_type(attrs: Any, data: TensorType) -> Type:
     positive_axis(attrs.axis, len(data.shape), "reverse")
     return data
 

@@ -10,7 +10,7 @@ import numpy as np
 from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import TupleType, Type
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, TupleGetItem, TupleWrapper, const, fields_of
 
@@ -21,28 +21,18 @@ from .known_shapes import known_shape
 from .operator import Expr, Operand, operator
 from .registry import Precision, ops
 from .schedules import EXTERN_SCHEDULES
-from .types import (
-    apply,
-    expect,
-    expect_dim,
-    expect_same_dtype,
-    expect_tensor,
-    shape_of_type,
-    tensor,
-)
+from .types import Tensor1, apply, expect, expect_dim, expect_same_dtype, shape_of_type, tensor
 
 _DTYPES = ("float32", "float64")
 
 
-def _dft_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    real = expect_tensor(arg_types[0], "dft", "re_data")
-    imaginary = expect_tensor(arg_types[1], "dft", "im_data")
-    expect_same_dtype((real, imaginary), "dft")
-    expect(real.dtype in _DTYPES, f"dft requires float32 or float64, got {real.dtype}")
-    expect(len(real.shape) == len(imaginary.shape) > 0, "dft requires two tensors of one rank")
-    for a, b in zip(shape_of_type(imaginary), shape_of_type(real), strict=True):
+def _dft_type(attrs: Any, re_data: TensorType, im_data: TensorType) -> Type:
+    expect_same_dtype((re_data, im_data), "dft")
+    expect(re_data.dtype in _DTYPES, f"dft requires float32 or float64, got {re_data.dtype}")
+    expect(len(re_data.shape) == len(im_data.shape) > 0, "dft requires two tensors of one rank")
+    for a, b in zip(shape_of_type(im_data), shape_of_type(re_data), strict=True):
         expect_dim(a, b, "dft", "a dimension of im_data")
-    return TupleType((real, real))
+    return TupleType((re_data, re_data))
 
 
 def _fold_dft(attrs: Any, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:
@@ -95,9 +85,7 @@ class STFTAttrs(Attrs, key="relay.attrs.STFTAttrs"):
     onesided: bool = True
 
 
-def _stft_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "stft")
-    window = expect_tensor(arg_types[1], "stft", "window", 1)
+def _stft_type(attrs: Any, data: TensorType, window: Tensor1) -> Type:
     shape = shape_of_type(data)
     expect(len(shape) in (1, 2), f"stft requires data of rank 1 or 2, got {data}")
     expect(data.dtype in _DTYPES, f"stft requires float32 or float64, got {data.dtype}")

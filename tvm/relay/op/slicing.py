@@ -23,7 +23,6 @@ from .types import (
     Dim,
     Shape,
     expect,
-    expect_tensor,
     is_any,
     largest,
     positive_axis,
@@ -89,8 +88,7 @@ def _slice_range(attrs: Any, position: int, extent: Dim, stride: int) -> tuple[D
     return simplified(first), simplified(largest(count, 0)), stride
 
 
-def _strided_slice_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "strided_slice")
+def _strided_slice_type(attrs: Any, data: TensorType) -> Type:
     return tensor([r[1] for r in slice_ranges(attrs, shape_of_type(data))], data.dtype)
 
 
@@ -200,10 +198,9 @@ def _slice_at_run_time(
     return ops.dyn.strided_slice(data, *bounds, steps, **attrs)
 
 
-def _slice_like_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "slice_like")
+def _slice_like_type(attrs: Any, data: TensorType, slice_like: TensorType) -> Type:
     shape = list(shape_of_type(data))
-    like = shape_of_type(expect_tensor(arg_types[1], "slice_like", "slice_like"))
+    like = shape_of_type(slice_like)
     axes = attrs.axes or range(len(like))
     for named in axes:
         axis = positive_axis(named, len(shape), "slice_like")

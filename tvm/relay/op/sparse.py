@@ -9,33 +9,35 @@ import numpy as np
 from tvm import topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import TupleType, Type
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import Tuple, TupleWrapper
 from tvm.topi.sparse_rows import sparse_fill_empty_rows_shapes
 
 from .operator import Expr, operator
 from .schedules import EXTERN_SCHEDULES
-from .types import expect, expect_dim, expect_tensor, shape_of_type, tensor, unknown
+from .types import Tensor1, Tensor2, expect, expect_dim, shape_of_type, tensor, unknown
 
 
-def _fill_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _fill_type(
+    attrs: Attrs,
+    sparse_indices: Tensor2,
+    sparse_values: Tensor1,
+    dense_shape: Tensor1,
+    default_value: TensorType,
+) -> Type:
     who = "sparse_fill_empty_rows"
-    indices = expect_tensor(arg_types[0], who, "sparse_indices", 2)
-    values = expect_tensor(arg_types[1], who, "sparse_values", 1)
-    extents = expect_tensor(arg_types[2], who, "dense_shape", 1)
-    default = expect_tensor(arg_types[3], who, "default_value")
-    count, rank = shape_of_type(indices)
-    expect_dim(shape_of_type(values)[0], count, who, "the number of values")
-    expect_dim(shape_of_type(extents)[0], rank, who, "the number of extents")
+    count, rank = shape_of_type(sparse_indices)
+    expect_dim(shape_of_type(sparse_values)[0], count, who, "the number of values")
+    expect_dim(shape_of_type(dense_shape)[0], rank, who, "the number of extents")
     expect(
-        len(extents_of_one := shape_of_type(default)) < 2
+        len(extents_of_one := shape_of_type(default_value)) < 2
         and not any([isinstance(n, int) and n != 1 for n in extents_of_one]),
-        f"{who} requires one number for default_value, got {default}",
+        f"{who} requires one number for default_value, got {default_value}",
     )
     return TupleType(
         (
-            tensor((unknown(), rank), indices.dtype),
-            tensor((unknown(),), values.dtype),
+            tensor((unknown(), rank), sparse_indices.dtype),
+            tensor((unknown(),), sparse_values.dtype),
             tensor((unknown(),), "bool"),
         )
     )
@@ -100,15 +102,14 @@ def sparse_fill_empty_rows(
     return Tuple(list(call))
 
 
-def _reshape_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _reshape_type(
+    attrs: Attrs, sparse_indices: Tensor2, prev_shape: Tensor1, new_shape: Tensor1
+) -> Type:
     who = "sparse_reshape"
-    indices = expect_tensor(arg_types[0], who, "sparse_indices", 2)
-    before = expect_tensor(arg_types[1], who, "prev_shape", 1)
-    after = expect_tensor(arg_types[2], who, "new_shape", 1)
-    count, rank = shape_of_type(indices)
-    expect_dim(shape_of_type(before)[0], rank, who, "the number of extents")
-    new_rank = shape_of_type(after)[0]
-    return TupleType((tensor((count, new_rank), indices.dtype), after))
+    count, rank = shape_of_type(sparse_indices)
+    expect_dim(shape_of_type(prev_shape)[0], rank, who, "the number of extents")
+    new_rank = shape_of_type(new_shape)[0]
+    return TupleType((tensor((count, new_rank), sparse_indices.dtype), new_shape))
 
 
 def _fold_reshape(attrs: Attrs, arrays: Sequence[np.ndarray], out_type: Type) -> list[np.ndarray]:

@@ -4,6 +4,13 @@ A dimension is an `int` when it is known and an expression otherwise: `Any`, of 
 known, or an expression over variables. Arithmetic on `Any` gives `Any`, on variables it gives
 expressions. A check that cannot be decided passes; `undecided` gathers what it would have tested,
 so that the shape functions of the virtual machine test it when the program runs.
+
+A type relation is a function of the attributes and of the argument types. It may name the arguments
+instead, and gets types that are checked, of the rank that the annotation says:
+
+    def _trilu_type(attrs: Any, data: TensorType) -> Type: ...
+    def _transform_type(attrs: Any, cls_prob: Tensor3, loc_pred: Tensor2, anchor: Tensor3) -> Type: ...
+    def _stack_type(attrs: Any, data: TensorTypes) -> Type: ...
 """
 
 from __future__ import annotations
@@ -11,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from typing import Annotated, TypeAlias, TypeGuard, get_args, get_type_hints, overload
 from typing import Any as AnyValue
-from typing import TypeAlias, TypeGuard, overload
 
 from tvm import te, tir
 from tvm.arith import Analyzer
@@ -28,6 +36,14 @@ from tvm.tir.constants import fits
 Dim: TypeAlias = "int | PrimExpr"
 Shape: TypeAlias = "tuple[Dim, ...]"
 TypeRelation: TypeAlias = Callable[[Attrs, Sequence[Type]], Type]
+# types of arguments in the signature of a type relation: a tensor's of this rank, a tuple of tensors'
+Tensor0: TypeAlias = Annotated[TensorType, 0]
+Tensor1: TypeAlias = Annotated[TensorType, 1]
+Tensor2: TypeAlias = Annotated[TensorType, 2]
+Tensor3: TypeAlias = Annotated[TensorType, 3]
+Tensor4: TypeAlias = Annotated[TensorType, 4]
+Tensor5: TypeAlias = Annotated[TensorType, 5]
+TensorTypes: TypeAlias = tuple[TensorType, ...]
 
 
 def as_dim(value: object) -> Dim:
@@ -293,6 +309,31 @@ def _broadcast_dims(x: Dim, y: Dim, a: Shape, b: Shape, who: str) -> Dim:
         message,
     )
     return select_dim(equal_extents(x, 1), y, x)
+
+
+def with_checked_types(relation: Callable[..., Type], who: str) -> Callable[..., Type]:
+    """A type relation over `arg_types`, from one that has a parameter for each argument.
+
+    The last arguments may have none. Relations over `arg_types` are left as they are.
+    """
+    annotations = getattr(relation, "__annotations__", {})
+    if "arg_types" in annotations or len(annotations) < 2:
+        return relation
+    hints = get_type_hints(relation, include_extras=True)
+    checks = [_check_of(hint, who, name) for name, hint in hints.items()][1:-1]
+
+    def checked(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        return relation(attrs, *[check(ty) for check, ty in zip(checks, arg_types, strict=False)])
+
+    return checked
+
+
+def _check_of(hint: AnyValue, who: str, argument: str) -> Callable[[Type], AnyValue]:
+    """What a type must be that comes to a parameter of this annotation."""
+    if hint == TensorTypes:
+        return partial(expect_tuple, who=who, argument=argument)
+    rank = get_args(hint)[1] if get_args(hint) else None
+    return partial(expect_tensor, who=who, argument=argument, rank=rank)
 
 
 def same_as_input(who: str) -> TypeRelation:

@@ -334,9 +334,8 @@ def reinterpret(data: Expr, dtype: str) -> RelayExpr:
     """
 
 
-def _cast_like_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    wanted = expect_tensor(arg_types[1], "cast_like", "dtype_like")
-    return tensor(shape_of_type(expect_tensor(arg_types[0], "cast_like")), wanted.dtype)
+def _cast_like_type(attrs: Attrs, data: TensorType, dtype_like: TensorType) -> Type:
+    return tensor(shape_of_type(data), dtype_like.dtype)
 
 
 @operator(

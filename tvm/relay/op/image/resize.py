@@ -23,7 +23,16 @@ from ..parameters import documented_by, of_rank
 from ..registry import OpPattern, ops
 from ..run_time import RunTime
 from ..separable import separable_gradient
-from ..types import TypeRelation, expect, expect_dim, expect_tensor, shape_of_type, tensor
+from ..types import (
+    Tensor1,
+    Tensor2,
+    TypeRelation,
+    expect,
+    expect_dim,
+    expect_tensor,
+    shape_of_type,
+    tensor,
+)
 
 _METHODS = ("nearest_neighbor", "linear", "cubic")
 
@@ -171,14 +180,13 @@ resize3d = of_rank(
 )
 
 
-def _crop_and_resize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _crop_and_resize_type(
+    attrs: Any, data: TensorType, boxes: Tensor2, box_indices: Tensor1
+) -> Type:
     who = "image.crop_and_resize"
-    data = expect_tensor(arg_types[0], who)
-    boxes = expect_tensor(arg_types[1], who, "boxes", 2)
-    indices = expect_tensor(arg_types[2], who, "box_indices", 1)
     count, corners = shape_of_type(boxes)
     expect_dim(corners, 4, who, "the numbers of a box")
-    expect_dim(shape_of_type(indices)[0], count, who, "the number of box indices")
+    expect_dim(shape_of_type(box_indices)[0], count, who, "the number of box indices")
     expect(len(attrs.crop_size) == 2, f"{who} requires two extents, got {attrs.crop_size}")
     expect(attrs.layout in ("NCHW", "NHWC"), f"{who} requires NCHW or NHWC, got {attrs.layout!r}")
     extents = axes_extents(shape_of_type(data), attrs.layout, who)

@@ -11,7 +11,7 @@ import numpy as np
 from tvm import te, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, const
 from tvm.topi.image.grid_sample import METHODS, PADDING_MODES
@@ -23,12 +23,11 @@ from ..operator import Expr, Ints, OptionalStr, Padding2, Spatial2, operator
 from ..registry import OpPattern, ops
 from ..sampling import composed_grid_sample
 from ..schedules import default_schedules
-from ..types import expect, expect_dim, expect_tensor, shape_of_type, tensor
+from ..types import Tensor3, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
 
-def _affine_grid_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _affine_grid_type(attrs: Any, data: Tensor3) -> Type:
     who = "image.affine_grid"
-    data = expect_tensor(arg_types[0], who, rank=3)
     batch, rows, columns = shape_of_type(data)
     expect_dim(rows, 2, who, "the rows of a map")
     expect_dim(columns, 3, who, "the columns of a map")
@@ -60,11 +59,9 @@ def _grid_sample_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor((*have[:2], *positions[2:]), data.dtype)
 
 
-def _dilation2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _dilation2d_type(attrs: Any, data: TensorType, weight: Tensor3) -> Type:
     who = "image.dilation2d"
     expect_layouts(attrs, who, ("NCHW", "IHW"), ("NHWC", "HWI"))
-    data = expect_tensor(arg_types[0], who)
-    weight = expect_tensor(arg_types[1], who, "weight", 3)
     have = axes_extents(shape_of_type(data), attrs.data_layout, who)
     kernel = axes_extents(shape_of_type(weight), attrs.kernel_layout, who)
     expect_dim(kernel["I"], have["C"], who, "the weight's channels")

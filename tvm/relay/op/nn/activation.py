@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm import te, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import TupleType, Type
+from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.analysis.infer import tensor_type_of
 from tvm.relay.expr import Call, Constant, Tuple, TupleWrapper, const
 
@@ -248,8 +248,7 @@ def log_softmax(data: Expr, axis: int = -1) -> RelayExpr:
     """The logarithm of softmax, without loss; parameters as in `softmax`."""
 
 
-def _dropout_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.dropout")
+def _dropout_type(attrs: Any, data: TensorType) -> Type:
     return TupleType([data, data])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import te, topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 
 from ..computes import computed_by
 from ..layout_shapes import axes_extents, expect_layouts, shape_in_layout, window_counts
@@ -17,8 +17,7 @@ from ..types import apply, expect, expect_dim, expect_tensor, positive_axis, sha
 from .argument_types import of_convolution, of_dense
 
 
-def _bitpack_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.bitpack")
+def _bitpack_type(attrs: Any, data: TensorType) -> Type:
     width = topi.nn.binary_op_multiplier(attrs.pack_type)
     shape = list(shape_of_type(data))
     positive_axis(attrs.pack_axis, len(shape), "nn.bitpack")
@@ -59,11 +58,9 @@ def bitpack(
     """
 
 
-def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _conv_type(attrs: Any, data: TensorType, weight: TensorType) -> Type:
     who = "nn.bitserial_conv2d"
     expect_layouts(attrs, who, ("NCHW", "OIHW"), ("NHWC", "HWIO"))
-    data = expect_tensor(arg_types[0], who)
-    weight = expect_tensor(arg_types[1], who, "weight")
     have = axes_extents(shape_of_type(data), attrs.data_layout, who)
     window = axes_extents(shape_of_type(weight)[:4], attrs.kernel_layout, f"{who}'s weight")
     if len(weight.shape) == 4:

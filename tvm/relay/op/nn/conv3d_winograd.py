@@ -15,7 +15,7 @@ from ..operator import Expr, operator
 from ..parameters import same_parameters
 from ..registry import OpPattern, Precision
 from ..schedules import default_schedules
-from ..types import Dim, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+from ..types import Dim, Tensor5, apply, expect, expect_dim, shape_of_type, tensor
 from .winograd import (
     contrib_conv2d_winograd_weight_transform,
     contrib_conv2d_winograd_without_weight_transform,
@@ -24,9 +24,8 @@ from .winograd import (
 WINDOW = 3
 
 
-def _weight_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _weight_type(attrs: Any, weight: Tensor5) -> Type:
     who = "nn.contrib_conv3d_winograd_weight_transform"
-    weight = expect_tensor(arg_types[0], who, "weight", 5)
     expect(attrs.tile_size in (2, 4), f"{who} requires tile_size 2 or 4, got {attrs.tile_size}")
     out_channels, channels, depth, height, width = shape_of_type(weight)
     expect((height, width) == (3, 3), f"{who} requires windows of 3x3, got {height}x{width}")
@@ -35,10 +34,8 @@ def _weight_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor((reach, reach, planes, out_channels, channels), weight.dtype)
 
 
-def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _conv_type(attrs: Any, data: Tensor5, weight: Tensor5) -> Type:
     who = "nn.contrib_conv3d_winograd_without_weight_transform"
-    data = expect_tensor(arg_types[0], who, "data", 5)
-    weight = expect_tensor(arg_types[1], who, "weight", 5)
     is_plain = attrs.groups == 1 and {*attrs.strides, *attrs.dilation} == {1}
     expect(is_plain, f"{who} requires stride 1, dilation 1 and one group, got {attrs}")
     layout = (attrs.data_layout, attrs.out_layout or attrs.data_layout)

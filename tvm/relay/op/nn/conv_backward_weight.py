@@ -14,7 +14,7 @@ from tvm.relay.expr import Call
 
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, OptionalSpatial2, OptionalStr, Padding2, Spatial2, operator
-from ..types import apply, expect, expect_tensor, shape_of_type, tensor
+from ..types import Tensor4, apply, expect, shape_of_type, tensor
 from .conv import PLAIN_CONVOLUTION, conv2d
 from .conv_gradient import conv2d_backward_weight_gradient
 
@@ -24,9 +24,7 @@ _WHO = "nn.conv2d_backward_weight"
 # output the kernel
 
 
-def _type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    grad = expect_tensor(arg_types[0], _WHO, "grad", rank=4)
-    data = expect_tensor(arg_types[1], _WHO, rank=4)
+def _type(attrs: Any, grad: Tensor4, data: Tensor4) -> Type:
     expect(attrs.kernel_size is not None, f"{_WHO} requires a kernel_size")
     given = axes_extents(shape_of_type(grad), attrs.data_layout, _WHO)
     have = axes_extents(shape_of_type(data), attrs.kernel_layout, _WHO)

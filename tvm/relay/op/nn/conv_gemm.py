@@ -15,25 +15,22 @@ from ..operator import Expr, operator
 from ..parameters import same_parameters
 from ..registry import OpPattern
 from ..schedules import default_schedules
-from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+from ..types import Tensor4, apply, expect, expect_dim, shape_of_type, tensor
 from .conv import CONVOLUTION, conv2d
 
 
-def _weight_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _weight_type(attrs: Any, weights: Tensor4) -> Type:
     who = "nn.contrib_conv2d_gemm_weight_transform"
-    weight = expect_tensor(arg_types[0], who, "weights", 4)
     expect(attrs.tile_N > 0 and attrs.tile_K > 0, f"{who} requires positive tiles, got {attrs}")
-    height, width, channels, out_channels = shape_of_type(weight)
+    height, width, channels, out_channels = shape_of_type(weights)
     rows = apply(lambda h, w, c: h * w * c, height, width, channels)
     tiles = apply(lambda n: -(-n // attrs.tile_N), out_channels)
     chunks = apply(lambda n: -(-n // attrs.tile_K), rows)
-    return tensor((tiles, chunks, attrs.tile_N, attrs.tile_K), weight.dtype)
+    return tensor((tiles, chunks, attrs.tile_N, attrs.tile_K), weights.dtype)
 
 
-def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _conv_type(attrs: Any, data: Tensor4, weight: Tensor4) -> Type:
     who = "nn.contrib_conv2d_gemm_without_weight_transform"
-    data = expect_tensor(arg_types[0], who, "data", 4)
-    weight = expect_tensor(arg_types[1], who, "weight", 4)
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     expect(layouts == ("NHWC", "NHWC"), f"{who} requires data in NHWC, got {layouts}")
     has_sizes = attrs.channels is not None and attrs.kernel_size is not None

@@ -23,6 +23,7 @@ from ..registry import OpPattern, Precision, ops
 from ..schedules import alterations, default_schedules
 from ..types import (
     Dim,
+    Tensor3,
     are_known,
     broadcast_shapes,
     expect,
@@ -272,10 +273,8 @@ def matmul(
     """
 
 
-def _dense_pack_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _dense_pack_type(attrs: Any, data: TensorType, weight: TensorType) -> Type:
     who = "nn.contrib_dense_pack"
-    data = expect_tensor(arg_types[0], who)
-    weight = expect_tensor(arg_types[1], who, "weight")
     have = axes_extents(shape_of_type(weight), attrs.weight_layout, f"{who}'s weight")
     shape = shape_of_type(data)
     expect(len(shape) >= 2, f"{who} requires at least two dimensions, got {show(shape)}")
@@ -329,14 +328,12 @@ def contrib_dense_pack(
     """
 
 
-def _batch_matmul_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _batch_matmul_type(attrs: Any, tensor_a: Tensor3, tensor_b: Tensor3) -> Type:
     who = "nn.batch_matmul"
-    lhs = expect_tensor(arg_types[0], who, "tensor_a", rank=3)
-    rhs = expect_tensor(arg_types[1], who, "tensor_b", rank=3)
-    dtype = lhs.dtype if attrs.out_dtype else expect_same_dtype((lhs, rhs), who)
-    a = _swapped(shape_of_type(lhs), attrs.transpose_a)
-    b = _swapped(shape_of_type(rhs), attrs.transpose_b)
-    text = f"{show(shape_of_type(lhs))} and {show(shape_of_type(rhs))}"
+    dtype = tensor_a.dtype if attrs.out_dtype else expect_same_dtype((tensor_a, tensor_b), who)
+    a = _swapped(shape_of_type(tensor_a), attrs.transpose_a)
+    b = _swapped(shape_of_type(tensor_b), attrs.transpose_b)
+    text = f"{show(shape_of_type(tensor_a))} and {show(shape_of_type(tensor_b))}"
     is_known_to_differ = all(isinstance(d, int) and d != 1 for d in (a[0], b[0])) and a[0] != b[0]
     expect(not is_known_to_differ, f"{who} requires equal batches, got {text}")
     expect(may_equal(a[2], b[1]), f"{who} requires equal inner dimensions, got {text}")

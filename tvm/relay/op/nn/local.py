@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import topi
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
 from tvm.relay.expr import Call, const
 
@@ -17,26 +17,16 @@ from ..known_shapes import known_shape, sliced
 from ..operator import Expr, Ints, operator
 from ..registry import OpPattern, Precision, ops
 from ..schedules import default_schedules
-from ..types import (
-    apply,
-    expect,
-    expect_tensor,
-    largest,
-    positive_axis,
-    shape_of_type,
-    tensor,
-)
+from ..types import apply, expect, largest, positive_axis, shape_of_type, tensor
 
 
-def _lrn_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.lrn")
+def _lrn_type(attrs: Any, data: TensorType) -> Type:
     positive_axis(attrs.axis, len(data.shape), "nn.lrn")
     expect(attrs.size > 0, f"nn.lrn requires a positive size, got {attrs.size}")
     return data
 
 
-def _dilate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "nn.dilate")
+def _dilate_type(attrs: Any, data: TensorType) -> Type:
     shape = shape_of_type(data)
     expect(
         len(attrs.strides) == len(shape),

@@ -14,6 +14,7 @@ from ..known_shapes import known_shape
 from ..operator import Expr, OperatorFunction, P, R, operator
 from ..registry import ops
 from ..types import (
+    Tensor1,
     expect,
     expect_dim,
     expect_same_dtype,
@@ -90,11 +91,10 @@ def cross_entropy_with_logits(predictions: Expr, targets: Expr) -> RelayExpr:
     """
 
 
-def _nll_loss_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _nll_loss_type(
+    attrs: Any, predictions: TensorType, targets: TensorType, weights: Tensor1
+) -> Type:
     who = "nn.nll_loss"
-    predictions = expect_tensor(arg_types[0], who, "predictions")
-    targets = expect_tensor(arg_types[1], who, "targets")
-    weights = expect_tensor(arg_types[2], who, "weights", 1)
     expect_same_dtype((predictions, weights), who)
     have, want = shape_of_type(predictions), shape_of_type(targets)
     expect(len(have) == len(want) + 1, f"{who} requires one target for each row of predictions")

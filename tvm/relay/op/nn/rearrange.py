@@ -142,9 +142,8 @@ def _space_to_batch_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(shape, data.dtype)
 
 
-def _batch_to_space_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _batch_to_space_type(attrs: Any, data: TensorType) -> Type:
     who = "nn.batch_to_space_nd"
-    data = expect_tensor(arg_types[0], who)
     shape, count = list(shape_of_type(data)), len(attrs.block_shape)
     expect(
         count == len(attrs.crops) and count < len(shape),

@@ -21,6 +21,7 @@ from ..parameters import more_parameters
 from ..registry import LayoutChoice, ops
 from ..schedules import default_schedules
 from ..types import (
+    Tensor4,
     expect,
     expect_dim,
     expect_same_dtype,
@@ -37,15 +38,13 @@ from .argument_types import data_type, of_convolution
 from .conv import conv2d, conv_type
 
 
-def _correlation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _correlation_type(attrs: Any, data1: Tensor4, data2: Tensor4) -> Type:
     who = "nn.correlation"
-    first = expect_tensor(arg_types[0], who, "data1", rank=4)
-    second = expect_tensor(arg_types[1], who, "data2", rank=4)
-    dtype = expect_same_dtype((first, second), who)
+    dtype = expect_same_dtype((data1, data2), who)
     expect(attrs.layout == "NCHW", f"{who} requires the layout NCHW, got {attrs.layout!r}")
     expect(attrs.kernel_size % 2 == 1, f"{who} requires an odd kernel_size")
-    shape = shape_of_type(first)
-    for have, want in zip(shape_of_type(second), shape, strict=True):
+    shape = shape_of_type(data1)
+    for have, want in zip(shape_of_type(data2), shape, strict=True):
         expect_dim(have, want, who, "the extents of data2")
     height, width = [0 if is_any(e) else e for e in shape[2:]]
     extents = topi.nn.correlation_extents(
@@ -57,7 +56,7 @@ def _correlation_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     ]
     expect(
         min([e for e in positions if isinstance(e, int)], default=1) > 0,
-        f"{who} requires maps that leave a place between the borders, got {first}",
+        f"{who} requires maps that leave a place between the borders, got {data1}",
     )
     return tensor((shape[0], extents[0], *positions), dtype)
 

@@ -19,14 +19,13 @@ from ..operator import Expr, operator
 from ..parameters import more_parameters
 from ..registry import LayoutChoice, OpPattern, Precision
 from ..schedules import default_schedules
-from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
+from ..types import Dim, apply, expect, shape_of_type, tensor
 from .conv import conv2d
 from .conv_plan import WINOGRAD_WEIGHT_LAYOUT
 
 
-def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _conv_type(attrs: Any, data: TensorType, weight: TensorType) -> Type:
     who = "nn.contrib_conv2d_winograd_without_weight_transform"
-    data, weight = expect_tensor(arg_types[0], who), expect_tensor(arg_types[1], who, "weight")
     is_plain = attrs.groups == 1 and {*attrs.strides, *attrs.dilation} == {1}
     expect(is_plain, f"{who} requires stride 1, dilation 1 and one group, got {attrs}")
     have = axes_extents(shape_of_type(data), attrs.data_layout, who)
@@ -55,9 +54,8 @@ def _conv_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     )
 
 
-def _weight_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _weight_type(attrs: Any, weight: TensorType) -> Type:
     who = "nn.contrib_conv2d_winograd_weight_transform"
-    weight = expect_tensor(arg_types[0], who, "weight")
     expect(len(weight.shape) == 4, f"{who} requires weights of 4 dimensions, got {weight}")
     expect(attrs.tile_size in (2, 4), f"{who} requires tile_size 2 or 4, got {attrs.tile_size}")
     out_channels, channels, height, width = shape_of_type(weight)

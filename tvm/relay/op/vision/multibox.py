@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tvm import topi
@@ -14,12 +13,11 @@ from ..computes import computed_by
 from ..operator import Expr, Floats, operator
 from ..registry import OpPattern
 from ..schedules import for_all_targets
-from ..types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+from ..types import Tensor2, Tensor3, Tensor4, apply, expect, expect_dim, shape_of_type, tensor
 
 
-def _prior_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _prior_type(attrs: Any, data: Tensor4) -> Type:
     who = "vision.multibox_prior"
-    data = expect_tensor(arg_types[0], who, rank=4)
     expect(len(attrs.sizes) > 0, f"{who} requires at least one size")
     expect(len(attrs.ratios) > 0, f"{who} requires at least one ratio")
     expect(len(attrs.steps) == 2, f"{who} requires two steps, got {attrs.steps}")
@@ -29,19 +27,16 @@ def _prior_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor((1, apply(lambda h, w: h * w * boxes, height, width), 4), data.dtype)
 
 
-def _transform_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _transform_type(attrs: Any, cls_prob: Tensor3, loc_pred: Tensor2, anchor: Tensor3) -> Type:
     who = "vision.multibox_transform_loc"
-    scores = expect_tensor(arg_types[0], who, "cls_prob", 3)
-    moves = expect_tensor(arg_types[1], who, "loc_pred", 2)
-    priors = expect_tensor(arg_types[2], who, "anchor", 3)
-    batch, _, anchors = shape_of_type(scores)
-    expect_dim(shape_of_type(moves)[0], batch, who, "the batch of loc_pred")
+    batch, _, anchors = shape_of_type(cls_prob)
+    expect_dim(shape_of_type(loc_pred)[0], batch, who, "the batch of loc_pred")
     wanted = apply(lambda n: 4 * n, anchors)
-    expect_dim(shape_of_type(moves)[1], wanted, who, "the second dimension of loc_pred")
-    for value, extent in zip(shape_of_type(priors), (1, anchors, 4), strict=True):
+    expect_dim(shape_of_type(loc_pred)[1], wanted, who, "the second dimension of loc_pred")
+    for value, extent in zip(shape_of_type(anchor), (1, anchors, 4), strict=True):
         expect_dim(value, extent, who, "a dimension of anchor")
     expect(len(attrs.variances) == 4, f"{who} requires four variances, got {attrs.variances}")
-    return TupleType((tensor((batch, anchors, 6), scores.dtype), tensor((batch,), "int32")))
+    return TupleType((tensor((batch, anchors, 6), cls_prob.dtype), tensor((batch,), "int32")))
 
 
 @operator(

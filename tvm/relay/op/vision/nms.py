@@ -14,7 +14,16 @@ from ..computes import computed_by
 from ..operator import Expr, number, operator
 from ..parameters import documented_by
 from ..schedules import for_all_targets
-from ..types import apply, expect, expect_dim, expect_tensor, product, shape_of_type, tensor
+from ..types import (
+    Tensor3,
+    apply,
+    expect,
+    expect_dim,
+    expect_tensor,
+    product,
+    shape_of_type,
+    tensor,
+)
 
 Size = Annotated[Any, number("int32")]
 Threshold = Annotated[Any, number("float32")]
@@ -25,8 +34,7 @@ _OPAQUE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _valid_counts_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = expect_tensor(arg_types[0], "vision.get_valid_counts", rank=3)
+def _valid_counts_type(attrs: Any, data: Tensor3) -> Type:
     batch, boxes, _ = shape_of_type(data)
     return TupleType(
         (tensor((batch,), "int32"), data, tensor((batch, boxes), "int32"))
@@ -76,10 +84,8 @@ def _all_class_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     )
 
 
-def _regular_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _regular_type(attrs: Any, boxes: Tensor3, scores: Tensor3) -> Type:
     who = "vision.regular_non_max_suppression"
-    boxes = expect_tensor(arg_types[0], who, "boxes", 3)
-    scores = expect_tensor(arg_types[1], who, "scores", 3)
     batch, count, corners = shape_of_type(boxes)
     expect_dim(corners, 4, who, "the numbers of a box")
     expect_dim(shape_of_type(scores)[0], batch, who, "the batch of scores")

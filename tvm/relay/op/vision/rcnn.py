@@ -17,7 +17,17 @@ from ..operator import Expr, Floats, operator, spatial
 from ..parameters import documented_by
 from ..sampling import composed_roi_align
 from ..schedules import for_all_targets
-from ..types import TypeRelation, apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
+from ..types import (
+    Tensor2,
+    Tensor4,
+    TypeRelation,
+    apply,
+    expect,
+    expect_dim,
+    expect_tensor,
+    shape_of_type,
+    tensor,
+)
 
 Size = Annotated[int | Sequence[int], spatial(2)]
 
@@ -44,22 +54,19 @@ def _regions_type(who: str) -> TypeRelation:
     return relation
 
 
-def _proposal_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _proposal_type(attrs: Any, cls_prob: Tensor4, bbox_pred: Tensor4, im_info: Tensor2) -> Type:
     who = "vision.proposal"
-    scores = expect_tensor(arg_types[0], who, "cls_prob", 4)
-    moves = expect_tensor(arg_types[1], who, "bbox_pred", 4)
-    image = expect_tensor(arg_types[2], who, "im_info", 2)
     anchors = len(attrs.scales) * len(attrs.ratios)
-    batch, channels, height, width = shape_of_type(scores)
+    batch, channels, height, width = shape_of_type(cls_prob)
     expect_dim(channels, 2 * anchors, who, "the channels of cls_prob")
     for value, wanted in zip(
-        shape_of_type(moves), (batch, 4 * anchors, height, width), strict=True
+        shape_of_type(bbox_pred), (batch, 4 * anchors, height, width), strict=True
     ):
         expect_dim(value, wanted, who, "a dimension of bbox_pred")
-    expect_dim(shape_of_type(image)[0], batch, who, "the batch of im_info")
-    expect_dim(shape_of_type(image)[1], 3, who, "the second dimension of im_info")
+    expect_dim(shape_of_type(im_info)[0], batch, who, "the batch of im_info")
+    expect_dim(shape_of_type(im_info)[1], 3, who, "the second dimension of im_info")
     expect(attrs.rpn_post_nms_top_n > 0, f"{who} requires a positive rpn_post_nms_top_n")
-    return tensor((apply(lambda b: b * attrs.rpn_post_nms_top_n, batch), 5), scores.dtype)
+    return tensor((apply(lambda b: b * attrs.rpn_post_nms_top_n, batch), 5), cls_prob.dtype)
 
 
 _OPAQUE: dict[str, Any] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from tvm import topi
@@ -12,12 +11,11 @@ from tvm.ir.type import Type
 from ..computes import computed_by
 from ..operator import Expr, operator
 from ..registry import OpPattern
-from ..types import Dim, apply, expect, expect_tensor, shape_of_type, tensor
+from ..types import Dim, Tensor4, apply, expect, shape_of_type, tensor
 
 
-def _reorg_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _reorg_type(attrs: Any, data: Tensor4) -> Type:
     who = "vision.yolo_reorg"
-    data = expect_tensor(arg_types[0], who, rank=4)
     batch, channels, height, width = shape_of_type(data)
     expect(attrs.stride > 0, f"{who} requires a positive stride, got {attrs.stride}")
     square = attrs.stride**2
