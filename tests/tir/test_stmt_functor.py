@@ -198,3 +198,15 @@ def test_deep_reducers() -> None:
     one = tir.const(1)
     reducer = tir.CommReducer((x,), (tir.Var("y", "int32"),), (expr,), (one,))
     assert deep(reducer)((one,), (one,))[0].dtype == "int32"
+
+
+def test_a_statement_that_becomes_several_joins_those_beside_it() -> None:
+    one, two, three = [tir.Evaluate(tir.call_extern("int32", name)) for name in "abc"]
+    nested = tir.SeqStmt([one, tir.SeqStmt([two, three])])
+    assert list(nested.seq) == [one, two, three]
+
+    def doubled(node: Any) -> Any:
+        return tir.SeqStmt([three, two]) if node is one else None
+
+    rewritten = tir.stmt_functor.ir_transform(tir.SeqStmt([one, two]), doubled, None)
+    assert list(rewritten.seq) == [three, two, two]

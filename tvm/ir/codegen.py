@@ -84,11 +84,12 @@ def _compile_group(cls: Any, fields: Sequence[Field], group: tuple[str, ...]) ->
             *_make_source(fields),
         ]
     else:
+        parts = stored, children, "__rebuilt__" if hasattr(cls, "__rebuilt__") else "_make"
         body = [
             *_children_source(children),
-            *_map_source("map_children(self, f)", "", stored, children),
-            *_map_source("rewrite_with(rewriter, self)", "f = rewriter.visit", stored, children),
-            *_map_source("rewrite_inline(rewriter, self)", _DISPATCH, stored, children),
+            *_map_source("map_children(self, f)", "", *parts),
+            *_map_source("rewrite_with(rewriter, self)", "f = rewriter.visit", *parts),
+            *_map_source("rewrite_inline(rewriter, self)", _DISPATCH, *parts),
             *_visit_source("visit_with(visitor, self)", "f = visitor.visit", children),
             *_visit_source("visit_inline(visitor, self)", _DISPATCH, children),
         ]
@@ -191,10 +192,11 @@ def _children_source(children: Sequence[Field]) -> list[str]:
 
 
 def _map_source(
-    head: str, setup: str, stored: Sequence[Field], children: Sequence[Field]
+    head: str, setup: str, stored: Sequence[Field], children: Sequence[Field], make: str
 ) -> list[str]:
     """A method that rebuilds the node from rewritten children.
 
+    A class whose ``__rebuilt__`` takes the fields says itself what becomes of them.
     The inline form dispatches on a child's class itself, which saves a call a node; it stands
     for ``rewriter.visit`` where no class overrides that.
     """
@@ -228,7 +230,7 @@ def _map_source(
     unchanged = " and ".join(f"{f.name} is {f.name}_" for f in children)
     names = {f.name for f in children}
     values = ", ".join(f.name if f.name in names else f"self.{f.name}" for f in stored)
-    return [*lines, f"    if {unchanged}: return self", f"    return self._make({values})"]
+    return [*lines, f"    if {unchanged}: return self", f"    return self.{make}({values})"]
 
 
 def _visit_source(head: str, setup: str, children: Sequence[Field]) -> list[str]:

@@ -294,13 +294,27 @@ class Prefetch(Stmt):
 
 
 def _stmts(value: Iterable[Any]) -> tuple[Stmt, ...]:
-    return tuple([item if isinstance(item, Stmt) else Evaluate(item) for item in value])
+    return _joined([item if isinstance(item, Stmt) else Evaluate(item) for item in value])
+
+
+def _joined(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """The statements, with those of sequences among them in their place."""
+    if any([type(stmt) is SeqStmt for stmt in stmts]):
+        parts = [stmt.seq if isinstance(stmt, SeqStmt) else (stmt,) for stmt in stmts]
+        return tuple([stmt for part in parts for stmt in part])
+    return tuple(stmts)
 
 
 class SeqStmt(Stmt):
-    """Statements one after the other."""
+    """Statements one after the other; none of them is a sequence itself."""
 
     seq: tuple[Stmt, ...] = child(convert=_stmts)
+
+    @staticmethod
+    def __rebuilt__(stmts: tuple[Stmt, ...], span: Span | None) -> SeqStmt:
+        """What rewriting the statements gives: one of them may have become several."""
+        result: SeqStmt = SeqStmt._make(_joined(stmts), span)
+        return result
 
     def __getitem__(self, index: int) -> Stmt:
         return self.seq[index]
