@@ -44,11 +44,6 @@ register_pass_config("tir.ptx_ldg32", bool)  # guarded loads are predicated inst
 register_pass_config(
     "tir.detect_global_barrier", bool, "no built-in code generator has barriers of all blocks"
 )
-register_pass_config(
-    "tir.experimental_dma_bypass_cache",
-    bool,
-    "it is for the Hexagon back end, which is not built in",
-)
 
 # Blocks become loops over buffers that are as small as they get.
 LOWER_BLOCKS = (

@@ -39,6 +39,7 @@ from .legalize_packed_calls import LegalizePackedCalls
 from .lift_attr_scope import LiftAttrScope
 from .lift_thread_binding import LiftThreadBinding
 from .loop_partition import LoopPartition
+from .lower_async_dma import LowerAsyncDMA
 from .lower_auto_copy import LowerAutoCopy
 from .lower_cross_thread_reduction import LowerCrossThreadReduction
 from .lower_custom_datatypes import LowerCustomDatatypes
@@ -90,7 +91,7 @@ __all__ = [
     "ManifestSharedMemoryLocalStage", "PointerValueTypeRewrite", "ReduceBranchingThroughOvercompute",
     "RemoveWeightLayoutRewriteBlock", "ThreadSync", "UseAssumeToReduceBranches",
     "CoProcSync", "InjectPTXAsyncCopy", "InjectPTXLDG32", "InjectPermutedLayout", "InstrumentProfileIntrinsics",
-    "LowerAutoCopy", "LowerDeviceStorageAccessInfo", "LowerThreadAllreduce", "LowerWarpMemory",
+    "LowerAsyncDMA", "LowerAutoCopy", "LowerDeviceStorageAccessInfo", "LowerThreadAllreduce", "LowerWarpMemory",
     "MergeSharedMemoryAllocations", "TextureFlatten", "TransformMmaBufferLayout",
     "AnnotateDeviceRegions", "AnnotateEntryFunc", "Apply", "ApplyLayoutTransforms",
     "BF16ComputeLegalize", "BF16StorageLegalize", "BindTarget", "CombineContextCall",

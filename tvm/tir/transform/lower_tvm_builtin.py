@@ -4,6 +4,8 @@
                                        stack[0] = x; codes[0] = 3; stack[1] = n; codes[1] = 0
                                        call_packed_lowered("f", stack, codes, 0, 2)
 
+    dma_copy(queue, ...)         ->    call_packed("device_api.cpu.dma_copy", queue, ...), then as above
+
     A = allocate([1 << 20])      ->    A = TVMBackendAllocWorkspace(...)
         ...                            if isnullptr(A): throw_last_error()
                                        ...
@@ -17,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tvm._ffi.runtime_ctypes import Device
 from tvm.arith import Analyzer
+from tvm.error import LoweringError
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.op import Op
 from tvm.ir.visitor import Rewriter
@@ -84,6 +88,11 @@ SET_ITEM: dict[RelayExpr, Op] = {
 CPACKED_LOWERED = INTRINSICS["tvm_call_cpacked_lowered"]
 GET_ITEM = INTRINSICS["anylist_getitem"]
 RESET_ITEM = INTRINSICS["anylist_resetitem"]
+# calls of the engine for copies that a device may have, by the names of functions of its runtime
+OF_DEVICE: dict[RelayExpr, str] = {
+    INTRINSICS[name]: name for name in ("dma_copy", "dma_wait", "dma_start_group", "dma_end_group")
+}
+CALL_PACKED = INTRINSICS["tvm_call_packed"]
 MAKE_SHAPE = INTRINSICS["tvm_stack_make_shape"]
 MAKE_ARRAY = INTRINSICS["tvm_stack_make_array"]
 
@@ -239,6 +248,8 @@ class BuiltinLowerer(Rewriter):
             return self._packed_call(call, lowered)
         if (set_item := SET_ITEM.get(call.op)) is not None:
             return self._set_item(call, set_item)
+        if (function := OF_DEVICE.get(call.op)) is not None:
+            return self._call_of_device(call, function)
         if call.op is RESET_ITEM:
             return _checked("TVMBackendAnyListResetItem", *[self.visit(arg) for arg in call.args])
         if call.op is MAKE_SHAPE:
@@ -273,6 +284,16 @@ class BuiltinLowerer(Rewriter):
         end = begin + len(args)
         stacks = [self.stacks.values, self.stacks.codes.data]
         return Call(call.dtype, lowered, [name, *stacks, begin, end, *resource])
+
+    def _call_of_device(self, call: Call, function: str) -> PrimExpr:
+        if not isinstance(self.device_type, IntImm):
+            raise LoweringError(
+                f"{function} requires a constant device type around it, got {self.device_type}",
+                at=call,
+            )
+        device = Device.DEVICE_TYPE_TO_NAME[self.device_type.value]
+        name = StringImm(f"device_api.{device}.{function}")
+        return self.visit_call(Call(call.dtype, CALL_PACKED, [name, *call.args]))
 
     def _pass_item(self, item: Call, position: int) -> None:
         """Let an item of a list of any values be an argument."""
