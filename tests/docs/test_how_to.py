@@ -45,7 +45,7 @@ def programs(page: str) -> str:
         ("low_precision.md", "nn.conv2d"),
         ("tuning.md", "largest difference True"),
         ("promises.md", "True"),
-        ("explain.md", "2 calls: nn.relu"),
+        ("explain.md", "['input', 'input', 'nn.conv2d', 'nn.relu'] became "),
     ],
 )
 def test_programs_of_a_page_run(page: str, expected: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ executable = relax.build(mod, target="llvm")        # and the rest: "default_bui
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.ir.module import IRModule
@@ -14,6 +14,7 @@ from tvm.ir.transform import Pass, Sequential, module_pass
 from tvm.relax import transform
 from tvm.relax.backend.dispatch_sampling import DispatchSampling
 from tvm.relax.backend.kernels import LowerToKernels
+from tvm.relay.backend.lowered_kernel import LoweredKernel
 
 _PIPELINES: dict[str, Callable[..., Pass]] = {}
 
@@ -53,17 +54,38 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
 
 def lowering_passes() -> list[Pass]:
     """From operators to what the virtual machine runs."""
+    # copies in the order of memory are views
+    return [transform.RewriteDataflowReshape(), *memory_passes(), *instruction_passes()]
+
+
+def kernel_passes(watch: Callable[[Sequence[LoweredKernel]], None] | None = None) -> list[Pass]:
+    """Operators become calls of kernels.
+
+    Parameters
+    ----------
+    watch : function, optional
+        What is shown the kernels of the library.
+    """
+    # kernels of known shapes first, loop programs for the rest
+    return [LowerToKernels(watch), DispatchSampling(), transform.LegalizeOps()]
+
+
+def memory_passes() -> list[Pass]:
+    """Results get their places in planned memory."""
     return [
-        # copies in the order of memory are views
-        transform.RewriteDataflowReshape(),
         # results in memory that the caller has
         transform.ToNonDataflow(),
         transform.RemovePurityChecking(),
         transform.CallTIRRewrite(),
         transform.StaticPlanBlockMemory(),
         transform.LowerAllocTensor(),
+    ]
+
+
+def instruction_passes() -> list[Pass]:
+    """From calls in memory to functions of the machine."""
+    return [
         transform.KillAfterLastUse(),
-        # functions of the machine
         transform.LowerRuntimeBuiltin(),
         transform.ComputePrimValue(),
         transform.VMShapeLower(),
@@ -101,5 +123,4 @@ def _zero_passes() -> list[Pass]:
 
 
 def _build_passes() -> list[Pass]:
-    # kernels of known shapes first, loop programs for the rest
-    return [LowerToKernels(), DispatchSampling(), transform.LegalizeOps(), *lowering_passes()]
+    return [*kernel_passes(), *lowering_passes()]

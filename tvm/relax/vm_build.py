@@ -56,7 +56,7 @@ def build(
     if isinstance(mod, (Function, PrimFunc)):
         mod = IRModule.from_expr(mod)
     kind = (Target.current() or Target("llvm")) if target is None else Target(target)
-    mod = _bound(mod, params)
+    mod = bound(mod, params)
     passes = get_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
     if passes is not None:
         with kind:
@@ -68,7 +68,7 @@ def build(
     return _vmlink(builder, kind, rest, externals, dict(constants), system_lib=system_lib)
 
 
-def _bound(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
+def bound(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
     if not params:
         return mod
     main = mod["main"]

@@ -17,6 +17,13 @@ SEARCH = "state.input.value = '{}'; state.input.dispatchEvent(new Event('input')
 pytestmark = needs_tool("chromium")
 
 
+@pytest.fixture(scope="module", params=["report", "relax_report"])
+def report(request: pytest.FixtureRequest) -> Report:
+    """The report of a model of relay, and that of one of relax."""
+    found: Report = request.getfixturevalue(request.param)
+    return found
+
+
 @pytest.fixture(scope="module")
 def browser(report: Report, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     folder = tmp_path_factory.mktemp("page")

@@ -185,12 +185,15 @@ def test_code_in_c_is_shown_and_not_measured() -> None:
     assert found.seconds == 0 and "measured where their text is compiled" in found.machine.note
 
 
-def test_functions_of_relax_are_rejected() -> None:
+def test_functions_of_relax_beside_relay_are_rejected() -> None:
     @I.ir_module
     class Module:
         @R.function
-        def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        def other(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
             return x
 
-    with pytest.raises(tvm.error.OpNotImplemented, match="requires functions of relay, got main"):
-        explain.explain(Module)
+    x = relay.var("x", shape=(4,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    mod["other"] = Module["other"]
+    with pytest.raises(tvm.error.OpNotImplemented, match="requires functions of relay, got other"):
+        explain.explain(mod)

@@ -9,27 +9,22 @@ from typing import Any, TypeVar
 from tvm.error import OpNotImplemented
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext
-from tvm.relay.backend.build_graph import build_graph
-from tvm.relay.backend.executor import Executor
-from tvm.relay.backend.lowering import lower_model
-from tvm.relay.backend.machines import Machines
-from tvm.relay.backend.runtime import Runtime
+from tvm.relax.expr import Function as RelaxFunction
 from tvm.relay.backend.target_hooks import external_targets
 from tvm.relay.function import Function
 from tvm.relay.program import Params, as_module
 from tvm.relay.progress import Progress, progress
-from tvm.relay.transform.infer_type import infer_types
 from tvm.runtime.device import cpu
 from tvm.support.scope import compiling
 from tvm.tir.function import PrimFunc
-from tvm.topi.choice import ranked
 
-from .graphs import built_graph, imported_graph, link, marked
 from .kernels import kernel_records, slowest
-from .measure import call_seconds, describe_machine, device_of, enter_times
-from .memory import model_weights, planned_memory
+from .measure import describe_machine, device_of, enter_times
 from .passes import PassTrace
+from .program import Program
 from .record import Report
+from .relax_program import is_relax, relax_program
+from .relay_program import relay_program
 from .remarks import remarks
 
 A = TypeVar("A")
@@ -73,7 +68,7 @@ class _Timer(Progress):
 
 
 def explain(
-    mod: IRModule | Function,
+    mod: IRModule | Function | RelaxFunction,
     params: Params | None = None,
     target: Any = "llvm",
     *,
@@ -82,14 +77,14 @@ def explain(
     repeat: int = 3,
     detailed: int = 4,
 ) -> Report:
-    """Build a model, run it, and tell all that is known of both.
+    """Build a model of relay or relax, run it, and tell all that is known of both.
 
     The options of passes are those of the current `PassContext`, tiles those of the current records
     of tuning. The model's kernels are lowered anew, whatever caches hold.
 
     Parameters
     ----------
-    mod : IRModule or relay.Function
+    mod : IRModule, relay.Function or relax.Function
         The model; its function `main`.
     params : dict of str to NDArray, optional
         Values of its parameters.
@@ -113,40 +108,31 @@ def explain(
     NeedsVirtualMachine
         If shapes are open or the model has control flow.
     OpNotImplemented
-        If the module has functions of relax.
+        If a model of relax has open shapes or control flow, or one of relay functions of relax.
     """
     if repeat < 0 or detailed < 0:
         raise ValueError(f"explain requires numbers of at least 0, got {repeat=}, {detailed=}")
-    given = as_relay(mod, params)
     trace = PassTrace()
-    machines = Machines.of(target, None)
     with compiling(), external_targets(target), progress() as step:
         timer = _Timer(step)
-        source, names = marked(infer_types(given))
-        source = infer_types(source)
-        with watched_by(trace), ranked():
-            model = lower_model(source, machines, "default", timer)
-        factory = build_graph(model, Executor("graph"), Runtime("cpp"), timer)
+        if is_relax(mod):
+            program: Program = relax_program(mod, params, target, watched_by(trace), timer)
+        else:
+            program = relay_program(as_relay(mod, params), target, watched_by(trace), timer)
         timer("compiling kernels for show")
-        kernels = kernel_records(model, timer.kernels)
+        kernels = kernel_records(program, timer.kernels)
         timer("measuring")
-        imported, numbers = imported_graph(source["main"], names)
-        built, index = built_graph(model, numbers)
-        link(imported, built)
-        dev = device_of(model.target) if repeat else "kernels were not measured"
-        machine, roof = describe_machine(model.target, dev)
+        dev = device_of(program.target) if repeat else "kernels were not measured"
+        machine, roof = describe_machine(program.target, dev)
         seconds: dict[int, float] = {}
         if not isinstance(dev, str) and (roof or dev.device_type != cpu().device_type):
-            seconds = call_seconds(factory, model, dev, inputs or {}, repeat)
-        enter_times(kernels, built, index, model, seconds, roof)
+            seconds = program.call_seconds(dev, inputs or {}, repeat)
+        enter_times(kernels, program, seconds, roof)
         timer("comparing")
         report = Report(
-            name, str(model.target), machine, imported, built, kernels,
-            planned_memory(factory.get_graph_json(), model, index),
-            model_weights(model, imported, built, index),
-            trace.passes(slowest(kernels, detailed)),
-            remarks(built, kernels, model.graph.kernels),
-            timer.phases, sum(seconds.values()),
+            name, str(program.target), machine, program.imported, program.built, kernels,
+            program.memory(), program.weights(), trace.passes(slowest(kernels, detailed)),
+            remarks(program, kernels), timer.phases, sum(seconds.values()),
         )  # fmt: skip
         timer.end()
     return report
@@ -161,7 +147,7 @@ def watched_by(trace: PassTrace) -> PassContext:
     )  # fmt: skip
 
 
-def as_relay(mod: IRModule | Function, params: Params | None) -> IRModule:
+def as_relay(mod: Any, params: Params | None) -> IRModule:
     """The model as a module of relay."""
     found = as_module(mod, params)
     for var, func in found.functions.items():

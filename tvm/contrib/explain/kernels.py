@@ -1,4 +1,4 @@
-"""The kernels of a lowered model: their forms from te to assembly, and what was chosen for them."""
+"""The kernels of a program: their forms from te to assembly, and what was chosen for them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from tvm.codegen.llvm.compilation import compile_unsplit
 from tvm.codegen.llvm.library import llvm_lock
 from tvm.error import TVMError
 from tvm.ir.module import IRModule
-from tvm.relay.backend.kernels import operators_of
-from tvm.relay.backend.lowered_kernel import LoweredKernel
-from tvm.relay.backend.lowering import LoweredModel
 from tvm.support.workers import share_out, usual_processes
 from tvm.target import Target
 from tvm.tir import PrimFunc
@@ -26,6 +23,7 @@ from tvm.tir.pipeline import is_launched, lower_for_host
 from tvm.topi.choice import Choice as NotedChoice
 
 from .lines import assembly_lines, llvm_lines, stage_lines
+from .program import KernelSource, Program
 from .record import Candidate, Choice, Code, Kernel
 from .te_text import te_text
 
@@ -35,19 +33,19 @@ _NO_SCHEDULE = "the kernel has no te schedule"
 _NO_LINES = "code for this target carries no line numbers: its lines cannot be linked"
 
 
-def kernel_records(model: LoweredModel, lowering: Mapping[str, float]) -> list[Kernel]:
+def kernel_records(program: Program, lowering: Mapping[str, float]) -> list[Kernel]:
     """What is known of the kernels before they run.
 
     Parameters
     ----------
-    model : LoweredModel
-        The model.
+    program : Program
+        The program.
     lowering : dict of str to float
         Seconds of lowering by the name of the kernel.
     """
     found: list[Kernel] = []
-    for kernel in model.graph.kernels:
-        record = Kernel(kernel.name, [op.name for op in operators_of(kernel.source)])
+    for kernel in program.kernels:
+        record = Kernel(kernel.name, list(kernel.operators))
         record.flops = float(estimate_tir_flops(kernel.func))
         record.workspace = int(calculate_workspace_bytes(kernel.func, _ALIGNMENT))
         record.choices = [_choice(c) for c in kernel.choices]
@@ -55,9 +53,7 @@ def kernel_records(model: LoweredModel, lowering: Mapping[str, float]) -> list[K
             record.compile_seconds["lowering"] = lowering[kernel.name]
         found.append(record)
     with TemporaryDirectory(prefix="tvm-explain-") as folder:
-        items = [
-            (k, model.target, Path(folder) / str(i)) for i, k in enumerate(model.graph.kernels)
-        ]
+        items = [(k, program.target, Path(folder) / str(i)) for i, k in enumerate(program.kernels)]
         share_out(_write_forms, items, usual_processes(), llvm_lock())
         for record, item in zip(found, items, strict=True):
             if not (item[2] / "forms.json").exists():
@@ -75,7 +71,7 @@ def _choice(choice: NotedChoice) -> Choice:
     )
 
 
-def _write_forms(item: tuple[LoweredKernel, Target, Path]) -> None:
+def _write_forms(item: tuple[KernelSource, Target, Path]) -> None:
     """Leave a kernel's forms in a folder, where another process finds them."""
     kernel, target, folder = item
     folder.mkdir(exist_ok=True)
@@ -88,7 +84,7 @@ def _write_forms(item: tuple[LoweredKernel, Target, Path]) -> None:
 
 
 def kernel_codes(
-    kernel: LoweredKernel, target: Target, folder: Path, seconds: dict[str, float]
+    kernel: KernelSource, target: Target, folder: Path, seconds: dict[str, float]
 ) -> list[Code]:
     """The forms of a kernel; what each took to make is added to `seconds`."""
     text, first = ("", {}) if kernel.schedule is None else te_text(kernel.schedule)
@@ -103,7 +99,7 @@ def kernel_codes(
 
 
 def _cpu_codes(
-    kernel: LoweredKernel,
+    kernel: KernelSource,
     lowered: IRModule,
     target: Target,
     folder: Path,

@@ -1,4 +1,4 @@
-"""How long each call takes, measured by the debug executor, and what the machine could do."""
+"""What the machine could do, what it is given, and what calls and kernels took."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 
 from tvm._ffi.runtime_ctypes import Device
-from tvm.contrib.debugger import debug_executor
 from tvm.error import TVMError
-from tvm.relay.backend.executor_factory import GraphExecutorFactoryModule
-from tvm.relay.backend.graph import NOP, TensorInfo
-from tvm.relay.backend.lowering import LoweredModel
 from tvm.runtime.device import cpu
 from tvm.runtime.device import device as find_device
 from tvm.runtime.module import num_threads
@@ -22,7 +18,8 @@ from tvm.target.cpu import cpu_info
 from tvm.target.triple import runs_here
 from tvm.utils.roofline.roof import Roof, measured_roof
 
-from .record import Graph, Kernel, Machine
+from .program import Program
+from .record import Kernel, Machine, Tensor
 
 _INTEGERS = 2  # random integers lie below: they are indices of most tables
 
@@ -60,67 +57,32 @@ def describe_machine(target: Target, dev: Device | str) -> tuple[Machine, Roof |
     return Machine(name, roof.flops, roof.bandwidth, num_threads()), roof
 
 
-def call_seconds(
-    factory: GraphExecutorFactoryModule,
-    model: LoweredModel,
-    dev: Device,
-    inputs: Mapping[str, Any],
-    repeat: int,
-) -> dict[int, float]:
-    """The shortest time of each call in several runs, by the node of the execution graph."""
-    module = debug_executor.create(factory.get_graph_json(), factory.lib, dev)
-    given = {**factory.get_params(), **random_inputs(model), **inputs}
-    for key, value in given.items():
-        module.set_input(key, value)
-    runs = [
-        [call["Duration (us)"].value / 1e6 for call in module.profile().calls]  # type: ignore[union-attr]
-        for _ in range(repeat)
-    ]
-    module.exit()
-    calls = [i for i, n in enumerate(model.graph.graph.nodes) if not n.is_input and n.func != NOP]
-    return dict(zip(calls, np.min(runs, axis=0).tolist(), strict=True))
-
-
-def random_inputs(model: LoweredModel) -> dict[str, Any]:
-    """Values for the inputs that are no constants, the same ones each time."""
+def random_arrays(tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Values for inputs, the same ones each time."""
     random = np.random.default_rng(0)
-    found: dict[str, Any] = {}
-    for node in model.graph.graph.nodes:
-        if node.is_input and node.name not in model.graph.params:
-            found[node.name] = _random_array(node.outputs[0], random)
-    return found
+    return {name: _random_array(tensor, random) for name, tensor in tensors.items()}
 
 
-def _random_array(info: TensorInfo, random: np.random.Generator) -> Any:
-    dtype = as_dtype(str(info.dtype)).numpy
+def _random_array(tensor: Tensor, random: np.random.Generator) -> Any:
+    dtype = as_dtype(tensor.dtype).numpy
     if np.dtype(dtype).kind in "iub":
-        return random.integers(0, _INTEGERS, info.shape).astype(dtype)
-    return random.normal(size=info.shape).astype(dtype)
+        return random.integers(0, _INTEGERS, tensor.shape).astype(dtype)
+    return random.normal(size=tensor.shape).astype(dtype)
 
 
 def enter_times(
-    kernels: Sequence[Kernel],
-    built: Graph,
-    index: Sequence[int],
-    model: LoweredModel,
-    seconds: Mapping[int, float],
-    roof: Roof | None,
+    kernels: Sequence[Kernel], program: Program, seconds: Mapping[int, float], roof: Roof | None
 ) -> None:
     """Tell calls and kernels their times, bytes and roofs."""
-    graph = model.graph.graph
-    for number, source in enumerate(graph.nodes):
-        if source.is_input or source.func == NOP:
-            continue
-        node = built.nodes[index[number]]
+    for number, node in enumerate(program.built.nodes):
         node.seconds = seconds.get(number, 0.0)
         if node.kernel < 0:
             continue
         kernel = kernels[node.kernel]
         kernel.calls += 1
         kernel.seconds += node.seconds
-        kernel.nodes.append(index[number])
-        read = sum([graph.info(ref).nbytes for ref in source.inputs])
-        kernel.bytes = float(read + sum([info.nbytes for info in source.outputs]))
+        kernel.nodes.append(number)
+        kernel.bytes = float(program.traffic[number])
     for kernel in kernels:
         if roof is not None:
             kernel.roof_seconds = roof.seconds(kernel.flops, kernel.bytes)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tvm.ir.op import Op
-from tvm.relay.backend.lowered_kernel import LoweredKernel
-from tvm.relay.expr import Call
-from tvm.relay.function import Function
 from tvm.relay.op.registry import OpPattern
-from tvm.relay.traverse import post_order
 
+from .program import Program
 from .record import Graph, Kernel, Node, Remark
 
-_MOVES = {"layout_transform", "transpose", "reshape", "copy", "squeeze", "expand_dims"}
+_MOVES = {
+    "layout_transform",
+    "permute_dims",
+    "transpose",
+    "reshape",
+    "copy",
+    "squeeze",
+    "expand_dims",
+}
 _WIDE = ("int64", "uint64", "float64")
 _NARROW = ("int8", "uint8", "int4", "uint4")
 _FLOATS = ("float32", "float64", "float16", "bfloat16")
@@ -21,12 +25,11 @@ _FAR = 3.0  # times the roof
 _SMALL = 0.005  # of the model's time
 
 
-def remarks(
-    built: Graph, kernels: Sequence[Kernel], lowered: Sequence[LoweredKernel]
-) -> list[Remark]:
+def remarks(program: Program, kernels: Sequence[Kernel]) -> list[Remark]:
     """The remarks, the most expensive first."""
+    built = program.built
     total = sum([node.seconds for node in built.nodes])
-    patterns = [_heaviest(kernel.source) for kernel in lowered]
+    patterns = [kernel.heaviest for kernel in program.kernels]
     found = [
         *_moves(built, patterns),
         *_unfused(built, patterns),
@@ -34,13 +37,6 @@ def remarks(
         *_far(kernels, total),
     ]
     return sorted(found, key=lambda remark: -(remark.seconds or 0.0))
-
-
-def _heaviest(func: Function) -> tuple[OpPattern, str]:
-    """The operator of a kernel that fuses least, and its pattern."""
-    ops = [n.op for n in post_order(func.body) if isinstance(n, Call) and isinstance(n.op, Op)]
-    ranked = [(OpPattern.OPAQUE if op.fuse is None else OpPattern(op.fuse), op.name) for op in ops]
-    return max(ranked, key=lambda row: row[0], default=(OpPattern.ELEMWISE, ""))
 
 
 def _calls(built: Graph) -> Iterator[tuple[int, Node]]:

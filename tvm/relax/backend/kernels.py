@@ -10,6 +10,7 @@ extents too. What it does not know is left for `LegalizeOps`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tvm.arith import Analyzer
@@ -17,6 +18,7 @@ from tvm.error import OpNotImplemented, TypeCheckError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
+from tvm.ir.span import SequentialSpan, Span
 from tvm.ir.transform import ModulePass, Pass, PassInfo
 from tvm.ir.type import TensorType
 from tvm.ir.type import TupleType as GraphTupleType
@@ -40,9 +42,12 @@ from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.kill_after_last_use import variables
 from tvm.relay import expr as graphs
 from tvm.relay.analysis.infer import infer_type_of
+from tvm.relay.analysis.source_names import computed_spans
 from tvm.relay.analysis.symbolic import DimensionPool, is_dynamic_kernel, symbolic_kernel
 from tvm.relay.backend.kernels import KernelCompiler, build_kernels
+from tvm.relay.backend.lowered_kernel import LoweredKernel
 from tvm.relay.expr import TupleWrapper
+from tvm.relay.frontend.common import set_span
 from tvm.relay.function import Function as GraphFunction
 from tvm.relay.op.types import undecided
 from tvm.relay.pipeline import fusion, optimization
@@ -93,6 +98,8 @@ class _Region:
             raise OpNotImplemented(f"the library has no kernel for {call.op}")
         args = [self._operand(arg) for arg in call.args if not isinstance(arg, OPERANDS)]
         made = row(call, args)
+        if isinstance(call.span, Span):
+            set_span(made.astuple() if isinstance(made, TupleWrapper) else made, call.span)
         if not _is_static(call.struct_info_):
             whole = made.astuple() if isinstance(made, TupleWrapper) else made
             _check_extents(whole, call.struct_info_, self.extents)
@@ -290,6 +297,8 @@ class _Emitter:
         info: StructInfo = TupleStructInfo(infos) if is_tuple else infos[0]
         callee = ExternFunc(self.lowering.kernel(call.op))
         made = Call(Op.get("relax.call_dps_packed"), [callee, Tuple(args)], None, [info])
+        if spans := computed_spans(call, call.op):
+            made = made.replace(span=SequentialSpan(tuple(spans)))
         update_struct_info(made, info)
         var = self._bind(made)
         if not is_tuple:
@@ -317,26 +326,46 @@ class _Emitter:
         return var
 
 
-def lower_to_kernels(mod: IRModule, target: Target) -> IRModule:
-    """The module with calls of the library's kernels, which is one of its ``external_mods``."""
+def lower_to_kernels(
+    mod: IRModule, target: Target, watch: Callable[[Sequence[LoweredKernel]], None] | None = None
+) -> IRModule:
+    """The module with calls of the library's kernels, which is one of its ``external_mods``.
+
+    Parameters
+    ----------
+    mod : IRModule
+        Functions of relax in normal form.
+    target : Target
+        The machine.
+    watch : function, optional
+        What is shown the kernels.
+    """
     with compiling(), target:
         lowering = _KernelLowering(target)
         lowered = mod.map_functions(
             lambda _, func: lowering.function(func) if isinstance(func, Function) else func
         )
         library = lowering.library()
+    if watch is not None:
+        watch(lowering.compiler.kernels)
     if library is None:
         return mod
     return lowered.with_attrs({"external_mods": [*(mod.get_attr("external_mods") or []), library]})
 
 
-def LowerToKernels() -> Pass:
-    """Compute runs of operators of known shapes by the kernel library, for the current target."""
+def LowerToKernels(watch: Callable[[Sequence[LoweredKernel]], None] | None = None) -> Pass:
+    """Compute runs of operators of known shapes by the kernel library, for the current target.
+
+    Parameters
+    ----------
+    watch : function, optional
+        What is shown the kernels.
+    """
 
     def run(mod: IRModule, context: object) -> IRModule:
         target = Target.current(allow_none=True)
         if target is None or "cpu" not in target.keys or target.kind.name != "llvm":
             return mod
-        return lower_to_kernels(mod, target)
+        return lower_to_kernels(mod, target, watch)
 
     return ModulePass(run, PassInfo(0, "LowerToKernels", ()))

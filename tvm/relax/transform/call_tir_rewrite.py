@@ -30,7 +30,8 @@ from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 
 from .binding_rewriter import VOID, BindingRewriter, function_pass, op_call
 
-_CALLS = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"}
+# calls of functions that write into tensors which are allocated for them
+DESTINATION_PASSING = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"}
 
 
 class _Destinations(BindingRewriter):
@@ -43,7 +44,7 @@ class _Destinations(BindingRewriter):
     def value(self, value: RelayExpr, var: Var) -> RelayExpr:
         if not isinstance(value, Call) or not isinstance(value.op, Op):
             return value
-        if value.op.name not in _CALLS:
+        if value.op.name not in DESTINATION_PASSING:
             return value
         callee, given = value.args[:2]
         inputs = list(given.fields) if isinstance(given, Tuple) else [given]

@@ -47,7 +47,7 @@ from .pass_kinds import relax_pass
 
 _PLANS_DYNAMIC_OUTPUT = "relax.memory_plan_dynamic_func_output"
 # operators whose result is their first argument under another shape
-_VIEWS = {"relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"}
+VIEWS = {"relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"}
 # a storage serves tensors of at most that many times, and at least that part of, its size
 _MATCH_RANGE = 16
 
@@ -144,7 +144,7 @@ class _Lifetimes:
         name = value.op.name if isinstance(value.op, Op) else ""
         if name == "relax.builtin.alloc_tensor":
             return self.allocation(value, seq)
-        if name in _VIEWS:
+        if name in VIEWS:
             self.use(value.args[0], seq, found)
             return self.of(value.args[0])
         if name == "relax.vm.call_tir_dyn" or self._is_plain_call(value):

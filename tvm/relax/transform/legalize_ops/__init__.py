@@ -15,6 +15,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.pass_context import register_pass_config
+from tvm.ir.span import Span
 from tvm.ir.transform import ModulePass, Pass, PassInfo
 from tvm.relax.base import update_struct_info
 from tvm.relax.block_builder import BlockBuilder
@@ -96,7 +97,7 @@ class _Legalizer:
             return self._function(value)
         if not isinstance(value, Call) or not isinstance(value.op, Op):
             return value
-        return self._call(value, value.op)
+        return _placed(self._call(value, value.op), value.span)
 
     def _branch(self, branch: SeqExpr) -> SeqExpr:
         self.builder.begin_scope()
@@ -132,13 +133,22 @@ class _Legalizer:
         builder.begin_block(builder.current_block_is_dataflow())
         made = builder.normalize(rule(builder, call))
         for binding in builder.end_block().bindings:
-            new = self._value(binding.value) if isinstance(binding, VarBinding) else binding.value
+            new = binding.value
+            if isinstance(binding, VarBinding):
+                new = self._value(_placed(new, call.span))
             builder.emit_normalized(
                 binding if new is binding.value else VarBinding(binding.var, builder.normalize(new))
             )
         if isinstance(made, Call) and made.op is not call.op:
             return self._value(builder.normalize(made))
         return made
+
+
+def _placed(value: RelayExpr, span: Span | None) -> RelayExpr:
+    """A call that says where it comes from; itself if it does or nothing is known."""
+    if span is None or not isinstance(value, Call) or value.span is not None:
+        return value
+    return value.replace(span=span)
 
 
 # whether the pass does something; off where other compilers take all operators
