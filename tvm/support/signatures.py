@@ -38,7 +38,7 @@ def with_defaults(
 def with_values(
     function: Callable[..., R], **values: Any
 ) -> Callable[[Callable[[], None]], Callable[..., R]]:
-    """A function whose last parameters have these values, under the name of the decorated one."""
+    """A function with some parameters at these values, under the name of the decorated one."""
 
     def declare(named: Callable[[], None]) -> Callable[..., R]:
         whole = signature(function)
@@ -47,7 +47,7 @@ def with_values(
         def made(*args: Any, **kwargs: Any) -> R:
             if len(args) > len(rest.parameters):
                 raise TypeError(f"{named.__name__}() takes {len(rest.parameters)} arguments")
-            return function(*args, **kwargs, **values)
+            return function(**dict(zip(rest.parameters, args, strict=False)), **kwargs, **values)
 
         made.__dict__["__signature__"] = rest
         made.__annotations__ = {n: p.annotation for n, p in rest.parameters.items()}

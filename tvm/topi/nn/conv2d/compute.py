@@ -13,7 +13,7 @@ from typing import Any
 from tvm import te, tir
 from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
-from tvm.support.signatures import take_names
+from tvm.support.signatures import take_names, with_values
 
 from ...configuration import workload_attrs
 from ...cpu.fitted import CONV2D_COPY, CONV2D_TILE_EDGE
@@ -141,32 +141,10 @@ def _as(value: Any, dtype: str) -> Any:
     return value if value.dtype == dtype else value.astype(dtype)
 
 
-Convolution = Callable[..., te.Tensor]
-
-
-def _in_layouts(
-    data_layout: str, kernel_layout: str, dtype: str | None = None
-) -> Callable[[Callable[[], None]], Convolution]:
-    """A convolution in fixed layouts, under the name and the docstring of the decorated function."""
-
-    def convolution(
-        Input: te.Tensor,
-        Filter: te.Tensor,
-        stride: Any,
-        padding: Any,
-        dilation: Any,
-        out_dtype: str | None = dtype,
-    ) -> te.Tensor:
-        steps = (stride, padding, dilation)
-        return conv(Input, Filter, *steps, 1, data_layout, kernel_layout, out_dtype)
-
-    return partial(take_names, convolution)
-
-
 def _grouped_in_layouts(
     data_layout: str, kernel_layout: str, dtype: str | None = None
-) -> Callable[[Callable[[], None]], Convolution]:
-    """As `_in_layouts`, with channels in groups."""
+) -> Callable[[Callable[[], None]], Callable[..., te.Tensor]]:
+    """A convolution in fixed layouts, under the name and the docstring of the decorated function."""
 
     def convolution(
         Input: te.Tensor,
@@ -181,6 +159,18 @@ def _grouped_in_layouts(
         return conv(Input, Filter, *steps, groups, data_layout, kernel_layout, out_dtype)
 
     return partial(take_names, convolution)
+
+
+def _in_layouts(
+    data_layout: str, kernel_layout: str, dtype: str | None = None
+) -> Callable[[Callable[[], None]], Callable[..., te.Tensor]]:
+    """As `_grouped_in_layouts`, of one group."""
+
+    def declare(named: Callable[[], None]) -> Callable[..., te.Tensor]:
+        grouped = _grouped_in_layouts(data_layout, kernel_layout, dtype)(named)
+        return with_values(grouped, groups=1)(named)
+
+    return declare
 
 
 @_in_layouts("NCHW", "OIHW")
