@@ -87,6 +87,15 @@ def test_loops_are_not_merged_with_those_that_need_their_whole_sum() -> None:
         sch.merge(sch.get_loops(total)[0], sch.get_loops(scaled)[0])
 
 
+def test_loops_are_not_merged_with_those_whose_sum_is_in_a_block_inside() -> None:
+    sch = tir.Schedule(scalar_total)
+    total, scaled = sch.get_child_blocks(sch.get_block("root"))
+    sch.loop_partition(sch.get_loops(total)[1], [2, None])
+    outer = sch.get_loops(sch.get_block("total_j_common"))[0]
+    with pytest.raises(tir.ScheduleError, match="reduces what the other loops use"):
+        sch.merge(outer, sch.get_loops(scaled)[0])
+
+
 def test_a_cache_of_what_is_written_has_no_earlier_values() -> None:
     sch = tir.Schedule(in_place_updates)
     both = sch.blockize(sch.get_child_blocks(sch.get_block("root")))

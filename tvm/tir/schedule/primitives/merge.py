@@ -7,14 +7,15 @@ for j in range(8): g(j)    merge(i, j)       f(i_m)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
+from tvm.ir.visitor import Visitor
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IterVar, Var
-from tvm.tir.stmt import For, SeqStmt, Stmt, seq
+from tvm.tir.stmt import BlockRealize, For, SeqStmt, Stmt, seq
 
 from ..analyses.bindings import uses_var
 from ..analyses.order import require_order
@@ -110,18 +111,38 @@ def _require_whole_reductions(state: ScheduleState, nests: Sequence[Sequence[Stm
         others = [other.block for group in below if group is not blocks for other in group]
         used = {r.buffer: None for other in others for r in (*other.reads, *other.writes)}
         for sref in blocks:
-            block, realize = sref.block, state.realize_of(sref)
-            pairs = zip(block.iter_vars, realize.iter_values, strict=True)
-            is_partial = any(
-                [a.iter_type == IterVar.CommReduce and uses_var(v, loops) for a, v in pairs]
-            )
-            if is_partial and any([region.buffer in used for region in block.writes]):
+            block = sref.block
+            if not any([region.buffer in used for region in block.writes]):
+                continue
+            if reduces_over(state.realize_of(sref), loops):
                 raise PrimitiveError(
                     "ScheduleError: Merged loops reduce what is used inside of them",
                     "The loop {0} can't be merged: over it the block {1} reduces what the other "
                     "loops use",
                     nest[-1].loop, block,
                 )  # fmt: skip
+
+
+def reduces_over(realize: BlockRealize, loops: Mapping[Var, object]) -> bool:
+    """Whether a block, or one inside of it, reduces over some of the loops' variables."""
+    finder = _ReductionFinder(loops)
+    finder.visit(realize)
+    return finder.found
+
+
+class _ReductionFinder(Visitor):
+    """Follows variables through the axes of blocks."""
+
+    def __init__(self, loops: Mapping[Var, object]) -> None:
+        self.followed = dict.fromkeys(loops)
+        self.found = False
+
+    def visit_block_realize(self, realize: BlockRealize) -> None:
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+            if uses_var(value, self.followed):
+                self.followed[axis.var] = None
+                self.found |= axis.iter_type == IterVar.CommReduce
+        self.visit(realize.block)
 
 
 def _require_writers_in_order(
