@@ -179,7 +179,7 @@ def test_what_has_no_text_is_kept_in_the_metadata() -> None:
     text = func.script(show_meta=True)
     assert text.startswith("metadata = tvm.ir.load_json(")
     assert 'T.evaluate(metadata["tir.StringImm"][0])' in text
-    assert_structural_equal(from_source(text, {"tvm": tvm}), func)
+    assert_structural_equal(from_source(text), func)
     assert func.script().splitlines()[-1].strip().startswith("# Metadata omitted.")
 
 

@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 import tvm
+from tvm import tir
 from tvm.target import Target, TargetError, target_node
 
 
@@ -228,3 +229,13 @@ def test_native_processor_takes_additional_features() -> None:
 def test_features_imply_others() -> None:
     features = tvm.target.cpu_info(Target("llvm -mattr=+avx512bw")).features
     assert {"avx512f", "avx2", "fma", "sse4.1"} <= features
+
+
+def test_options_may_be_numbers_of_scripts() -> None:
+    given = {
+        "kind": "vulkan",
+        "supports_float32": tir.const(True),
+        "max_num_threads": tir.const(64),
+    }
+    attrs = Target(given).attrs
+    assert attrs["supports_float32"] is True and attrs["max_num_threads"] == 64

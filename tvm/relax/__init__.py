@@ -1,6 +1,5 @@
 """Relax: graphs of tensor programs with symbolic shapes, calls of loop programs and control flow."""
 
-import tvm as _tvm
 from tvm.runtime.relax_vm import VirtualMachine, VMInstrumentReturnKind
 from tvm.script import relax as _words
 from tvm.script.parser.core.entry import LANGUAGES as _LANGUAGES
@@ -77,4 +76,4 @@ from .ty import DynTensorType, FuncType, ObjectType, PackedFuncType, ShapeType, 
 from .vm_build import Executable, VMExecutable, build
 
 # programs in strings may use them without an import
-_LANGUAGES.update(R=_words, relax=_words, tvm=_tvm)
+_LANGUAGES.update(R=_words, relax=_words)

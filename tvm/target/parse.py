@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tvm.tir.expr import IntImm
+
 from .kind import OptionType, TargetError, TargetKind
 from .tag import find_tag
 
@@ -92,6 +94,8 @@ _TRUE = {"1": True, "true": True, "0": False, "false": False}
 
 def _convert(kind: TargetKind, name: str, value: Any) -> Any:
     wanted = kind.option_type(name)
+    if isinstance(value, IntImm):  # as scripts write numbers and truths
+        value = value.value
     match wanted:
         case OptionType.STRINGS:
             return tuple([str(v) for v in (value.split(",") if isinstance(value, str) else value)])
