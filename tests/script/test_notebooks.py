@@ -2,16 +2,80 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from html import unescape
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 import tvm
 from tvm import relay, te, tir
 from tvm.contrib.debugger import debug_executor
 from tvm.ir import script_printer
+from tvm.runtime.benchmark import BenchmarkResult
 from tvm.script import tir as T
+
+# a kernel of Jupyter is what IPython and the name of its package tell
+SHOWN = """
+import sys
+import types
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+shell = InteractiveShell.instance()
+sys.modules["ipykernel"] = types.ModuleType("ipykernel")
+
+def outputs(work):
+    with capture_output() as captured:
+        work()
+    assert not captured.stderr, captured.stderr
+    return [(o.update, o.data["text/html"]) for o in captured.outputs]
+"""
+TUNING = """
+from tvm.autotvm.tuner.progress_bar import ProgressBar
+
+def work():
+    bar = ProgressBar(4, prefix="<b>task", si_prefix="G")
+    bar.show(1, 2e9, 2e9)
+    bar.show(3, 1e9, 3e9)
+    bar.close()
+
+found = outputs(work)
+assert [update for update, _ in found] == [False, True], found
+assert "1/4" in found[0][1] and "4/4" in found[1][1], found
+assert "best 3.00 GFLOPS, last 1.00" in found[1][1] and "&lt;b&gt;task" in found[1][1], found
+"""
+BUILDING = """
+from tvm.relay import progress
+
+progress.QUIET_SECONDS = progress.NOTEBOOK_SECONDS = 0.0
+
+def work():
+    with progress.progress() as step:
+        step("optimizing")
+        step("lowering <b>", 0.5)
+
+found = outputs(work)
+assert [update for update, _ in found] == [False, True, True], found
+assert "optimizing" in found[0][1] and "lowering &lt;b&gt;" in found[1][1], found
+assert "lowering" not in found[2][1], "the line stays when the build has ended"
+"""
+FORMATTED = """
+import tvm
+from tvm import relay, te, tir
+
+x = relay.var("x", shape=(2,))
+A = te.placeholder((4,), name="A")
+schedule = te.create_schedule(te.compute((4,), lambda i: A[i] + 1, name="B").op)
+mod = tvm.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+for shown in (mod, mod["main"], schedule, tvm.lower(schedule, [A])):
+    formatted, _ = shell.display_formatter.format(shown)
+    assert set(formatted) == {"text/plain", "text/html"}, formatted
+"""
 
 
 @T.prim_func
@@ -84,3 +148,30 @@ def test_a_profile_is_a_table_the_longest_call_first() -> None:
         float(re.findall(r"<td[^>]*>(.*?)</td>", row)[column].replace(",", "")) for row in rows
     ]
     assert times == sorted(times, reverse=True)
+
+
+def test_a_trace_is_a_program_in_colour() -> None:
+    schedule = tir.Schedule(double)
+    schedule.parallel(schedule.get_loops(schedule.get_block("B"))[0])
+    html = schedule.trace._repr_html_()
+    assert text_of(html) == str(schedule.trace).strip() and '<span style="color' in html
+
+
+def test_a_measurement_is_a_table_of_milliseconds() -> None:
+    html = BenchmarkResult([0.001, 0.003])._repr_html_()
+    assert re.findall(r"<th>(.*?)</th>", html)[:3] == ["mean (ms)", "median (ms)", "max (ms)"]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", html)
+    assert cells == ["2.0000", "2.0000", "3.0000", "1.0000", "1.0000"]
+
+
+@pytest.mark.parametrize("program", [TUNING, BUILDING, FORMATTED], ids=["tuning", "build", "nodes"])
+def test_ipython_is_shown_html_which_is_updated_in_place(program: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWN + program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""One line that tells what a long build is doing and how long it will take, on terminals only."""
+"""One line that tells what a long build is doing and how long it will take, on terminals and in notebooks."""
 
 from __future__ import annotations
 
@@ -11,26 +11,38 @@ from typing import Any, TypeVar
 
 from tvm import knobs
 from tvm.support import Scoped
+from tvm.support.notebook_line import NotebookLine, in_notebook
 
 A = TypeVar("A")
 B = TypeVar("B")
 QUIET_SECONDS = 2.0
+NOTEBOOK_SECONDS = 0.1  # between two updates of a notebook, which are messages
 
 # the share of a build's time that has passed when a phase begins; measured on models without a cache
 OPTIMIZING, LOWERING, COMPILING = 0.0, 0.25, 0.45
 
 
 class Line:
-    """A line of the terminal, shown once a build takes longer than two seconds."""
+    """A line of the terminal or the notebook, shown once a build takes longer than two seconds."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._is_terminal = sys.stderr.isatty() and not knobs.QUIET.value
+        self._notebook = NotebookLine() if in_notebook() and not knobs.QUIET.value else None
+        self._updated = float("-inf")
         self._status: Any = None  # rich's line, once it is shown
 
     def show(self, content: Progress) -> None:
         """Show that from now on."""
-        if not self._is_terminal or time.monotonic() - self._started < QUIET_SECONDS:
+        now = time.monotonic()
+        if now - self._started < QUIET_SECONDS:
+            return
+        if self._notebook is not None:
+            if now - self._updated >= NOTEBOOK_SECONDS:
+                self._updated = now
+                self._notebook.show(content)
+            return
+        if not self._is_terminal:
             return
         if self._status is None:
             self._status = _status_line(content)
@@ -39,6 +51,8 @@ class Line:
 
     def close(self) -> None:
         """Remove the line."""
+        if self._notebook is not None:
+            self._notebook.clear()
         if self._status is not None:
             self._status.stop()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm._ffi.registry import get_global_func
 from tvm._ffi.runtime_ctypes import Device
+from tvm.support.notebook import table
 
 if TYPE_CHECKING:
     from tvm.runtime.module import Module
@@ -34,10 +35,17 @@ class BenchmarkResult:
         )
 
     def __str__(self) -> str:
-        names = ("mean", "median", "max", "min", "std")
-        head = "".join(f"{name + ' (ms)':^14s}" for name in names)
-        row = "".join(f"{getattr(self, name) * 1000:^14.4f}" for name in names)
+        head = "".join(f"{title:^14s}" for title, _ in self._milliseconds())
+        row = "".join(f"{value:^14.4f}" for _, value in self._milliseconds())
         return f"Execution time summary:\n{head}\n{row}"
+
+    def _repr_html_(self) -> str:
+        columns = self._milliseconds()
+        return table([title for title, _ in columns], [[f"{value:.4f}" for _, value in columns]])
+
+    def _milliseconds(self) -> list[tuple[str, float]]:
+        names = ("mean", "median", "max", "min", "std")
+        return [(f"{name} (ms)", getattr(self, name) * 1000) for name in names]
 
 
 def make_time_evaluator(

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from tvm import knobs
+from tvm.support.notebook_line import in_notebook
 
 
 def cprint(printable: Any, style: str | None = None, black_format: bool = False) -> None:
@@ -33,12 +34,12 @@ def cprint(printable: Any, style: str | None = None, black_format: bool = False)
     if black_format:
         text = _formatted(text)
     wanted = style or knobs.PYGMENTS_STYLE.value
-    in_notebook = "ipykernel" in sys.modules
-    if not wanted and (in_notebook or sys.stdout.isatty()):
-        wanted = "light" if in_notebook else "ansi"
+    is_notebook = in_notebook()
+    if not wanted and (is_notebook or sys.stdout.isatty()):
+        wanted = "light" if is_notebook else "ansi"
     if not wanted:
         print(text)
-    elif in_notebook:
+    elif is_notebook:
         _display(text, wanted)
     else:
         print(_coloured(text, wanted))

@@ -1,4 +1,4 @@
-"""The line of a terminal that tells how far a tuner is, how fast its best candidate is, and what failed.
+"""The line of a terminal or a notebook that tells how far a tuner is, how fast its best candidate is, and what failed.
 
 [Task  1/ 3] ━━━━━━━━━━━╺━━━━━━━━━━ 96/256 best 103.18 GFLOPS, last 97.40, 2 run_timeout 0:00:41
 """
@@ -16,12 +16,13 @@ import numpy as np
 from tvm import knobs
 from tvm.autotvm.measure.interface import MeasureErrorNo
 from tvm.autotvm.utils import format_si_prefix
+from tvm.support.notebook_line import NotebookLine, in_notebook
 
 logger = logging.getLogger("autotvm")
 
 
 class ProgressBar:
-    """A callback of tuners; shows nothing where no terminal is, or where each trial is logged.
+    """A callback of tuners; shows nothing outside terminals and notebooks, or where each trial is logged.
 
     Parameters
     ----------
@@ -61,6 +62,7 @@ class ProgressBar:
         self._seconds = float("inf") if seconds is None else seconds
         self._console = console
         self._bar: Any = None  # rich's, once it is shown
+        self._notebook: NotebookLine | None = None
         self._is_shown: bool | None = None  # not known before the first trial
 
     def __call__(self, tuner: Any, inputs: Sequence[Any], results: Sequence[Any]) -> None:
@@ -116,12 +118,15 @@ class ProgressBar:
                 current=self._flops(current), failed=self._failed(), left=self._left(),
                 refresh=True,
             )  # fmt: skip
+            if self._notebook is not None:
+                self._notebook.show(self._bar.get_renderable())
 
     def close(self) -> None:
         """Leave the line as it is; the tuner has ended."""
         if self._bar is not None:
-            self._bar.stop()
-            self._bar, self._is_shown = None, None
+            if self._notebook is None:
+                self._bar.stop()
+            self._bar, self._is_shown, self._notebook = None, None, None
 
     def _failed(self) -> str:
         return "".join([f", {count} {kind}" for kind, count in self.failures.most_common()])
@@ -144,8 +149,10 @@ class ProgressBar:
         from rich.markup import escape
         from rich.progress import BarColumn, MofNCompleteColumn, Progress
 
-        console = self._console or Console(stderr=True)
-        if not console.is_terminal:
+        console = self._console or Console(stderr=True, force_jupyter=False)
+        if self._console is None and in_notebook():
+            self._notebook = NotebookLine()
+        elif not console.is_terminal:
             return False
         speed = (
             "best {task.fields[best]} "
@@ -156,7 +163,8 @@ class ProgressBar:
             "{task.fields[prefix]}", BarColumn(), MofNCompleteColumn(), speed,
             "{task.fields[left]}", console=console, auto_refresh=False,
         )  # fmt: skip
-        self._bar.start()
+        if self._notebook is None:
+            self._bar.start()
         self._bar.add_task(
             "", total=self.total, prefix=escape(self.prefix.strip()), best="0.00", current="0.00",
             failed="", left="",

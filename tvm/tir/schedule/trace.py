@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tvm.ir.script_printer import ShownInNotebooks
 from tvm.runtime.object import Object
 from tvm.tir.expr import Var
 
@@ -19,7 +20,7 @@ POSTPROC = "EnterPostproc"
 DecisionProvider = Callable[[Instruction, list[Any], list[Any], Any], Any]
 
 
-class Trace(Object):
+class Trace(ShownInNotebooks, Object):
     """The steps of a schedule and the decisions that were taken.
 
     Parameters
