@@ -2,8 +2,8 @@
 
     python -m tests.relax.random_programs --count 2000 --seed 0 --jobs 2
 
-Each program is built with the kernel library and, after passes in a random order, without it; both results
-must be numpy's. What struct info says of each variable is compared with the arrays, and the text of the
+Each program is built with the kernel library and, after passes in a random order, without it, at a random
+level of optimisation, by a random pipeline, as bytecode or machine code; both results must be numpy's. What struct info says of each variable is compared with the arrays, and the text of the
 program is read again.
 """
 
@@ -23,6 +23,7 @@ import tvm
 from tvm import relax, tir
 from tvm.relax import transform as passes
 
+from .random_functions import FUNCTIONS
 from .random_operators import OPERATORS, Operand
 from .random_structure import STRUCTURE
 
@@ -120,7 +121,8 @@ class Generator:
         for _ in range(20 * wanted):
             if wanted == 0:
                 return
-            made = self.rng.choice(STRUCTURE if self.rng.random() < 0.25 else OPERATORS)(self)
+            drawn = self.rng.choices((OPERATORS, STRUCTURE, FUNCTIONS), (0.65, 0.2, 0.15))[0]
+            made = self.rng.choice(drawn)(self)
             if made is None or made.array.size > 4096:
                 continue
             expr = self.builder.emit(made.expr)
@@ -207,11 +209,16 @@ def check(seed: int) -> None:
     drawn = rng.sample(PASSES, rng.randint(0, 4)) + (list(PIPELINE) if rng.random() < 0.7 else [])
     for make in drawn:
         mod = make()(mod)
-    mode = rng.choice(["bytecode", "compiled"])
+    mode, level = rng.choice(["bytecode", "compiled"]), rng.randint(0, 3)
+    if rng.random() < 0.5:
+        mod = relax.get_pipeline("zero")(mod)
+        drawn.append(relax.pipeline.zero_pipeline)
     names = ", ".join([make.__name__ for make in drawn])
     # without the pass that calls the library's kernels
     mod = passes.LegalizeOps()(mod)
-    compare(program, run(mod, program.arguments, exec_mode=mode), f"{mode} after {names}")
+    with tvm.transform.PassContext(opt_level=level):
+        found = run(mod, program.arguments, exec_mode=mode)
+    compare(program, found, f"{mode} at level {level} after {names}")
 
 
 def _reported(seed: int) -> tuple[int, str]:

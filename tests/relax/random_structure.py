@@ -54,10 +54,10 @@ def alias(g: Any) -> Operand | None:
 
 def check(g: Any) -> Operand | None:
     """A check that names extents anew."""
-    x = g.pick(has_axes)
+    x = g.pick(lambda t: has_axes(t) and t.expr.struct_info.dimensions is not None)
     if x is None:
         return None
-    dims: list[Any] = list(x.expr.struct_info.shape)
+    dims: list[Any] = list(x.expr.struct_info.dimensions)
     for axis in g.rng.sample(range(len(dims)), g.rng.randint(0, len(dims))):
         var = tir.Var(f"m{len(g.symbols)}", "int64")
         g.symbols.append((var, x.array.shape[axis]))
@@ -66,8 +66,8 @@ def check(g: Any) -> Operand | None:
     return Operand(g.builder.match_cast(x.expr, info), x.array, x.is_exact)
 
 
-def _branch(g: Any, x: Operand) -> tuple[relax.SeqExpr, np.ndarray]:
-    """A few operators of a tensor, as the body of a branch."""
+def _branch(g: Any, x: Operand, depth: int = 0) -> tuple[relax.SeqExpr, np.ndarray]:
+    """A few operators of a tensor, and choices among them, as the body of a branch."""
     value, array = x.expr, x.array
     bindings = []
     for i in range(g.rng.randint(0, 3)):
@@ -81,6 +81,13 @@ def _branch(g: Any, x: Operand) -> tuple[relax.SeqExpr, np.ndarray]:
         var = relax.Var(f"b{i}", x.expr.struct_info)
         bindings.append(relax.VarBinding(var, value))
         value = var
+    if depth < 2 and g.rng.random() < 0.3:
+        first, second = [_branch(g, Operand(value, array, x.is_exact), depth + 1) for _ in "ab"]
+        flag = g.rng.random() < 0.5
+        var = relax.Var("c", x.expr.struct_info)
+        asked = relax.const(np.array(flag), "bool")
+        bindings.append(relax.VarBinding(var, relax.If(asked, first[0], second[0])))
+        value, array = var, (first if flag else second)[1]
     return relax.SeqExpr([relax.BindingBlock(bindings)] if bindings else [], value), array
 
 
@@ -108,10 +115,10 @@ def _same_info(a: Operand, b: Operand) -> bool:
 
 def function_call(g: Any) -> Operand | None:
     """A call of a function of the module."""
-    x = g.pick(lambda t: is_float(t) and _is_plain(t))
+    x = g.pick(lambda t: is_float(t) and is_plain(t))
     if x is None:
         return None
-    info = _with_own_symbols(x)
+    info = struct_info_with_symbols(x, {})
     param = relax.Var("x", info)
     bindings, value = [], param
     for i in range(g.rng.randint(1, 3)):
@@ -124,19 +131,19 @@ def function_call(g: Any) -> Operand | None:
     return Operand(relax.Call(gvar, [x.expr]), x.array * (len(bindings) + 1), x.is_exact)
 
 
-def _with_own_symbols(x: Operand) -> relax.TensorStructInfo:
+def struct_info_with_symbols(x: Operand, own: dict[Any, tir.Var]) -> relax.TensorStructInfo:
     """The struct info of a parameter for a tensor, with symbols of the function."""
-    own: dict[Any, tir.Var] = {}
     dims = [
         own.setdefault(dim, tir.Var(f"k{len(own)}", "int64")) if isinstance(dim, tir.Var) else dim
-        for dim in x.expr.struct_info.shape
+        for dim in x.expr.struct_info.dimensions
     ]
     return relax.TensorStructInfo(dims, str(x.array.dtype))
 
 
-def _is_plain(x: Operand) -> bool:
-    dims = x.expr.struct_info.shape
-    return all([isinstance(dim, (tir.IntImm, tir.Var)) for dim in dims])
+def is_plain(x: Operand) -> bool:
+    """Whether extents are numbers and symbols."""
+    dims = x.expr.struct_info.dimensions
+    return dims is not None and all([isinstance(dim, (tir.IntImm, tir.Var)) for dim in dims])
 
 
 STRUCTURE: list[Draw] = [

@@ -412,8 +412,8 @@ class BlockBuilder(Object):
         if block.bindings:
             scope._blocks.append(block)
         seq = self.normalize(SeqExpr(scope._blocks, result))
-        given = self._given[-1]
-        info = erase(seq.struct_info, given.get, lambda var: var)
+        given, kept = self._given[-1], {param: param for param in scope._params}
+        info = erase(seq.struct_info, given.get, kept.get)
         func = Function(scope._params, seq, info, scope._is_pure)
         if not scope._private:
             func = func.with_attr("global_symbol", scope._name)

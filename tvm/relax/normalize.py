@@ -260,4 +260,4 @@ def erase_in_scope(info: StructInfo, numbers: dict[Any, Any] | None) -> StructIn
     """Struct info without variables that the scope does not have."""
     if numbers is None:
         return info
-    return erase(info, lambda var: var if var in numbers else None, lambda var: var)
+    return erase(info, lambda var: var if var in numbers else None, lambda var: None)

@@ -239,12 +239,14 @@ class _Eraser:
         return info
 
     def shape(self, shape: RelayExpr) -> RelayExpr | None:
-        if isinstance(shape, ShapeExpr):
-            values = self.numbers(shape.values)
-            if values is shape.values:
-                return shape
-            return None if values is None else ShapeExpr(values)
-        return self.value_of(shape) if isinstance(shape, Var) else None
+        visible = self.value_of(shape) if isinstance(shape, Var) else None
+        dims = getattr(shape.struct_info_, "values", None)
+        if visible is not None or dims is None:
+            return visible
+        values = self.numbers(dims)
+        if values is dims and isinstance(shape, ShapeExpr):
+            return shape
+        return None if values is None else ShapeExpr(values)
 
     def numbers(self, values: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...] | None:
         new = [self.number(value) for value in values]

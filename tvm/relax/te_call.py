@@ -44,7 +44,7 @@ def te_tensor(
     info = value.struct_info
     if not isinstance(info, TensorStructInfo):
         raise TVMError(f"te_tensor requires a tensor, got {info}")
-    dims = info.shape.values if isinstance(info.shape, ShapeExpr) else None
+    dims = info.dimensions
     if dims is None:
         raise ValueError(
             f"emit_te requires tensors whose shapes are known, got {value} which is {info}"
@@ -109,9 +109,8 @@ class _Arguments:
         raise TypeError(f"not supported type in emit_te: {expr} which is {info}")
 
     def tensor(self, expr: RelayExpr, info: TensorStructInfo, name: str | None) -> te.Tensor:
-        if isinstance(info.shape, ShapeExpr):
-            for dim in info.shape.values:
-                self.copied(dim)
+        for dim in info.dimensions or ():
+            self.copied(dim)
         label = name or self.letter()
         made = te_tensor(expr, self.numbers, label)
         self.tensors.append(made)

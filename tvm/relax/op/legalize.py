@@ -39,7 +39,7 @@ def scalar_or(value: RelayExpr, as_number: bool = True) -> Any:
 def has_known_shape(info: Any) -> bool:
     """Whether a value's struct info says all that a loop program needs."""
     if isinstance(info, TensorStructInfo):
-        return isinstance(info.shape, ShapeExpr) and not info.dtype.is_void
+        return info.dimensions is not None and not info.dtype.is_void
     if hasattr(info, "fields"):
         return all([has_known_shape(field) for field in info.fields])
     if hasattr(info, "values"):

@@ -69,7 +69,7 @@ class _Source:
 def _function(params: Sequence[Var], body: Any, like: Function) -> Function:
     """A function whose result's symbolic variables are those of its parameters."""
     given = {s: s for p in params for s in definable_tir_vars_in_struct_info(p.struct_info)}
-    info = erase(body.struct_info, given.get, lambda var: var)
+    info = erase(body.struct_info, given.get, {p: p for p in params}.get)
     return Function(params, body, info, like.is_pure, like.attrs, like.span)
 
 
