@@ -12,6 +12,7 @@ from tvm.arith import Analyzer
 from tvm.error import TVMError
 from tvm.ir import extension
 from tvm.ir.expr import GlobalVar, PrimExpr, RelayExpr
+from tvm.ir.module import IRModule
 from tvm.support import deep
 from tvm.tir import Var as TirVar
 from tvm.tir.stmt_functor import substitute
@@ -73,8 +74,8 @@ def substituted(
 class _Renamer(ExprMutator):
     """Gives every variable that is bound a new identity."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, mod: IRModule | None = None) -> None:
+        super().__init__(mod)
         self.numbers: dict[Any, Any] = {}
 
     def visit_var_def_(self, var: Var) -> Any:
@@ -111,7 +112,12 @@ class _Renamer(ExprMutator):
 @deep
 def copy_with_new_vars(func: Function) -> Function:
     """A copy of a function with variables of its own."""
-    made: Function = _Renamer().visit_expr(func)
+    return copied_in(None, func)
+
+
+def copied_in(mod: IRModule | None, func: Function) -> Function:
+    """A copy of a function, which may call the module's, with variables of its own."""
+    made: Function = _Renamer(mod).visit_expr(func)
     return made
 
 

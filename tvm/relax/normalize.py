@@ -85,9 +85,11 @@ class Normalizer:
         return exprs if all([a is b for a, b in zip(new, exprs, strict=True)]) else tuple(new)
 
     def variable(self, var: Var) -> RelayExpr:
-        if var.struct_info_ is None:
+        info = var.struct_info_
+        if info is None:
             raise TVMError(f"Var {var.name_hint} does not have struct info.")
-        return var
+        # text does not show variables of no value, so nothing may name them
+        return Tuple(()) if isinstance(info, TupleStructInfo) and not info.fields else var
 
     def tuple(self, expr: Tuple) -> RelayExpr:
         fields = self.arguments(expr.fields)

@@ -53,6 +53,7 @@ from .remove_redundant_reshape import RemoveRedundantReshape
 from .remove_unused_outputs import RemoveUnusedOutputs
 from .reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
 from .reorder_take_after_matmul import ReorderTakeAfterMatmul
+from .rewrite_cuda_graph import RewriteCUDAGraph
 from .rewrite_dataflow_reshape import RewriteDataflowReshape
 from .run_codegen import RunCodegen
 from .split_call_tir_by_pattern import SplitCallTIRByPattern
@@ -122,6 +123,7 @@ __all__ = [
     "RemoveUnusedParameters",
     "ReorderPermuteDimsAfterConcat",
     "ReorderTakeAfterMatmul",
+    "RewriteCUDAGraph",
     "RewriteDataflowReshape",
     "RunCodegen",
     "StaticPlanBlockMemory",

@@ -168,13 +168,11 @@ def call_packed(func: builtins.str, *args: Any, sinfo_args: Any = None, **kwargs
         Its global name.
     args : Expr
     sinfo_args : StructInfo or list of StructInfo, optional
-        Of the result.
+        Of the result, by default any object.
     kwargs
         Attributes of the call.
     """
     callee = ExternFunc(func) if isinstance(func, builtins.str) else func
-    if sinfo_args is None:
-        raise ValueError("R.call_packed is required to have type_args")
     infos = list(sinfo_args) if isinstance(sinfo_args, (builtins.tuple, list)) else [sinfo_args]
     infos = [
         info for info in (rx.as_struct_info(i, call_packed) for i in infos) if info is not None
