@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import tvm
 from tvm import relax, tir
 from tvm.relax import op
 from tvm.script import tir as T

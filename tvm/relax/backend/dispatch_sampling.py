@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tvm.error import TVMError
-from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass
-from tvm.relax.expr import Call, Function
+from tvm.relax.expr import Call
 from tvm.relax.op.base import call_tir
 from tvm.relax.op.statistical import cumsum
 from tvm.relax.transform.pass_kinds import whole_module_pass
@@ -80,16 +79,6 @@ class SamplingDispatcher(BackendDispatcher):
         return call_tir(gvar, [sums, uniform, rows], out_sinfo=call.struct_info)
 
 
-def _dispatched(mod: IRModule) -> IRModule:
-    dispatcher = SamplingDispatcher(mod)
-    for gvar, func in mod.functions.items():
-        if isinstance(func, Function):
-            new = dispatcher.visit_expr(func)
-            if new is not func:
-                dispatcher.builder_.update_func(gvar, new)
-    return dispatcher.builder_.finalize()
-
-
 def DispatchSampling() -> Pass:
     """Let sampling operators be what the target runs.
 
@@ -97,4 +86,4 @@ def DispatchSampling() -> Pass:
     -------
     Pass
     """
-    return whole_module_pass("DispatchSampling", _dispatched)
+    return whole_module_pass("DispatchSampling", lambda mod: SamplingDispatcher(mod).transformed())

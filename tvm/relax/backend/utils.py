@@ -7,6 +7,7 @@ from typing import Any
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
+from tvm.relax.expr import Function
 from tvm.relax.expr_functor import PyExprMutator
 from tvm.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform import PatternCheckContext
@@ -36,6 +37,13 @@ class BackendDispatcher(PyExprMutator):
 
     def __init__(self, mod: IRModule) -> None:
         super().__init__(mod)
+
+    def transformed(self) -> IRModule:
+        """The module, each of its functions of relax rewritten."""
+        for gvar, func in self.builder_.get().functions_items():
+            if isinstance(func, Function) and (new := self.visit_expr(func)) is not func:
+                self.builder_.update_func(gvar, new)
+        return self.builder_.finalize()
 
     @staticmethod
     def is_gpu_target(target: Target) -> bool:

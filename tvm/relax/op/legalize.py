@@ -10,7 +10,7 @@ import numpy as np
 from tvm import te, tir
 from tvm.ir.expr import RelayExpr
 from tvm.relax.expr import Call, Constant, PrimValue
-from tvm.relax.struct_info import PrimStructInfo, ShapeExpr, TensorStructInfo
+from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 
 Legalize = Callable[[Any, Call], RelayExpr]
 

@@ -18,6 +18,11 @@ from tvm.relax.struct_info import ObjectStructInfo
 
 from .core import Object, Parameter, Tensor, get_default_dtype, wrap_nested
 from .io_effect import CURRENT
+from .sampling import (
+    multinomial_from_uniform,
+    renormalize_top_p_top_k_prob,
+    sample_top_p_top_k_from_sorted_prob,
+)
 
 IntExpr = int | PrimExpr
 
@@ -561,11 +566,13 @@ def _shape(shape: Any) -> Any:
 
 __all__ = [
     "add", "argsort", "astype", "broadcast_to", "chunk", "concat", "conv1d", "conv1d_transpose",
-    "conv2d", "conv3d", "cumsum", "debug_func", "divide", "empty", "equal", "exp", "extern",
-    "full", "gelu", "get_timestep_embedding", "greater", "greater_equal", "group_norm",
-    "interpolate", "layer_norm", "less", "less_equal", "matmul", "maximum", "minimum", "multiply",
-    "negative", "not_equal", "ones", "pad", "permute", "permute_dims", "print_", "relu", "repeat",
-    "reshape", "rms_norm", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "sort",
-    "split", "sqrt", "square", "squeeze", "subtract", "sum", "take", "tanh", "tensor_expr_op",
-    "tensor_ir_inplace_op", "tensor_ir_op", "topk", "triu", "unsqueeze", "where", "zeros",
+    "conv2d", "conv3d", "cumsum", "debug_func", "divide", "empty", "equal", "exp", "extern", "full",
+    "gelu", "get_timestep_embedding", "greater", "greater_equal", "group_norm", "interpolate",
+    "layer_norm", "less", "less_equal", "matmul", "maximum", "minimum", "multinomial_from_uniform",
+    "multiply", "negative", "not_equal", "ones", "pad", "permute", "permute_dims", "print_", "relu",
+    "renormalize_top_p_top_k_prob", "repeat", "reshape", "rms_norm",
+    "sample_top_p_top_k_from_sorted_prob", "scaled_dot_product_attention", "sigmoid", "silu",
+    "softmax", "sort", "split", "sqrt", "square", "squeeze", "subtract", "sum", "take", "tanh",
+    "tensor_expr_op", "tensor_ir_inplace_op", "tensor_ir_op", "topk", "triu", "unsqueeze", "where",
+    "zeros",
 ]  # fmt: skip
