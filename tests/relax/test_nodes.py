@@ -6,6 +6,7 @@ import pytest
 
 import tvm
 from tvm import relax, tir
+from tvm.error import TVMError
 from tvm.ir import assert_structural_equal, structural_equal, structural_hash
 
 
@@ -100,3 +101,25 @@ def test_struct_info_leaves_the_scope_of_its_variables() -> None:
     assert erase(info, {n: n}) == relax.TensorStructInfo(ndim=2)
     assert erase(info, {n: n, m: n + 1}) == relax.TensorStructInfo((n, n + 2))
     assert list(relax.analysis.definable_tir_vars_in_struct_info(info)) == [n]
+
+
+def test_slices_require_a_begin_and_an_end_for_each_axis() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((8, 9), "float32"))
+    for begin, end, strides in (([], [9], None), ([0], [], None), ([0], [9], [])):
+        with pytest.raises(TVMError, match="for each of its axes"):
+            relax.op.strided_slice(x, [1], begin, end, strides)
+
+
+def test_resizing_requires_a_size_of_two_dimensions() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2, 3, 8, 8), "float32"))
+    size = relax.Var("size", relax.ShapeStructInfo())
+    with pytest.raises(TVMError, match="size of two dimensions"):
+        relax.BlockBuilder().normalize(relax.op.image.resize2d(x, size))
+
+
+def test_arguments_of_gradients_are_a_map() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    call = relax.op.call_tir_with_grad(
+        relax.GlobalVar("f"), (x,), x.struct_info, te_grad_name="g", te_grad_kwargs={"k": 1.0}
+    )
+    assert call.attrs.te_grad_kwargs.items()[0] == ("k", 1.0)

@@ -126,3 +126,20 @@ def test_loop_programs_call_functions_by_their_normalized_names() -> None:
     )
     (private,) = set(after.get_global_vars()) - {after.get_global_var("f1")}
     assert private in called
+
+
+def test_values_of_variables_count_for_patterns_of_loop_programs() -> None:
+    @I.ir_module
+    class Before:
+        @T.prim_func
+        def sums(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8,), "float32")):
+            for i, k in T.grid(8, 4):
+                with T.block("sum"):
+                    v, r = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        B[v] = T.float32(0)
+                    total: T.float32 = B[v] + A[v, r]
+                    B[v] = total
+
+    after = transform.AnnotateTIROpPattern()(Before)
+    assert after["sums"].attrs["op_pattern"] == 3, "a reduction"

@@ -166,3 +166,20 @@ def test_what_is_wrong_with_a_specification_is_told() -> None:
                 return x
 
         Printing().export_tvm({"forward": {"x": spec.Tensor((1,), "float32")}})
+
+
+def test_collectives_are_operators_of_the_model() -> None:
+    class Model(nn.Module):
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.op.ccl_broadcast_from_worker0(
+                nn.op.ccl_allgather(nn.op.ccl_allreduce(x, "max", in_group=False), 4)
+            )
+
+    mod, _ = Model().export_tvm({"forward": {"x": spec.Tensor([2, 3], "float32")}})
+    values = [b.value for b in mod["forward"].body.blocks[0].bindings]
+    calls = [value for value in values if hasattr(value, "op")]
+    assert [call.op.name for call in calls] == [
+        "relax.ccl.allreduce", "relax.ccl.allgather", "relax.ccl.broadcast_from_worker0",
+    ]  # fmt: skip
+    assert calls[0].attrs.op_type == "max" and not calls[0].attrs.in_group
+    assert [int(d) for d in calls[2].struct_info.shape.values] == [8, 3]

@@ -19,6 +19,7 @@ from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from tvm.runtime.container import Map
 from tvm.script.ir_builder.ir import lookup_vdevice
 
 from .infer import check_count, fail, prove_unequal, tensors
@@ -208,7 +209,7 @@ def call_tir_with_grad(
     te_grad_kwargs : dict, optional
         What it takes.
     """
-    attrs = GradAttrs(str(te_grad_name), dict(te_grad_kwargs or {}))
+    attrs = GradAttrs(str(te_grad_name), Map(te_grad_kwargs or {}))
     operands = [as_expr(gvar), _arguments(args), *_numbers(tir_vars)]
     return Call(_WITH_GRAD, operands, attrs, [_result(out_sinfo)])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import te, tir, topi
+from tvm.error import TVMError
 from tvm.ir.op import Op
 from tvm.relax.expr import Call, PrimValue, Tuple
 from tvm.relax.op.base import tensor_to_shape
@@ -266,6 +267,12 @@ def strided_slice(
     assume_inbound : bool
         Whether it is known that indices are within bounds.
     """
+    lists = [v for v in (axes, begin, end, strides) if isinstance(v, (list, tuple))]
+    if len({len(values) for values in lists}) > 1:
+        raise TVMError(
+            "strided_slice requires a begin, an end and a stride for each of its axes, got "
+            f"{', '.join([str(len(values)) for values in lists])} values"
+        )
     parts = [_as_numbers(v) for v in (axes, begin, end, strides)]
     operands = [x, *parts[:3], *([] if strides is None else [parts[3]])]
     op = Op.get("relax.strided_slice")

@@ -13,7 +13,7 @@ from tvm.ir.module import IRModule
 from tvm.ir.transform import Pass
 from tvm.relax.analysis.reshape import has_reshape_pattern
 from tvm.tir import PrimFunc
-from tvm.tir.stmt_functor import post_order_visit, variables_of
+from tvm.tir.stmt_functor import post_order_visit, substitute, variables_of
 
 from .pass_kinds import whole_module_pass
 
@@ -62,9 +62,16 @@ def _is_broadcast(load: Any, store: Any) -> bool:
     return True
 
 
+def _without_lets(body: Any) -> Any:
+    """A statement with the values of its variables in their places."""
+    while isinstance(body, tir.LetStmt):
+        body = substitute(body.body, {body.var: body.value})
+    return body
+
+
 def _block_pattern(block: Any) -> OpPatternKind:
     """The pattern of one block."""
-    store = block.body
+    store = _without_lets(block.body)
     if isinstance(store, tir.SeqStmt) and _has_reduction(block):  # several results of one loop nest
         return max([_block_pattern(block.replace(body=part)) for part in store.seq])
     if not isinstance(store, tir.BufferStore):

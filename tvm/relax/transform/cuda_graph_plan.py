@@ -77,7 +77,7 @@ class Planner:
 
     def run(self) -> GraphPlan:
         """The plan."""
-        attrs = self.func.attrs or {}
+        attrs: Any = self.func.attrs or {}
         named = {str(name) for name in attrs.get(SYMBOLS, ())}
         weights = self.func.params[int(attrs["num_input"]) :] if "num_input" in attrs else ()
         for param in self.func.params:

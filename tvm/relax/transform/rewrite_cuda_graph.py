@@ -27,6 +27,7 @@ from tvm.relax.expr import (
     Function,
     PrimValue,
     SeqExpr,
+    StringImm,
     Tuple,
     TupleGetItem,
     Var,
@@ -36,6 +37,7 @@ from tvm.relax.expr import (
 from tvm.relax.op.base import call_builtin_with_ctx
 from tvm.relax.struct_info import ShapeExpr, TupleStructInfo
 from tvm.support import deep
+from tvm.tir.expr import IntImm
 
 from .cuda_graph_plan import GraphPlan, Planner, Region
 
@@ -132,7 +134,9 @@ def _returning(
     block = BindingBlock([*bindings, VarBinding(var, result)])
     body = SeqExpr([block], var)
     made = Function(params, body, info, True, {"relax.force_pure": True})
-    return copied_in(mod, BlockBuilder(mod).normalize(made))
+    normal = BlockBuilder(mod).normalize(made)
+    assert isinstance(normal, Function)
+    return copied_in(mod, normal)
 
 
 def _merged(plans: list[GraphPlan]) -> tuple[list[VarBinding], dict[Var, int]]:
@@ -141,7 +145,7 @@ def _merged(plans: list[GraphPlan]) -> tuple[list[VarBinding], dict[Var, int]]:
     for plan in plans:
         own: dict[str, list[VarBinding]] = {}
         for binding in plan.storages:
-            own.setdefault(str(binding.value.args[2].value), []).append(binding)
+            own.setdefault(_scope(binding), []).append(binding)
         for scope, storages in own.items():
             by_scope.setdefault(scope, []).append(sorted(storages, key=_bytes, reverse=True))
     shared: list[VarBinding] = []
@@ -154,12 +158,18 @@ def _merged(plans: list[GraphPlan]) -> tuple[list[VarBinding], dict[Var, int]]:
     return shared, places
 
 
+def _scope(storage: VarBinding) -> str:
+    call = storage.value
+    assert isinstance(call, Call) and isinstance(call.args[2], StringImm)
+    return str(call.args[2].value)
+
+
 def _bytes(storage: VarBinding) -> int:
     call = storage.value
-    assert isinstance(call, Call)
-    extents = call.args[0]
-    assert isinstance(extents, ShapeExpr)
-    return int(extents.values[0])
+    assert isinstance(call, Call) and isinstance(call.args[0], ShapeExpr)
+    size = call.args[0].values[0]
+    assert isinstance(size, IntImm)
+    return int(size.value)
 
 
 def rewrite_cuda_graph(mod: IRModule) -> IRModule:

@@ -169,7 +169,7 @@ class Object:
 
     def __init__(self, *, _expr: RelayExpr, _name: str) -> None:
         if not isinstance(_expr, Var):
-            _expr = _builder().emit(_expr, _name)
+            _expr = current_builder().emit(_expr, _name)
         self._expr = _expr
 
 
@@ -367,7 +367,8 @@ def attributes_of(
             yield from attributes_of(item, f"{prefix}{name}.", wanted)
 
 
-def _builder() -> BlockBuilder:
+def current_builder() -> BlockBuilder:
+    """The builder of the method that is being exported."""
     builder = BlockBuilder.current()
     if builder is None:
         raise RuntimeError("operators of a model are called within a method that is exported")
@@ -385,7 +386,7 @@ def wrap_nested(expr: RelayExpr, name: str) -> Any:
         The name of the variable.
     """
     if not isinstance(expr, Var):
-        expr = _builder().emit(expr, name)
+        expr = current_builder().emit(expr, name)
     info = expr.struct_info_
     if isinstance(info, TensorStructInfo):
         return Tensor(_expr=expr)

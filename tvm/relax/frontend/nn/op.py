@@ -12,11 +12,10 @@ import numpy as np
 from tvm import tir as _tir
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.relax import op as _op
-from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import PrimValue, StringImm, const
 from tvm.relax.struct_info import ObjectStructInfo
 
-from .core import Object, Parameter, Tensor, get_default_dtype, wrap_nested
+from .core import Object, Parameter, Tensor, current_builder, get_default_dtype, wrap_nested
 from .io_effect import CURRENT
 from .sampling import (
     multinomial_from_uniform,
@@ -132,7 +131,7 @@ def _with_bias(conv: RelayExpr, bias: Tensor | None, axis: int, name: str) -> Te
     if bias is None:
         made = wrap_nested(conv, name)
         return made
-    result = BlockBuilder.current().emit(conv, name)  # type: ignore[union-attr]
+    result = current_builder().emit(conv, name)
     shape = [1] * result.struct_info.ndim
     shape[axis] = bias.shape[0]
     made = wrap_nested(_op.add(result, _op.reshape(bias._expr, shape)), name)
@@ -399,6 +398,23 @@ def cumsum(
     return _emitted(_op.cumsum, name, data, axis, dtype, exclusive)
 
 
+def ccl_allreduce(
+    x: Tensor, op_type: str = "sum", in_group: bool = True, name: str = "ccl_allreduce"
+) -> Tensor:
+    """The tensors of all workers combined; ``op_type`` is sum, prod, min, max or avg."""
+    return _emitted(_op.ccl.allreduce, name, x, op_type, in_group)
+
+
+def ccl_allgather(x: Tensor, num_workers: int, name: str = "ccl_allgather") -> Tensor:
+    """The tensors of all workers, one behind the other."""
+    return _emitted(_op.ccl.allgather, name, x, num_workers)
+
+
+def ccl_broadcast_from_worker0(x: Tensor, name: str = "broadcast_from_worker") -> Tensor:
+    """The tensor of the first worker."""
+    return _emitted(_op.ccl.broadcast_from_worker0, name, x)
+
+
 def sort(x: Tensor, axis: int = -1, descending: bool = False, name: str = "sort") -> Tensor:
     """The elements in order along an axis."""
     return _emitted(_op.sort, name, x, axis, descending)
@@ -443,7 +459,7 @@ def tensor_expr_op(
     attrs : dict, optional
         The loop program's attributes.
     """
-    call = _builder().call_te(
+    call = current_builder().call_te(
         tensor_expr_func,
         *[_expr(a) for a in args],
         primfunc_name_hint=name_hint,
@@ -480,7 +496,7 @@ def tensor_ir_op(func: _tir.PrimFunc, name_hint: str, args: Any, out: Any) -> An
     out : Tensor or list of Tensor
         Placeholders of the results.
     """
-    gvar = _builder().add_func(func, name_hint)
+    gvar = current_builder().add_func(func, name_hint)
     tensors, numbers = _tir_arguments(args)
     call = _op.call_tir(gvar, tensors, _out_info(out), tir_vars=numbers or None)
     return wrap_nested(call, name_hint)
@@ -490,7 +506,7 @@ def tensor_ir_inplace_op(
     func: _tir.PrimFunc, name_hint: str, args: Any, inplace_indices: int | list[int], out: Any
 ) -> Any:
     """What a loop program that writes over some of its inputs computes; see `tensor_ir_op`."""
-    gvar = _builder().add_func(func, name_hint)
+    gvar = current_builder().add_func(func, name_hint)
     tensors, numbers = _tir_arguments(args)
     call = _op.call_tir_inplace(gvar, tensors, inplace_indices, _out_info(out), numbers or None)
     return wrap_nested(call, name_hint)
@@ -544,7 +560,7 @@ def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
         "vm.builtin.invoke_debug_func", effect.effect, StringImm(name), StringImm(_line_info), *operands,
         sinfo_args=[ObjectStructInfo()],
     )  # fmt: skip
-    effect.effect = _builder().emit(call, effect.effect.name_hint)
+    effect.effect = current_builder().emit(call, effect.effect.name_hint)
 
 
 def print_(tensor: Tensor) -> None:
@@ -553,19 +569,13 @@ def print_(tensor: Tensor) -> None:
     debug_func("vm.builtin.debug_print", tensor, _line_info=f"{frame.filename}:{frame.lineno}")
 
 
-def _builder() -> BlockBuilder:
-    builder = BlockBuilder.current()
-    if builder is None:
-        raise RuntimeError("operators of a model are called within a method that is exported")
-    return builder
-
-
 def _shape(shape: Any) -> Any:
     return shape if isinstance(shape, RelayExpr) else list(shape)
 
 
 __all__ = [
-    "add", "argsort", "astype", "broadcast_to", "chunk", "concat", "conv1d", "conv1d_transpose",
+    "add", "argsort", "astype", "broadcast_to", "ccl_allgather", "ccl_allreduce",
+    "ccl_broadcast_from_worker0", "chunk", "concat", "conv1d", "conv1d_transpose",
     "conv2d", "conv3d", "cumsum", "debug_func", "divide", "empty", "equal", "exp", "extern", "full",
     "gelu", "get_timestep_embedding", "greater", "greater_equal", "group_norm", "interpolate",
     "layer_norm", "less", "less_equal", "matmul", "maximum", "minimum", "multinomial_from_uniform",

@@ -6,10 +6,9 @@ from typing import Any
 
 from tvm import te, tir
 from tvm.relax import op as _op
-from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import PrimValue
 
-from .core import Tensor, wrap_nested
+from .core import Tensor, current_builder, wrap_nested
 
 
 def multinomial_from_uniform(
@@ -87,7 +86,7 @@ def sample_top_p_top_k_from_sorted_prob(
             return te.sum(tir.if_then_else(is_below, tir.const(1, "int64"), 0), axis=axis)
 
         found = te.compute(uniform.shape, places, name="place")
-        limit = tir.Cast("int64", size) - 1
+        limit = size.astype("int64") - 1
         return te.compute(
             uniform.shape, lambda i, j: index[rows[i, 0], te.min(found[i, j], limit)], name="drawn"
         )
@@ -144,7 +143,7 @@ def _last_kept(sums: Tensor, top_p: Tensor, top_k: Tensor) -> Tensor:
             return te.sum(tir.if_then_else(goes_on, tir.const(1, "int64"), 0), axis=axis)
 
         found = te.compute((rows, 1), count, name="count")
-        limit = tir.Cast("int64", size) - 1
+        limit = size.astype("int64") - 1
         return te.compute((rows, 1), lambda i, j: te.min(found[i, j], limit), name="last")
 
     return _computed(last, "last_of_top_p_top_k", sums, top_p, top_k)
@@ -160,18 +159,16 @@ def _rows(prob: Tensor, uniform: Tensor, given: Tensor | None) -> Tensor:
         raise ValueError(
             f"sample_indices are required where there are {samples} samples of {rows} rows"
         )
-    bounds = [
+    first, bound, step = [
         PrimValue(tir.const(b, "int64") if isinstance(b, int) else b) for b in (0, samples, 1)
     ]
-    numbers = BlockBuilder.current().emit(_op.arange(*bounds, dtype="int64"))
+    numbers = current_builder().emit(_op.arange(first, bound, step, "int64"))
     return _wrapped(_op.reshape(numbers, (samples, 1)), "sample_indices")
 
 
 def _computed(function: Any, name: str, *operands: Tensor) -> Tensor:
     values = [operand._expr for operand in operands]
-    return _wrapped(
-        BlockBuilder.current().call_te(function, *values, primfunc_name_hint=name), name
-    )
+    return _wrapped(current_builder().call_te(function, *values, primfunc_name_hint=name), name)
 
 
 def _wrapped(call: Any, name: str) -> Tensor:

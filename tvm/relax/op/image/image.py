@@ -20,7 +20,7 @@ def _infer(call: Any, bb: Any) -> Any:
     size = call.args[1].struct_info
     if not isinstance(size, ShapeStructInfo):
         raise fail(call, f"requires the size as a Shape, got {size}")
-    if size.ndim not in (-1, 2):
+    if size.ndim != 2:
         raise fail(call, f"requires a size of two dimensions, got {size}")
     attrs = call.attrs
     mapping = checked_layouts(call, attrs.layout, "NCHW", "layout")
