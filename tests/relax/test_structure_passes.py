@@ -228,3 +228,21 @@ def test_copies_in_the_order_of_memory_are_views() -> None:
     x = np.random.default_rng(0).random((3, 4), "float32")
     np.testing.assert_allclose(run(after, x), np.exp(x), rtol=1e-5)
     np.testing.assert_allclose(run(Views, x), np.exp(x), rtol=1e-5)
+
+
+def test_fused_functions_name_no_shapes_outside() -> None:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32"), y: R.Tensor(("n", 3), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            s = R.shape_of(x)
+            flat = R.reshape(y, R.shape([n * 3]))
+            again = R.reshape(flat, s)
+            out = R.match_cast(again, R.Tensor((n, 3), "float32"))
+            R.output(out)
+        return out
+
+    after = relax.get_pipeline("zero")(tvm.IRModule({"main": main}))
+    y = np.arange(6, dtype="float32").reshape(2, 3)
+    vm = relax.VirtualMachine(relax.build(after, "llvm"), tvm.cpu())
+    np.testing.assert_array_equal(vm["main"](tvm.nd.array(y), tvm.nd.array(y)).numpy(), y)

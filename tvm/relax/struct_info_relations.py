@@ -275,6 +275,11 @@ def erase(
     return found
 
 
+def written_out(sinfo: StructInfo) -> StructInfo:
+    """Struct info with the extents, as far as they are known, for shapes that are variables."""
+    return erase(sinfo, lambda var: var, lambda var: None)
+
+
 def erase_to_well_defined(
     sinfo: StructInfo,
     shape_var_map: Mapping[Any, PrimExpr] | None = None,

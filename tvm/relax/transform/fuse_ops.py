@@ -37,7 +37,11 @@ from tvm.relax.expr import (
 )
 from tvm.relax.expr_functor import ExprMutator
 from tvm.relax.struct_info import ShapeStructInfo, TensorStructInfo
-from tvm.relax.struct_info_relations import definable_tir_vars_in_struct_info, tir_vars_in
+from tvm.relax.struct_info_relations import (
+    definable_tir_vars_in_struct_info,
+    tir_vars_in,
+    written_out,
+)
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.transform.fuse_graph import GraphNode, Partitioner
 from tvm.tir import PrimFunc
@@ -120,7 +124,7 @@ class GroupFunction:
                 self._param(expr, f"param_{len(self.params)}", id(expr))
 
     def _param(self, expr: RelayExpr, name: str, key: Any = None) -> None:
-        param = Var(name, expr.struct_info_)
+        param = Var(name, written_out(expr.struct_info))
         self.values[expr if key is None else key] = param
         self.args.append(expr)
         self.params.append(param)
@@ -152,9 +156,8 @@ class GroupFunction:
         for binding in self.bindings:
             for var in tir_vars_in(binding.value):
                 used[var] = None
-            if binding.var.struct_info_ is not None:
-                for var in tir_vars_in(binding.var.struct_info_):
-                    used[var] = None
+            for var in tir_vars_in(written_out(binding.var.struct_info)):
+                used[var] = None
         for param in self.params:
             for var in tir_vars_in(param.struct_info):
                 used[var] = None
@@ -188,7 +191,9 @@ class _GroupBody(ExprMutator):
             value = self.visit_expr(binding.value)
             name = binding.var.name_hint
             is_output = binding.var in outputs
-            var = (Var if is_output else DataflowVar)(name, binding.var.struct_info_)
+            # its shape may be a variable outside
+            info = written_out(binding.var.struct_info)
+            var = (Var if is_output else DataflowVar)(name, info)
             self.set_var_remap(binding.var.vid, var)
             if isinstance(binding, MatchCast):
                 builder.emit_normalized(MatchCast(var, value, binding.struct_info))
