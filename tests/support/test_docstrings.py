@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tvm.support.docstrings import described_by
+from tvm import relay
+from tvm.support.docstrings import described_by, returns
 
 
 def dense(data: int, weight: int, bias: int = 0) -> int:
@@ -66,3 +67,40 @@ def test_a_function_without_described_parameters_keeps_its_text() -> None:
         """Another."""
 
     assert (other.__doc__ or "").strip() == "Another."
+
+
+def test_what_a_function_returns_comes_behind_its_parameters() -> None:
+    @returns("te.Tensor", "The sums,\nin rows.")
+    def added(data: int) -> int:
+        """A sum.
+
+        Parameters
+        ----------
+        data : te.Tensor
+            The rows.
+
+        Raises
+        ------
+        ValueError
+            If it is empty.
+        """
+        return data
+
+    assert added.__doc__ == (
+        "A sum.\n\nParameters\n----------\ndata : te.Tensor\n    The rows.\n\n"
+        "Returns\n-------\nte.Tensor\n    The sums,\n    in rows.\n\n"
+        "Raises\n------\nValueError\n    If it is empty.\n"
+    )
+
+
+def test_a_docstring_that_says_what_is_returned_keeps_its_text() -> None:
+    expected = dense.__doc__
+    returns("te.Tensor", "Other sums.")(dense)
+    assert dense.__doc__ == expected
+
+
+def test_operators_return_what_their_type_relations_say() -> None:
+    assert relay.exp.__doc__.endswith(
+        "Returns\n-------\nrelay.Expr\n    A tensor of the operand's shape and dtype.\n"
+    )
+    assert "Returns\n-------\nrelay.TupleWrapper\n    A tuple of tensors" in relay.split.__doc__

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import cleandoc, signature
+from textwrap import indent
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -25,6 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _HEAD = "Parameters\n----------\n"
 # names, perhaps a type, and the indented lines below
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)( *:.*)?\n((?:[ ]+\S.*(?:\n|$))+)", re.MULTILINE)
+_RETURNS = re.compile(r"^(?:Returns|Yields)\n-+$", re.MULTILINE)
 _SECTION = re.compile(r"^\w+\n-+$", re.MULTILINE)
 
 
@@ -48,6 +50,32 @@ def described_by(
                 texts = [text.replace(theirs, here) for text in texts]
             names = list(signature(function).parameters)
             function.__doc__ = _completed(cleandoc(function.__doc__), names, texts)
+        return function
+
+    return complete
+
+
+def returns(kind: str, what: str | None) -> Callable[[F], F]:
+    """Add what a function returns to a docstring that does not say so.
+
+    Parameters
+    ----------
+    kind : str
+        The type.
+    what : str, optional
+        What it is; without it nothing is added.
+    """
+
+    def complete(function: F) -> F:
+        if function.__doc__ is not None and what:
+            doc = cleandoc(function.__doc__)
+            if not _RETURNS.search(doc):
+                text = indent(cleandoc(what), "    ")
+                before, own, after = _sections(doc)
+                section = f"Returns\n-------\n{kind}\n{text}"
+                params = _HEAD + own.strip("\n") if own else ""
+                parts = [before.strip(), params, section, after.strip()]
+                function.__doc__ = "\n\n".join([part for part in parts if part]) + "\n"
         return function
 
     return complete

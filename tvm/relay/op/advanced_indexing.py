@@ -48,6 +48,7 @@ Vector = Annotated[Any, Operand(_vector)]
 
 
 def _strided_set_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     who = "strided_set"
     data, values = [
         expect_tensor(ty, who, n) for ty, n in zip(arg_types, ("data", "v"), strict=False)
@@ -91,6 +92,7 @@ def strided_set(
 def _sparse_to_dense_type(
     attrs: Any, sparse_indices: TensorType, sparse_values: TensorType, default_value: Tensor0
 ) -> Type:
+    """A tensor of shape `output_shape` and the dtype of the values."""
     who = "sparse_to_dense"
     expect_same_dtype((sparse_values, default_value), who)
     rank, depth = len(sparse_indices.shape), len(attrs.output_shape)
@@ -140,6 +142,7 @@ def sparse_to_dense(
 
 
 def _permutation_type(attrs: Attrs, data: Tensor1) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     return data
 
 
@@ -161,6 +164,8 @@ def invert_permutation(data: Expr) -> RelayExpr:
 
 
 def _adv_index_type(attrs: Attrs, inputs: TensorTypes) -> Type:
+    """A tensor of the dtype of the first input: its shape is the one that the indices broadcast to,
+    and behind it the dimensions that have no index."""
     who = "adv_index"
     expect(len(inputs) > 0, f"{who} requires data and at least one index, got an empty tuple")
     data, *indices = inputs
@@ -233,6 +238,7 @@ def unravel_index(indices: Expr, shape: Vector) -> RelayExpr:
 
 
 def _einsum_type(attrs: Any, data: TensorTypes) -> Type:
+    """A tensor of the operands' dtype, with an axis for each letter of the equation's result."""
     dtype = expect_same_dtype(data, "einsum")
     shapes = [shape_of_type(ty) for ty in data]
     try:

@@ -76,6 +76,7 @@ def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> RelayExpr:
 
 
 def _argsort_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the shape of `data`, and of dtype `dtype`: positions along the axis."""
     shape = shape_of_type(data)
     axis = positive_axis(attrs.axis, len(shape), "argsort")
     _expect_index_dtype(attrs.dtype, "argsort", shape[axis])
@@ -108,6 +109,8 @@ def argsort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: str = "in
 
 
 def _topk_type(attrs: Any, data: TensorType) -> Type:
+    """Tensors of the shape of `data` whose axis has `k` elements, all of them if `k` is below 1:
+    values of its dtype, positions of dtype `dtype`, or both, as `ret_type` says."""
     shape = list(shape_of_type(data))
     axis = positive_axis(attrs.axis, len(shape), "topk")
     if attrs.ret_type != "values":
@@ -191,6 +194,7 @@ def topk(
 
 
 def _searchsorted_type(attrs: Any, sorted_sequence: TensorType, values: TensorType) -> Type:
+    """A tensor of the shape of `values`, and of dtype `dtype`: positions in the sequence."""
     who = "searchsorted"
     expect_same_dtype((sorted_sequence, values), who)
     rows, wanted = shape_of_type(sorted_sequence), shape_of_type(values)

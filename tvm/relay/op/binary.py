@@ -37,6 +37,8 @@ def broadcast_type(who: str, dtype: str | None = None) -> TypeRelation:
     """Numpy's broadcasting; the dtype is the operands' unless one is given."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the shape that both operands broadcast to, and of their dtype; bool for
+        comparisons and logical operators."""
         lhs, rhs = [
             expect_tensor(t, who, n) for t, n in zip(arg_types, ("lhs", "rhs"), strict=True)
         ]

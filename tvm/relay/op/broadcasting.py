@@ -36,6 +36,7 @@ class InitOpAttrs(Attrs, key="relay.attrs.InitOpAttrs"):
 
 
 def _broadcast_to_type(attrs: InitOpAttrs, data: TensorType) -> Type:
+    """A tensor of shape `shape` and the dtype of `data`."""
     wanted = tuple(attrs.shape or ())
     shape = shape_of_type(data)
     found = broadcast_shapes(shape, wanted, "broadcast_to")
@@ -79,6 +80,7 @@ def _like_second(who: str, argument: str) -> TypeRelation:
     """The shape of the second argument, one of the two being broadcast to the other."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the second operand's shape and the dtype of `data`."""
         data = expect_tensor(arg_types[0], who)
         wanted = shape_of_type(expect_tensor(arg_types[1], who, argument))
         broadcast_shapes(shape_of_type(data), wanted, who)
@@ -119,6 +121,7 @@ def collapse_sum_like(data: Expr, collapse_type: Expr) -> RelayExpr:
 
 
 def _collapse_to_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of shape `shape` and the dtype of `data`."""
     broadcast_shapes(shape_of_type(data), attrs.shape, "collapse_sum_to")
     return tensor(attrs.shape, data.dtype)
 

@@ -34,6 +34,7 @@ from .unary import numpy_dtype
 
 
 def _filled_type(attrs: InitOpAttrs, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the given shape and dtype; without a dtype, of that of the value."""
     dtype = attrs.dtype or expect_tensor(arg_types[0], "full", "fill_value", rank=0).dtype
     return tensor(attrs.shape or (), dtype)
 
@@ -105,6 +106,7 @@ def ones(shape: Ints, dtype: str) -> RelayExpr:
 
 
 def _full_like_type(attrs: Attrs, data: TensorType, fill_value: Tensor0) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     return data
 
 
@@ -141,6 +143,7 @@ class ArangeAttrs(Attrs, key="relay.attrs.ArangeAttrs"):
 
 
 def _arange_type(attrs: ArangeAttrs, arg_types: Sequence[Type]) -> Type:
+    """A vector of dtype `dtype`; its extent is the number of steps, rounded up, and at least 0."""
     for ty, argument in zip(arg_types, ("start", "stop", "step"), strict=True):
         expect_tensor(ty, "arange", argument, rank=0)
     if attrs.start is None or attrs.stop is None or attrs.step is None:
@@ -237,6 +240,7 @@ def _scalar(value: RelayExpr | float, dtype: str) -> RelayExpr:
 
 
 def _shape_of_type(attrs: Any, data: TensorType) -> Type:
+    """A vector of dtype `dtype`, with an element for each dimension of `data`."""
     shape = shape_of_type(data)
     expect_countable(shape, attrs.dtype, "shape_of")
     return tensor((len(shape),), attrs.dtype)
@@ -268,6 +272,7 @@ def shape_of(data: Expr, dtype: str = "int32") -> RelayExpr:
 
 
 def _size_type(attrs: Any, data: TensorType) -> Type:
+    """A scalar of dtype `dtype`."""
     shape = shape_of_type(data)
     if is_known(*shape):
         expect_countable([math.prod(shape)], attrs.dtype, "ndarray_size")

@@ -19,6 +19,7 @@ from .types import expect, expect_tensor
 
 
 def _fixed_point_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape of the first operand, and of dtype int32."""
     data = expect_tensor(arg_types[0], "fixed_point_multiply", "x")
     expect(data.dtype == "int32", f"fixed_point_multiply requires int32, got {data.dtype}")
     return data

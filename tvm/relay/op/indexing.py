@@ -35,6 +35,8 @@ from .unary import numpy_dtype
 
 
 def _take_type(attrs: Any, data: TensorType, indices: TensorType) -> Type:
+    """A tensor of the dtype of `data`: in its shape the axis is replaced by the shape of the
+    indices behind `batch_dims` dimensions; without an axis it has the shape of the indices."""
     expect(
         indices.dtype.is_int or indices.dtype.is_uint,
         f"take requires integer indices, got {indices.dtype}",
@@ -132,6 +134,7 @@ def take(
 
 
 def _gather_type(attrs: Any, data: TensorType, indices: TensorType) -> Type:
+    """A tensor of the shape of the indices and the dtype of `data`."""
     shape, picked = shape_of_type(data), shape_of_type(indices)
     axis = positive_axis(attrs.axis, len(shape), "gather")
     expect(
@@ -185,6 +188,8 @@ def gather(data: Expr, axis: int, indices: Expr) -> RelayExpr:
 
 
 def _gather_nd_type(attrs: Any, data: TensorType, indices: TensorType) -> Type:
+    """A tensor of the dtype of `data`: the shape of the indices behind their first axis, and the
+    dimensions of `data` that an index leaves."""
     shape, picked = shape_of_type(data), shape_of_type(indices)
     expect(len(picked) > 0, "gather_nd requires indices of at least one dimension")
     depth = picked[0] if isinstance(picked[0], int) else attrs.index_rank
@@ -245,6 +250,8 @@ def gather_nd(
 
 
 def _where_type(attrs: Attrs, condition: TensorType, x: TensorType, y: TensorType) -> Type:
+    """A tensor of the shape that all three operands broadcast to, and of the dtype of the two
+    values."""
     dtype = expect_same_dtype((x, y), "where")
     shape = broadcast_shapes(shape_of_type(x), shape_of_type(y), "where")
     return tensor(broadcast_shapes(shape_of_type(condition), shape, "where"), dtype)
@@ -281,6 +288,7 @@ def where(condition: Expr, x: Expr, y: Expr) -> RelayExpr:
 
 
 def _one_hot_type(attrs: Any, indices: TensorType) -> Type:
+    """A tensor of dtype `dtype`: the shape of the indices with an axis of extent `depth` more."""
     shape = shape_of_type(indices)
     axis = len(shape) if attrs.axis == -1 else attrs.axis
     expect(0 <= axis <= len(shape), f"one_hot requires an axis in [-1, {len(shape)}], got {axis}")
@@ -338,6 +346,7 @@ def one_hot(
 
 
 def _trilu_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     expect(len(data.shape) >= 2, "trilu requires at least two dimensions")
     return data
 

@@ -48,6 +48,7 @@ Joined = Annotated[Any, Operand(_joined)]
 
 
 def _concatenate_type(attrs: Any, data: TensorTypes) -> Type:
+    """A tensor of the operands' dtype and shape; along the axis it has the sum of their extents."""
     expect(len(data) > 0, "concatenate requires at least one tensor")
     dtype = expect_same_dtype(data, "concatenate")
     out = list(shape_of_type(data[0]))
@@ -101,6 +102,7 @@ def concatenate(data: Joined, axis: int) -> RelayExpr:
 
 
 def _stack_type(attrs: Any, data: TensorTypes) -> Type:
+    """A tensor of the operands' dtype: their shape with an axis more, an element for each of them."""
     expect(len(data) > 0, "stack requires at least one tensor")
     dtype = expect_same_dtype(data, "stack")
     shape = list(shape_of_type(data[0]))
@@ -174,6 +176,7 @@ def _cuts(attrs: Any, extent: Dim) -> list[Dim]:
 
 
 def _split_type(attrs: Any, data: TensorType) -> Type:
+    """A tuple of tensors of the dtype of `data`, which differ from its shape along the axis alone."""
     shape = shape_of_type(data)
     axis = positive_axis(attrs.axis, len(shape), "split")
     parts = _cuts(attrs, shape[axis])
@@ -223,6 +226,7 @@ def split(
 
 
 def _repeat_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data` and its shape; the axis is `repeats` times as long."""
     shape = list(shape_of_type(data))
     axis = positive_axis(attrs.axis, len(shape), "repeat")
     shape[axis] = apply(lambda e: e * attrs.repeats, shape[axis])
@@ -258,6 +262,8 @@ def repeat(data: Expr, repeats: int, axis: int) -> RelayExpr:
 
 
 def _tile_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data`: the shape and `reps` are filled up by ones in front, and
+    multiplied."""
     shape, reps = shape_of_type(data), tuple(attrs.reps)
     rank = max(len(shape), len(reps))
     shape = (1,) * (rank - len(shape)) + shape
@@ -300,6 +306,8 @@ def tile(data: Expr, reps: Ints) -> RelayExpr:
 
 
 def _meshgrid_type(attrs: Any, data: TensorTypes) -> Type:
+    """A tuple of tensors of the operands' dtype, as many as operands, each with an axis for every
+    one."""
     dtype = expect_same_dtype(data, "meshgrid")
     extents = [shape_of_type(f)[0] if len(f.shape) else 1 for f in data]
     if attrs.indexing == "xy" and len(extents) > 1:

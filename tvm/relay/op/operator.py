@@ -29,7 +29,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.node import NodeMeta
 from tvm.ir.op import Op
 from tvm.relay.expr import Call, TupleWrapper
-from tvm.support.docstrings import described_by
+from tvm.support.docstrings import described_by, returns
 from tvm.support.signatures import take_names
 
 from .attributes import (
@@ -227,13 +227,17 @@ def operator(
         Which attributes may be expressions.
     facets
         The fields of the record (`tvm.relay.op.registry.define_op`); `inputs`, the names of the arguments,
-        where they are not the parameters'.
+        where they are not the parameters'. The docstring of `infer_type` says what the function returns.
     """
 
     def declare(function: Callable[P, R | None]) -> OperatorFunction[P, R]:
         if isinstance(compute := facets.get("compute"), ComputedBy):
             described_by(compute.function, types={"te.Tensor": "relay.Expr"})(function)
         described_by(_usual)(function)
+        # lambdas and partial functions have no docstring, or that of their type
+        if isinstance(relation := facets.get("infer_type"), types.FunctionType):
+            wraps = "relay.Expr" if results is None else "relay.TupleWrapper"
+            returns(wraps, relation.__doc__)(function)
         schema = _schema(function)
         record: Any = None
         if attrs is not None and not isinstance(attrs, str):

@@ -48,6 +48,8 @@ def reduce_type(who: str, dtype: str | None = None) -> TypeRelation:
     """The shape without (or with 1 at) the reduced axes."""
 
     def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the dtype of `data` without the reduced axes, which have extent 1 if
+        `keepdims`."""
         data = expect_tensor(arg_types[0], who)
         shape = shape_of_type(data)
         axes = reduced_axes(attrs, len(shape), who)
@@ -68,6 +70,8 @@ def _position_type(who: str) -> TypeRelation:
     """Positions of int32; of int64 where a row has more elements than that counts."""
 
     def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
+        """A tensor without the reduced axes, which have extent 1 if `keepdims`; of dtype int32, or
+        int64 where positions do not fit."""
         shape = shape_of_type(expect_tensor(arg_types[0], who))
         extents = [shape[axis] for axis in reduced_axes(attrs, len(shape), who)]
         expect(0 not in extents, f"{who} requires an element along its axes, got none: {shape}")
@@ -318,6 +322,7 @@ argmin = _arg_reduction(
 
 
 def _variance_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the dtype of `data` without the reduced axes, which have extent 1 if `keepdims`."""
     return reduce_type("variance")(attrs, arg_types[:1])
 
 

@@ -29,6 +29,8 @@ def _scan(
     """What running sums and products have in common."""
 
     def infer_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the shape of `data`, flat if there is no axis; of dtype `dtype`, or that of
+        `data`."""
         data = expect_tensor(arg_types[0], name)
         shape = shape_of_type(data)
         if attrs.axis is None:

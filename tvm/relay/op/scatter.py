@@ -27,6 +27,7 @@ _REDUCTIONS = (*_WAYS, "mean")
 
 
 def _scatter_elements_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     who = "scatter_elements"
     data, indices, updates = [
         expect_tensor(ty, who, name)
@@ -90,6 +91,7 @@ def scatter_elements(
 def _scatter_nd_type(
     attrs: Any, data: TensorType, indices: TensorType, updates: TensorType
 ) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     expect_same_dtype((data, updates), "scatter_nd")
     expect(
         len(indices.shape) > 0 and is_known(shape_of_type(indices)[0]),

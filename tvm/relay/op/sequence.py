@@ -29,6 +29,7 @@ from .types import (
 
 
 def _sequence_mask_type(attrs: Any, data: TensorType, valid_length: Tensor1) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     who = "sequence_mask"
     expect(attrs.axis in (0, 1), f"{who} requires an axis of 0 or 1, got {attrs.axis}")
     expect(len(data.shape) > 1, f"{who} requires data of rank 2 or more")
@@ -54,6 +55,7 @@ def sequence_mask(
 
 
 def _reverse_sequence_type(attrs: Any, data: TensorType, seq_lengths: Tensor1) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     who = "reverse_sequence"
     positive_axis(attrs.seq_axis, len(data.shape), who)
     batch = shape_of_type(data)[positive_axis(attrs.batch_axis, len(data.shape), who)]
@@ -140,6 +142,7 @@ class MatrixSetDiagAttrs(Attrs, key="relay.attrs.MatrixSetDiagAttrs"):
 def _matrix_set_diag_type(
     attrs: MatrixSetDiagAttrs, data: TensorType, diagonal: TensorType
 ) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     who = "matrix_set_diag"
     expect_same_dtype((data, diagonal), who)
     expect(len(data.shape) >= 2, f"{who} requires matrices, got {data}")

@@ -169,6 +169,7 @@ def _reshaped_back_from(call: Call, grad: RelayExpr) -> list[RelayExpr]:
 
 
 def _reshape_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data`, of the shape that `newshape` describes."""
     return tensor(infer_reshape(shape_of_type(data), attrs.newshape, attrs.allowzero), data.dtype)
 
 
@@ -194,6 +195,8 @@ def reshape(data: Expr, newshape: Ints, allowzero: bool = False) -> RelayExpr:
 
 
 def _reshape_like_type(attrs: Any, data: TensorType, shape_like: TensorType) -> Type:
+    """A tensor of the dtype of `data`: its dimensions in the given range are replaced by those of
+    the other tensor."""
     shape, wanted = shape_of_type(data), shape_of_type(shape_like)
     begin, end = _range(attrs.lhs_begin, attrs.lhs_end, len(shape))
     rhs_begin, rhs_end = _range(attrs.rhs_begin, attrs.rhs_end, len(wanted))
@@ -242,6 +245,7 @@ class ReverseReshapeAttrs(reshape.op.attrs_type, key="relay.attrs.ReverseReshape
 
 
 def _reverse_reshape_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data`, of the shape that `newshape` describes from the right."""
     out = infer_reshape(shape_of_type(data)[::-1], attrs.newshape[::-1])
     return tensor(out[::-1], data.dtype)
 
@@ -258,6 +262,7 @@ def reverse_reshape(data: Expr, newshape: Ints) -> RelayExpr:
 
 
 def _batch_flatten_type(attrs: Attrs, data: TensorType) -> Type:
+    """A matrix of the dtype of `data`: the first dimension, and the product of all others."""
     shape = shape_of_type(data)
     expect(len(shape) > 0, "nn.batch_flatten requires at least one dimension")
     return tensor((shape[0], product(shape[1:])), data.dtype)
@@ -282,6 +287,8 @@ def _permutation(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
 
 
 def _transpose_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data`, its dimensions in the order of `axes`; without axes the
+    other way round."""
     shape = shape_of_type(data)
     return tensor([shape[a] for a in _permutation(attrs.axes, len(shape))], data.dtype)
 
@@ -324,6 +331,7 @@ def in_order(expr: RelayExpr, src: str, dst: str) -> RelayExpr:
 
 
 def _expand_dims_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data`, `num_newaxis` dimensions of extent 1 more."""
     shape = shape_of_type(data)
     axis = positive_axis(attrs.axis, len(shape) + 1, "expand_dims")
     return tensor(shape[:axis] + (1,) * attrs.num_newaxis + shape[axis:], data.dtype)
@@ -368,6 +376,7 @@ def _squeezed_axes(attrs: Any, shape: Shape) -> tuple[int, ...]:
 
 
 def _squeeze_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data` without the dimensions that are left out."""
     shape = shape_of_type(data)
     gone = _squeezed_axes(attrs, shape)
     return tensor([d for i, d in enumerate(shape) if i not in gone], data.dtype)
@@ -393,6 +402,7 @@ def squeeze(data: Expr, axis: OptionalInts = None) -> RelayExpr:
 
 
 def _layout_transform_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data` in `dst_layout`."""
     extents = axes_extents(shape_of_type(data), attrs.src_layout, "layout_transform")
     missing = [c for c in attrs.dst_layout if c.isupper() and c not in extents]
     expect(
@@ -435,6 +445,7 @@ def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> RelayExpr:
 
 
 def _auto_scheduler_layout_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data` in the layout `dst_layout`."""
     source, target = layouts_of_texts(attrs.src_layout, attrs.dst_layout)
     expect(
         shape_of_type(data) == tuple(source.new_shape),
@@ -468,6 +479,7 @@ def auto_scheduler_layout_transform(data: Expr, src_layout: str, dst_layout: str
 
 
 def _reverse_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     positive_axis(attrs.axis, len(data.shape), "reverse")
     return data
 

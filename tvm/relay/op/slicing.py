@@ -89,6 +89,7 @@ def _slice_range(attrs: Any, position: int, extent: Dim, stride: int) -> tuple[D
 
 
 def _strided_slice_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data`, each extent the number of elements that the slice takes."""
     return tensor([r[1] for r in slice_ranges(attrs, shape_of_type(data))], data.dtype)
 
 
@@ -199,6 +200,7 @@ def _slice_at_run_time(
 
 
 def _slice_like_type(attrs: Any, data: TensorType, slice_like: TensorType) -> Type:
+    """A tensor of the dtype of `data`; along the axes it has the extents of the other tensor."""
     shape = list(shape_of_type(data))
     like = shape_of_type(slice_like)
     axes = attrs.axes or range(len(like))

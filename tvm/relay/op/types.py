@@ -325,6 +325,7 @@ def with_checked_types(relation: Callable[..., Type], who: str) -> Callable[...,
     def checked(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
         return relation(attrs, *[check(ty) for check, ty in zip(checks, arg_types, strict=False)])
 
+    checked.__doc__ = relation.__doc__
     return checked
 
 
@@ -340,6 +341,7 @@ def same_as_input(who: str) -> TypeRelation:
     """The type relation of operators that keep shape and dtype."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the operand's shape and dtype."""
         return expect_tensor(arg_types[0], who)
 
     return relation
@@ -363,6 +365,7 @@ def keep_shape(who: str, dtype: str) -> TypeRelation:
     """The type relation of operators that keep the shape and give a fixed dtype."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the operand's shape, and of dtype bool."""
         return tensor(shape_of_type(expect_tensor(arg_types[0], who)), dtype)
 
     return relation

@@ -283,6 +283,7 @@ def clip(a: Expr, a_min: float, a_max: float) -> RelayExpr:
 
 
 def _cast_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape of `data`, and of dtype `dtype`."""
     return tensor(shape_of_type(expect_tensor(arg_types[0], "cast")), attrs["dtype"])
 
 
@@ -335,6 +336,7 @@ def reinterpret(data: Expr, dtype: str) -> RelayExpr:
 
 
 def _cast_like_type(attrs: Attrs, data: TensorType, dtype_like: TensorType) -> Type:
+    """A tensor of the shape of `data`, and of the other tensor's dtype."""
     return tensor(shape_of_type(data), dtype_like.dtype)
 
 

@@ -41,6 +41,8 @@ def _resize_type(who: str, spatial: str) -> TypeRelation:
     rank = len(spatial)
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor in the layout of `data`, its spatial axes of the given size; of dtype
+        `out_dtype`, or that of `data`."""
         data = expect_tensor(arg_types[0], who)
         expect(
             len(attrs.size) == rank, f"{who} requires a size of {rank} numbers, got {attrs.size}"
@@ -183,6 +185,8 @@ resize3d = of_rank(
 def _crop_and_resize_type(
     attrs: Any, data: TensorType, boxes: Tensor2, box_indices: Tensor1
 ) -> Type:
+    """A tensor in the layout of `data`: a crop of `crop_size` for each box; of dtype `out_dtype`,
+    or that of `data`."""
     who = "image.crop_and_resize"
     count, corners = shape_of_type(boxes)
     expect_dim(corners, 4, who, "the numbers of a box")

@@ -36,6 +36,8 @@ def _affine_grid_type(attrs: Any, data: Tensor3) -> Type:
 
 
 def _grid_sample_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the batch, the channels and the dtype of `data`, and the spatial extents of the
+    grid."""
     who = "image.grid_sample"
     expect(
         attrs.layout in ("NCHW", "NCDHW"),
@@ -60,6 +62,8 @@ def _grid_sample_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _dilation2d_type(attrs: Any, data: TensorType, weight: Tensor3) -> Type:
+    """A tensor in the layout of `data`, with a position for each place of the window; of dtype
+    `out_dtype`, or that of `data`."""
     who = "image.dilation2d"
     expect_layouts(attrs, who, ("NCHW", "IHW"), ("NHWC", "HWI"))
     have = axes_extents(shape_of_type(data), attrs.data_layout, who)

@@ -82,6 +82,7 @@ def _with_vector(who: str, argument: str) -> TypeRelation:
     """The data's type; the second argument is a vector along an axis."""
 
     def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the shape and dtype of `data`."""
         data = expect_tensor(arg_types[0], who)
         (extent,) = shape_of_type(expect_tensor(arg_types[1], who, argument, rank=1))
         axis = positive_axis(attrs.axis, len(data.shape), who)
@@ -163,6 +164,7 @@ def bias_add(data: Expr, bias: Expr, axis: int = 1) -> RelayExpr:
 
 
 def _softmax_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape and dtype of `data`, which is of floats."""
     data = expect_floating(arg_types[0], "nn.softmax")
     positive_axis(attrs.axis, len(data.shape), "nn.softmax")
     return data
@@ -249,6 +251,7 @@ def log_softmax(data: Expr, axis: int = -1) -> RelayExpr:
 
 
 def _dropout_type(attrs: Any, data: TensorType) -> Type:
+    """Two tensors of the shape and dtype of `data`: the values and the mask."""
     return TupleType([data, data])
 
 
@@ -299,6 +302,7 @@ Widths = Annotated[Any, Attribute("tuple[tuple[int, int], ...]", _widths)]
 
 
 def _pad_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the dtype of `data`; each extent is longer by what is put before and behind."""
     data = expect_tensor(arg_types[0], "nn.pad")
     shape = shape_of_type(data)
     expect(
@@ -394,7 +398,7 @@ def pad(
 
 
 def _filled_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    """As of a padding with constants."""
+    """A tensor of the dtype of `data`; each extent is longer by what is put before and behind."""
     return _pad_type(pad.op.attrs_type(attrs.pad_width), arg_types)
 
 

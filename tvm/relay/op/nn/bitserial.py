@@ -18,6 +18,8 @@ from .argument_types import of_convolution, of_dense
 
 
 def _bitpack_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of dtype `pack_type`: the packed axis is shorter by its number of bits, and there is
+    an axis of `bits` elements more."""
     width = topi.nn.binary_op_multiplier(attrs.pack_type)
     shape = list(shape_of_type(data))
     positive_axis(attrs.pack_axis, len(shape), "nn.bitpack")
@@ -59,6 +61,8 @@ def bitpack(
 
 
 def _conv_type(attrs: Any, data: TensorType, weight: TensorType) -> Type:
+    """A tensor in the layout of `data`, with a channel for each one of the weight; of dtype
+    `out_dtype`."""
     who = "nn.bitserial_conv2d"
     expect_layouts(attrs, who, ("NCHW", "OIHW"), ("NHWC", "HWIO"))
     have = axes_extents(shape_of_type(data), attrs.data_layout, who)
@@ -125,6 +129,7 @@ def bitserial_conv2d(
 
 
 def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of shape (rows of `data`, units), and of dtype `out_dtype`."""
     who = "nn.bitserial_dense"
     rows = shape_of_type(expect_tensor(arg_types[0], who, rank=2))
     weight = shape_of_type(expect_tensor(arg_types[1], who, "weight"))

@@ -59,6 +59,8 @@ def conv_type(who: str, spatial: str) -> TypeRelation:
     """The type of a convolution over the spatial axes, in any layouts."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor in `out_layout`, or the layout of `data`, with a position for each place of the
+        window; of dtype `out_dtype`, or that of `data`."""
         data = expect_tensor(arg_types[0], who)
         weight = expect_tensor(arg_types[1], who, "weight")
         have = axes_extents(shape_of_type(data), attrs.data_layout, who)

@@ -25,6 +25,8 @@ WINDOW = 3
 
 
 def _weight_type(attrs: Any, weight: Tensor5) -> Type:
+    """A tensor of shape (tile_size + 2, tile_size + 2, planes, output channels, input channels) and
+    the weight's dtype; planes are as many if the window has three, else its own."""
     who = "nn.contrib_conv3d_winograd_weight_transform"
     expect(attrs.tile_size in (2, 4), f"{who} requires tile_size 2 or 4, got {attrs.tile_size}")
     out_channels, channels, depth, height, width = shape_of_type(weight)
@@ -35,6 +37,8 @@ def _weight_type(attrs: Any, weight: Tensor5) -> Type:
 
 
 def _conv_type(attrs: Any, data: Tensor5, weight: Tensor5) -> Type:
+    """A tensor of shape (batch, output channels, depth, height, width), with a position for each
+    place of the window; of dtype `out_dtype`, or that of `data`."""
     who = "nn.contrib_conv3d_winograd_without_weight_transform"
     is_plain = attrs.groups == 1 and {*attrs.strides, *attrs.dilation} == {1}
     expect(is_plain, f"{who} requires stride 1, dilation 1 and one group, got {attrs}")

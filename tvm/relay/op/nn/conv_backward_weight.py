@@ -25,6 +25,8 @@ _WHO = "nn.conv2d_backward_weight"
 
 
 def _type(attrs: Any, grad: Tensor4, data: Tensor4) -> Type:
+    """A tensor of the kernel's shape in `out_layout`, OIHW by default; of dtype `out_dtype`, or
+    that of `data`."""
     expect(attrs.kernel_size is not None, f"{_WHO} requires a kernel_size")
     given = axes_extents(shape_of_type(grad), attrs.data_layout, _WHO)
     have = axes_extents(shape_of_type(data), attrs.kernel_layout, _WHO)

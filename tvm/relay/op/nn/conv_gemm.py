@@ -20,6 +20,8 @@ from .conv import CONVOLUTION, conv2d
 
 
 def _weight_type(attrs: Any, weights: Tensor4) -> Type:
+    """A tensor of shape (tiles of output channels, tiles of rows, tile_N, tile_K) and the weight's
+    dtype; the last tiles are filled up."""
     who = "nn.contrib_conv2d_gemm_weight_transform"
     expect(attrs.tile_N > 0 and attrs.tile_K > 0, f"{who} requires positive tiles, got {attrs}")
     height, width, channels, out_channels = shape_of_type(weights)
@@ -30,6 +32,8 @@ def _weight_type(attrs: Any, weights: Tensor4) -> Type:
 
 
 def _conv_type(attrs: Any, data: Tensor4, weight: Tensor4) -> Type:
+    """A tensor of shape (batch, height, width, channels), with a position for each place of the
+    window; of dtype `out_dtype`, or that of `data`."""
     who = "nn.contrib_conv2d_gemm_without_weight_transform"
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     expect(layouts == ("NHWC", "NHWC"), f"{who} requires data in NHWC, got {layouts}")

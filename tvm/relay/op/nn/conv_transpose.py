@@ -51,6 +51,9 @@ def conv_transpose_type(who: str, spatial: str) -> TypeRelation:
     """The type of a transposed convolution; the weight's O are the channels of one group."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor in `out_layout`, or the layout of `data`: along a spatial axis (extent - 1) *
+        stride + (window - 1) * dilation + 1, less the padding and more by `output_padding`; of
+        dtype `out_dtype`, or that of `data`."""
         data = expect_tensor(arg_types[0], who)
         weight = expect_tensor(arg_types[1], who, "weight")
         have = axes_extents(shape_of_type(data), attrs.data_layout, who)

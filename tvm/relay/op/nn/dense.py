@@ -70,10 +70,14 @@ def _product_type(
 
 
 def _matmul_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the first operand's shape whose last dimension is the second's number of columns;
+    of dtype `out_dtype`, or that of the operands."""
     return _product_type("nn.matmul", arg_types, attrs.transpose_a, attrs.transpose_b, attrs)
 
 
 def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape of `data` whose last dimension is the number of units; of dtype
+    `out_dtype`, or that of the operands."""
     return _product_type("nn.dense", arg_types, False, True, attrs)
 
 
@@ -274,6 +278,8 @@ def matmul(
 
 
 def _dense_pack_type(attrs: Any, data: TensorType, weight: TensorType) -> Type:
+    """A tensor of the shape of `data` whose last dimension is the number of columns of the packed
+    weight; of dtype `out_dtype`, or that of `data`."""
     who = "nn.contrib_dense_pack"
     have = axes_extents(shape_of_type(weight), attrs.weight_layout, f"{who}'s weight")
     shape = shape_of_type(data)
@@ -329,6 +335,8 @@ def contrib_dense_pack(
 
 
 def _batch_matmul_type(attrs: Any, tensor_a: Tensor3, tensor_b: Tensor3) -> Type:
+    """A tensor of shape (batch, rows of the first, columns of the second); of dtype `out_dtype`, or
+    that of the operands. Batches of 1 are broadcast."""
     who = "nn.batch_matmul"
     dtype = tensor_a.dtype if attrs.out_dtype else expect_same_dtype((tensor_a, tensor_b), who)
     a = _swapped(shape_of_type(tensor_a), attrs.transpose_a)

@@ -21,12 +21,14 @@ from ..types import apply, expect, largest, positive_axis, shape_of_type, tensor
 
 
 def _lrn_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the shape and dtype of `data`."""
     positive_axis(attrs.axis, len(data.shape), "nn.lrn")
     expect(attrs.size > 0, f"nn.lrn requires a positive size, got {attrs.size}")
     return data
 
 
 def _dilate_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data`, each extent (extent - 1) * stride + 1, and 0 if it was."""
     shape = shape_of_type(data)
     expect(
         len(attrs.strides) == len(shape),

@@ -31,6 +31,7 @@ def _cross_entropy(
     name: str, is_log: bool
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
     def infer_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A scalar of the predictions' dtype."""
         predictions = expect_tensor(arg_types[0], name, "predictions", 2)
         targets = expect_tensor(arg_types[1], name, "targets", 2)
         expect_same_dtype((predictions, targets), name)
@@ -94,6 +95,8 @@ def cross_entropy_with_logits(predictions: Expr, targets: Expr) -> RelayExpr:
 def _nll_loss_type(
     attrs: Any, predictions: TensorType, targets: TensorType, weights: Tensor1
 ) -> Type:
+    """A tensor of the predictions' dtype: of the targets' shape if `reduction` is none, else a
+    scalar."""
     who = "nn.nll_loss"
     expect_same_dtype((predictions, weights), who)
     have, want = shape_of_type(predictions), shape_of_type(targets)

@@ -139,6 +139,7 @@ def _scaled_type(who: str) -> TypeRelation:
     """The data's type; factors and offsets of its channels, which groups divide if there are some."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the shape and dtype of `data`, which is of floats."""
         data = expect_floating(arg_types[0], who)
         channels = shape_of_type(data)[positive_axis(attrs.axis, len(data.shape), who)]
         _check_factors(who, arg_types, channels)

@@ -47,6 +47,8 @@ def pool_type(who: str, spatial: str) -> TypeRelation:
     """The type of a pooling over windows."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor in `out_layout`, or the layout of `data`, with a position for each place of the
+        window; of the dtype of `data`."""
         data = expect_tensor(arg_types[0], who)
         extents = axes_extents(shape_of_type(data), attrs.layout, who)
         expect(min(attrs.strides) > 0, f"{who} requires positive strides, got {attrs.strides}")
@@ -77,6 +79,8 @@ def _sized_type(who: str, spatial: str) -> TypeRelation:
     """The type of a pooling to given extents (1 where there is no `output_size`)."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor in `out_layout`, or the layout of `data`, its spatial axes of the wanted size;
+        of the dtype of `data`."""
         data = expect_tensor(arg_types[0], who)
         extents = axes_extents(shape_of_type(data), attrs.layout, who)
         sizes = _sizes(attrs, extents, spatial)

@@ -24,6 +24,7 @@ def _pool_gradient(
     name: str, pooling: OperatorFunction[..., Any], kind: str, **facets: Any
 ) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
     def infer_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the shape and dtype of `data`."""
         data = expect_tensor(arg_types[1], name)
         grad = expect_tensor(arg_types[0], name, "out_grad", len(data.shape))
         wanted = pool_type(name, "HW")(attrs, [data])

@@ -36,6 +36,8 @@ def _check_sub_pixel(attrs: Any, who: str) -> None:
 
 
 def _depth_to_space_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor in the layout of `data`, and of its dtype: channels divided by the block's square,
+    height and width multiplied by its side."""
     who = "nn.depth_to_space"
     _check_sub_pixel(attrs, who)
     data, block = expect_tensor(arg_types[0], who), attrs.block_size
@@ -52,6 +54,8 @@ def _depth_to_space_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _space_to_depth_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor in the layout of `data`, and of its dtype: channels multiplied by the block's
+    square, height and width divided by its side."""
     who = "nn.space_to_depth"
     _check_sub_pixel(attrs, who)
     data, block = expect_tensor(arg_types[0], who), attrs.block_size
@@ -120,6 +124,8 @@ def _where_reshape_can_tell(simplify: Simplify) -> Simplify:
 
 
 def _space_to_batch_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the dtype of `data`: the padded spatial extents divided by the blocks', the batch
+    multiplied by their product."""
     who = "nn.space_to_batch_nd"
     data = expect_tensor(arg_types[0], who)
     shape, count = list(shape_of_type(data)), len(attrs.block_shape)
@@ -143,6 +149,8 @@ def _space_to_batch_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _batch_to_space_type(attrs: Any, data: TensorType) -> Type:
+    """A tensor of the dtype of `data`: the batch divided by the product of the blocks' extents,
+    spatial extents multiplied by them and cut by `crops`."""
     who = "nn.batch_to_space_nd"
     shape, count = list(shape_of_type(data)), len(attrs.block_shape)
     expect(

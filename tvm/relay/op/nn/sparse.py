@@ -36,6 +36,8 @@ def _sparse_rows(arg_types: Sequence[Type], who: str, has_blocks: bool = True) -
 
 
 def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A matrix of the dense one's dtype: (rows of the dense, rows of the sparse), or the other way
+    round if `sparse_lhs`."""
     who = "nn.sparse_dense"
     dense = expect_tensor(arg_types[0], who, "dense_mat", 2)
     rows = _sparse_rows(arg_types[1:], who)
@@ -44,6 +46,7 @@ def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _add_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the dense matrix' shape and dtype."""
     who = "nn.sparse_add"
     dense = expect_tensor(arg_types[0], who, "dense_mat", 2)
     rows = _sparse_rows(arg_types[1:], who, has_blocks=False)
@@ -55,11 +58,14 @@ def _add_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
 
 
 def _transpose_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+    """A tuple of three tensors of the operands' types: data, indices and pointers of rows."""
     _sparse_rows(arg_types, "nn.sparse_transpose", has_blocks=False)
     return TupleType(tuple(arg_types))
 
 
 def _conv2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor in the layout of `data` and of its dtype, with a channel for each row of the sparse
+    weight."""
     who = "nn.sparse_conv2d"
     data = expect_tensor(arg_types[0], who, rank=4)
     expect(

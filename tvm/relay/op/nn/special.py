@@ -39,6 +39,7 @@ from .conv import conv2d, conv_type
 
 
 def _correlation_type(attrs: Any, data1: Tensor4, data2: Tensor4) -> Type:
+    """A tensor of shape (batch, displacements, height, width) and the operands' dtype."""
     who = "nn.correlation"
     dtype = expect_same_dtype((data1, data2), who)
     expect(attrs.layout == "NCHW", f"{who} requires the layout NCHW, got {attrs.layout!r}")
@@ -99,6 +100,7 @@ def correlation(
 
 
 def _deformable_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor as that of a plain convolution of `data` and the weight."""
     who = "nn.deformable_conv2d"
     expect_layouts(attrs, who, ("NCHW", "OIHW"), ("NHWC", "HWIO"))
     out = conv_type(who, "HW")(attrs, [arg_types[0], arg_types[2]])
@@ -178,6 +180,7 @@ def deformable_conv2d(
 
 
 def _fifo_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the buffer's shape and dtype."""
     who = "nn.fifo_buffer"
     data, buffer = [expect_tensor(t, who, n) for t, n in zip(arg_types, ("data", "buffer"), strict=True)]  # fmt: skip
     expect_same_dtype((data, buffer), who)

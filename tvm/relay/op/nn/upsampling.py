@@ -49,6 +49,7 @@ def times(extent: Dim, factor: float | PrimExpr) -> Dim:
 
 def _type(who: str, spatial: str) -> TypeRelation:
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+        """A tensor in the layout of `data` and of its dtype, its spatial extents scaled."""
         data = expect_tensor(arg_types[0], who)
         expect(
             attrs.method in RESIZE_METHODS,

@@ -25,6 +25,8 @@ from .conv_plan import WINOGRAD_WEIGHT_LAYOUT
 
 
 def _conv_type(attrs: Any, data: TensorType, weight: TensorType) -> Type:
+    """A tensor in `out_layout`, or the layout of `data`, with a position for each place of a window
+    of 3 x 3; of dtype `out_dtype`, or that of `data`."""
     who = "nn.contrib_conv2d_winograd_without_weight_transform"
     is_plain = attrs.groups == 1 and {*attrs.strides, *attrs.dilation} == {1}
     expect(is_plain, f"{who} requires stride 1, dilation 1 and one group, got {attrs}")
@@ -55,6 +57,8 @@ def _conv_type(attrs: Any, data: TensorType, weight: TensorType) -> Type:
 
 
 def _weight_type(attrs: Any, weight: TensorType) -> Type:
+    """A tensor of shape (tile_size + 2, tile_size + 2, output channels, input channels) and the
+    weight's dtype."""
     who = "nn.contrib_conv2d_winograd_weight_transform"
     expect(len(weight.shape) == 4, f"{who} requires weights of 4 dimensions, got {weight}")
     expect(attrs.tile_size in (2, 4), f"{who} requires tile_size 2 or 4, got {attrs.tile_size}")

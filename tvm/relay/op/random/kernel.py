@@ -42,6 +42,7 @@ def _generate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
 
 
 def _split_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """Two keys."""
     key = _expect_key(arg_types[0], "random.threefry_split")
     return TupleType((key, key))
 

@@ -17,6 +17,8 @@ from ..types import Tensor2, Tensor3, Tensor4, apply, expect, expect_dim, shape_
 
 
 def _prior_type(attrs: Any, data: Tensor4) -> Type:
+    """A tensor of shape (1, boxes, 4) and the dtype of `data`; each position has len(sizes) +
+    len(ratios) - 1 boxes."""
     who = "vision.multibox_prior"
     expect(len(attrs.sizes) > 0, f"{who} requires at least one size")
     expect(len(attrs.ratios) > 0, f"{who} requires at least one ratio")

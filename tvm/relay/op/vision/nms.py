@@ -42,6 +42,8 @@ def _valid_counts_type(attrs: Any, data: Tensor3) -> Type:
 
 
 def _nms_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape and dtype of `data`; if `return_indices`, int32 tensors of shapes
+    (batch, boxes) and (batch, 1): the boxes that are kept, and how many."""
     who = "vision.non_max_suppression"
     data = expect_tensor(arg_types[0], who, rank=3)
     counts = expect_tensor(arg_types[1], who, "valid_count", 1)

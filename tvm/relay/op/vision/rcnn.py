@@ -34,6 +34,8 @@ Size = Annotated[int | Sequence[int], spatial(2)]
 
 def _regions_type(who: str) -> TypeRelation:
     def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
+        """A tensor in the layout of `data` and of its dtype: `pooled_size` positions for each
+        region."""
         data = expect_tensor(arg_types[0], who, rank=4)
         regions = expect_tensor(arg_types[1], who, "rois", 2)
         count, numbers = shape_of_type(regions)

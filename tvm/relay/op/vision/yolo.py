@@ -15,6 +15,8 @@ from ..types import Dim, Tensor4, apply, expect, shape_of_type, tensor
 
 
 def _reorg_type(attrs: Any, data: Tensor4) -> Type:
+    """A tensor of shape (batch, channels * stride**2, height // stride, width // stride) and the
+    dtype of `data`."""
     who = "vision.yolo_reorg"
     batch, channels, height, width = shape_of_type(data)
     expect(attrs.stride > 0, f"{who} requires a positive stride, got {attrs.stride}")

@@ -45,6 +45,7 @@ class SimulatedQuantizeAttrs(Attrs, key="relay.attrs.SimulatedQuantizeAttrs"):
 
 
 def _quantize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape of `data`, and of dtype `out_dtype`."""
     who = "qnn.quantize"
     data = expect_dtype(arg_types[0], ("float32", "float16", "int32"), who, "data")
     expect_scale(arg_types[1], who, "output_scale", data, attrs.axis)
@@ -72,6 +73,7 @@ def quantized(
 
 
 def _dequantize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape of `data`, and of dtype `out_dtype`."""
     who = "qnn.dequantize"
     data = expect_dtype(arg_types[0], (*_QUANTIZED, "float16", "float32"), who, "data")
     expect_scale(arg_types[1], who, "input_scale", data, attrs.axis)
@@ -117,6 +119,7 @@ def _numbers(data: RelayExpr, scale: RelayExpr, zero_point: RelayExpr) -> NDArra
 
 
 def _simulated_type(attrs: SimulatedQuantizeAttrs, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape of `data`, and of dtype float32."""
     who = "qnn.simulated_quantize"
     data = expect_dtype(arg_types[0], ("float32",), who, "data")
     expect_dtype(arg_types[1], ("int32",), who, "dtype")

@@ -162,6 +162,7 @@ def like_data(who: str, dtypes: Sequence[str], pairs: int = 2) -> TypeRelation:
     """Operators that keep type and have pairs of a scalar scale and zero point."""
 
     def relation(attrs: object, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the operand's shape and dtype."""
         data = expect_dtype(arg_types[0], dtypes, who, "x")
         for i in range(pairs):
             side = ("input", "output")[i]

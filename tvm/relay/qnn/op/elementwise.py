@@ -44,6 +44,7 @@ _DTYPES = ("int8", "uint8", "int16", "int32")
 
 def _binary_type(who: str) -> Callable[[Any, Sequence[Type]], Type]:
     def relation(attrs: Any, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the shape that both operands broadcast to, and of their dtype."""
         sides = (("lhs", attrs.lhs_axis), ("rhs", attrs.rhs_axis))
         for i, (side, axis) in enumerate(sides):
             data = expect_dtype(arg_types[i], _DTYPES, who, side)
@@ -57,6 +58,7 @@ def _binary_type(who: str) -> Callable[[Any, Sequence[Type]], Type]:
 
 
 def _mul_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape that both operands broadcast to, and of their dtype."""
     result = _binary_type("qnn.mul")(attrs, arg_types)
     axes = _axes_of_scales(attrs, arg_types)
     expect(
@@ -130,6 +132,7 @@ def _product_of_scales(a: RelayExpr, b: RelayExpr) -> RelayExpr:
 
 
 def _concatenate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the operands' dtype and shape; along the axis it has the sum of their extents."""
     who = "qnn.concatenate"
     fields = expect_tuple(arg_types[0], who)
     scales, zeros = [expect_tuple(ty, who, "the parameters") for ty in arg_types[1:3]]

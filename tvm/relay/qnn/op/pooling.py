@@ -17,6 +17,8 @@ from .requantize import requantized
 
 
 def _avg_pool2d_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor in `out_layout`, or the layout of `data`, with a position for each place of the
+    window; of the dtype of `data`."""
     who = "qnn.avg_pool2d"
     expect_dtype(arg_types[0], ("int8", "uint8", "int16", "int32"), who, "data")
     for i, side in enumerate(("input", "output")):

@@ -95,6 +95,7 @@ def requantize_config(**kwargs: str) -> Iterator[RequantizeConfig]:
 
 
 def _requantize_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+    """A tensor of the shape of `data`, and of dtype `out_dtype`."""
     who = "qnn.requantize"
     allowed = ("int8", "uint8", "int16", "int32", "int64")
     data = expect_dtype(arg_types[0], allowed, who, "data")

@@ -35,6 +35,8 @@ def product_type(op: Op, who: str, sums: Sequence[str] = _SUMS) -> TypeRelation:
     """The plain operator's type; the weight's parameters may be vectors over its channels."""
 
     def relation(attrs: object, arg_types: Sequence[Type]) -> Type:
+        """A tensor of the shape that the operator has for floats, and of dtype `out_dtype`: sums of
+        products, whose scale is the product of both scales."""
         for i, argument in enumerate(INPUTS[:2]):
             expect_dtype(arg_types[i], _DATA, who, argument)
         assert op.infer_type is not None
