@@ -144,4 +144,24 @@ def scan_macro(
     return Source(program), dict(extra_vars or {})
 
 
+def read_macro(
+    kind: Callable[..., Any],
+    decorator: str,
+    given: tuple[Any, ...],
+    hygienic: bool,
+    outer: FrameType,
+) -> Any:
+    """What a decorator of macros makes of a function; of no arguments, the decorator."""
+
+    def build(func: Any) -> Any:
+        source, names = scan_macro(func, inspect_function_capture(func, outer))
+        return kind(source, names, func, hygienic)
+
+    if not given:
+        return build
+    if len(given) == 1 and isinstance(given[0], FunctionType):
+        return build(given[0])
+    raise ValueError(f"{decorator} takes no arguments but by name: {decorator}(hygienic=...)")
+
+
 __all__ = ["from_source", "parse", "parse_class", "parse_function", "scan_macro"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable as AnyCallable
-from types import FrameType, FunctionType
+from types import FrameType
 from typing import Any
 
 from tvm.ir.function import BaseFunc
@@ -15,9 +15,8 @@ from tvm.relax.dpl.rewriters import PatternMatchingRewriter
 from tvm.relax.expr import Function, relax_functions
 
 from ..core.diagnostics import Source
-from ..core.entry import WELL_FORMED_CHECKS, decorated, read_function, scan_macro
+from ..core.entry import WELL_FORMED_CHECKS, decorated, read_function, read_macro
 from ..core.parser import Parser, ScriptMacro, VarTable, current_parser
-from ..core.utils import inspect_function_capture
 from ..ir.entry import module_of_class
 from .struct_infos import (
     Callable,
@@ -138,17 +137,7 @@ def macro(*args: Any, hygienic: bool = True) -> Any:
     hygienic : bool
         Whether names in the macro are those at its definition, rather than at its call.
     """
-    outer = sys._getframe(1)
-
-    def build(func: Any) -> RelaxMacro:
-        source, names = scan_macro(func, inspect_function_capture(func, outer))
-        return RelaxMacro(source, names, func, hygienic)
-
-    if not args:
-        return build
-    if len(args) == 1 and isinstance(args[0], FunctionType):
-        return build(args[0])
-    raise ValueError("R.macro takes no arguments but by name: R.macro(hygienic=...)")
+    return read_macro(RelaxMacro, "R.macro", args, hygienic, sys._getframe(1))
 
 
 __all__ = [

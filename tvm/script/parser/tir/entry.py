@@ -5,13 +5,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from types import FrameType, FunctionType
+from types import FrameType
 from typing import Any
 
 from ..core.diagnostics import Source
-from ..core.entry import decorated, read_function, scan_macro
+from ..core.entry import decorated, read_function, read_macro
 from ..core.parser import Parser, ScriptMacro, VarTable, current_parser
-from ..core.utils import inspect_function_capture
 
 
 def prim_func(
@@ -91,17 +90,7 @@ def macro(*args: Any, hygienic: bool = True) -> Any:
     hygienic : bool
         Whether names in the macro are those at its definition, rather than at its call.
     """
-    outer = sys._getframe(1)
-
-    def build(func: Any) -> TIRMacro:
-        source, names = scan_macro(func, inspect_function_capture(func, outer))
-        return TIRMacro(source, names, func, hygienic)
-
-    if not args:
-        return build
-    if len(args) == 1 and isinstance(args[0], FunctionType):
-        return build(args[0])
-    raise ValueError("T.macro takes no arguments but by name: T.macro(hygienic=...)")
+    return read_macro(TIRMacro, "T.macro", args, hygienic, sys._getframe(1))
 
 
 __all__ = ["TIRMacro", "macro", "prim_func", "prim_func_of"]
