@@ -32,7 +32,6 @@ from .types import (
     expect,
     expect_dim,
     expect_same_dtype,
-    expect_tensor,
     expect_tuple,
     shape_of_type,
     tensor,
@@ -47,15 +46,14 @@ def _vector(values: RelayExpr | Sequence[int]) -> RelayExpr:
 Vector = Annotated[Any, Operand(_vector)]
 
 
-def _strided_set_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _strided_set_type(
+    attrs: Attrs, data: TensorType, v: TensorType, begin: Tensor1, end: Tensor1, strides: Tensor1
+) -> Type:
     """A tensor of the shape and dtype of `data`."""
     who = "strided_set"
-    data, values = [
-        expect_tensor(ty, who, n) for ty, n in zip(arg_types, ("data", "v"), strict=False)
-    ]
-    expect_same_dtype((data, values), who)
-    for ty, name in zip(arg_types[2:], ("begin", "end", "strides"), strict=True):
-        count = shape_of_type(expect_tensor(ty, who, name, 1))[0]
+    expect_same_dtype((data, v), who)
+    for ty, name in ((begin, "begin"), (end, "end"), (strides, "strides")):
+        count = shape_of_type(ty)[0]
         expect(
             not isinstance(count, int) or count <= len(data.shape),
             f"{who} requires at most {len(data.shape)} numbers for {name}, got {count}",

@@ -8,21 +8,20 @@ from typing import Any
 from tvm import tir, topi
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
-from tvm.ir.type import Type
+from tvm.ir.type import TensorType, Type
 
 from .attributes import as_ints
 from .computes import computed_by
 from .layout import Layouts, data_layouts, has_blocks, layout_any
 from .operator import Expr, Ints, operator
 from .registry import LayoutChoice, OpPattern
-from .types import expect, expect_tensor
+from .types import expect
 
 
-def _fixed_point_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _fixed_point_type(attrs: Attrs, x: TensorType) -> Type:
     """A tensor of the shape of the first operand, and of dtype int32."""
-    data = expect_tensor(arg_types[0], "fixed_point_multiply", "x")
-    expect(data.dtype == "int32", f"fixed_point_multiply requires int32, got {data.dtype}")
-    return data
+    expect(x.dtype == "int32", f"fixed_point_multiply requires int32, got {x.dtype}")
+    return x
 
 
 @operator(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from tvm import topi
 from tvm.ir.attrs import Attrs
@@ -22,26 +22,29 @@ _COMMON: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _matrices(ty: Type, who: str, what: str = "data") -> TensorType:
-    found = expect_tensor(ty, who, what)
-    expect(len(found.shape) >= 2, f"{who} requires matrices for {what}, got {found}")
+def _matrices(ty: Type, who: str, argument: str) -> TensorType:
+    found = expect_tensor(ty, who, argument)
+    expect(len(found.shape) >= 2, f"{who} requires matrices for {argument}, got {found}")
     is_known = found.dtype in ("float32", "float64")
-    expect(is_known, f"{who} requires float32 or float64 for {what}, got {found.dtype}")
+    expect(is_known, f"{who} requires float32 or float64 for {argument}, got {found.dtype}")
     return found
 
 
-def _square(ty: Type, who: str) -> TensorType:
-    found = _matrices(ty, who)
+def _square(ty: Type, who: str, argument: str) -> TensorType:
+    found = _matrices(ty, who, argument)
     expect_dim(found.shape[-1], found.shape[-2], who, "the number of columns")
     return found
+
+
+Matrices: TypeAlias = Annotated[TensorType, _matrices]
+SquareMatrices: TypeAlias = Annotated[TensorType, _square]
 
 
 def _count(shape: Sequence[Any]) -> Any:
     return apply(min, shape[-2], shape[-1])
 
 
-def _lu_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = _matrices(arg_types[0], "linalg.lu_factor")
+def _lu_type(attrs: Attrs, data: Matrices) -> Type:
     shape = shape_of_type(data)
     batch = shape[:-2]
     pivots = tensor((*batch, _count(shape)), "int32")
@@ -71,8 +74,7 @@ def lu_factor(data: Expr) -> TupleWrapper:
     """
 
 
-def _cholesky_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = _square(arg_types[0], "linalg.cholesky")
+def _cholesky_type(attrs: Attrs, data: SquareMatrices) -> Type:
     return TupleType((data, tensor((*shape_of_type(data)[:-2], 1), "int32")))
 
 
@@ -87,9 +89,8 @@ def cholesky(data: Expr) -> TupleWrapper:
     """The lower factor of positive definite matrices, and the first minor that is not, or 0."""
 
 
-def _solve_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _solve_type(attrs: Any, matrix: SquareMatrices, values: Matrices) -> Type:
     who = "linalg.solve_triangular"
-    matrix, values = _square(arg_types[0], who), _matrices(arg_types[1], who, "values")
     rows = shape_of_type(matrix)[:-1]
     expect(
         len(matrix.shape) == len(values.shape) and matrix.dtype == values.dtype,
@@ -112,8 +113,7 @@ def solve_triangular(
     """Solve ``matrix @ x = values`` for triangular matrices."""
 
 
-def _qr_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = _matrices(arg_types[0], "linalg.householder_qr")
+def _qr_type(attrs: Attrs, data: Matrices) -> Type:
     shape = shape_of_type(data)
     return TupleType((data, tensor((*shape[:-2], _count(shape)), data.dtype)))
 
@@ -129,12 +129,11 @@ def householder_qr(data: Expr) -> TupleWrapper:
     """The upper factor of matrices, the vectors of reflections below it, and their factors."""
 
 
-def _product_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    who = "linalg.householder_product"
-    vectors, factors = _matrices(arg_types[0], who), expect_tensor(arg_types[1], who, "factors")
+def _product_type(attrs: Any, vectors: Matrices, factors: TensorType) -> Type:
     expect(
         len(factors.shape) == len(vectors.shape) - 1 and factors.dtype == vectors.dtype,
-        f"{who} requires one row of factors for each matrix, got {vectors} and {factors}",
+        "linalg.householder_product requires one row of factors for each matrix, "
+        f"got {vectors} and {factors}",
     )
     return tensor((*shape_of_type(vectors)[:-1], attrs.columns), vectors.dtype)
 
@@ -167,8 +166,7 @@ def pivots_to_permutation(pivots: Expr, rows: int) -> RelayExpr:
     """The order of rows after the exchanges of `lu_factor`."""
 
 
-def _eigh_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    data = _square(arg_types[0], "linalg.eigh")
+def _eigh_type(attrs: Any, data: SquareMatrices) -> Type:
     return TupleType((tensor(shape_of_type(data)[:-1], data.dtype), data, data))
 
 
@@ -184,8 +182,7 @@ def eigh(data: Expr, upper: bool = False) -> list[RelayExpr]:
     return [found[0], found[1]]
 
 
-def _svd_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-    data = _matrices(arg_types[0], "linalg.svd")
+def _svd_type(attrs: Attrs, data: Matrices) -> Type:
     *batch, rows, columns = shape_of_type(data)
     if isinstance(rows, int) and isinstance(columns, int):
         expect(rows <= columns, f"linalg.svd requires at most as many rows as columns, got {data}")

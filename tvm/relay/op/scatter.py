@@ -20,19 +20,17 @@ from .operator import Expr, operator
 from .registry import ops
 from .scatter_gradient import replaced_parts
 from .schedules import EXTERN_SCHEDULES
-from .types import expect, expect_same_dtype, expect_tensor, is_known, positive_axis, shape_of_type
+from .types import expect, expect_same_dtype, is_known, positive_axis, shape_of_type
 
 _WAYS = ("update", "add", "mul", "min", "max")
 _REDUCTIONS = (*_WAYS, "mean")
 
 
-def _scatter_elements_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _scatter_elements_type(
+    attrs: Any, data: TensorType, indices: TensorType, updates: TensorType
+) -> Type:
     """A tensor of the shape and dtype of `data`."""
     who = "scatter_elements"
-    data, indices, updates = [
-        expect_tensor(ty, who, name)
-        for ty, name in zip(arg_types, ("data", "indices", "updates"), strict=True)
-    ]
     expect_same_dtype((data, updates), who)
     positive_axis(attrs.axis, len(data.shape), who)
     expect(

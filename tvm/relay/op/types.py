@@ -11,6 +11,7 @@ instead, and gets types that are checked, of the rank that the annotation says:
     def _trilu_type(attrs: Any, data: TensorType) -> Type: ...
     def _transform_type(attrs: Any, cls_prob: Tensor3, loc_pred: Tensor2, anchor: Tensor3) -> Type: ...
     def _stack_type(attrs: Any, data: TensorTypes) -> Type: ...
+    def _softmax_type(attrs: Any, data: Floating) -> Type: ...
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from tvm.tir.constants import fits
 Dim: TypeAlias = "int | PrimExpr"
 Shape: TypeAlias = "tuple[Dim, ...]"
 TypeRelation: TypeAlias = Callable[[Attrs, Sequence[Type]], Type]
-# types of arguments in the signature of a type relation: a tensor's of this rank, a tuple of tensors'
+# types of arguments in the signature of a type relation: a tensor's of this rank, or one that a function
+# of the type, the operator and the argument's name accepts; a tuple of tensors'
 Tensor0: TypeAlias = Annotated[TensorType, 0]
 Tensor1: TypeAlias = Annotated[TensorType, 1]
 Tensor2: TypeAlias = Annotated[TensorType, 2]
@@ -217,6 +219,9 @@ def expect_floating(ty: Type, who: str, argument: str = "data") -> TensorType:
     return found
 
 
+Floating: TypeAlias = Annotated[TensorType, expect_floating]
+
+
 def expect_tuple(ty: Type, who: str, argument: str = "data") -> tuple[TensorType, ...]:
     """The tensor types of a tuple of tensors."""
     if not isinstance(ty, TupleType):
@@ -333,8 +338,12 @@ def _check_of(hint: AnyValue, who: str, argument: str) -> Callable[[Type], AnyVa
     """What a type must be that comes to a parameter of this annotation."""
     if hint == TensorTypes:
         return partial(expect_tuple, who=who, argument=argument)
-    rank = get_args(hint)[1] if get_args(hint) else None
-    return partial(expect_tensor, who=who, argument=argument, rank=rank)
+    if hint is Type:
+        return lambda ty: ty
+    kind = get_args(hint)[1] if get_args(hint) else None
+    if callable(kind):
+        return partial(kind, who=who, argument=argument)
+    return partial(expect_tensor, who=who, argument=argument, rank=kind)
 
 
 def same_as_input(who: str) -> TypeRelation:

@@ -23,7 +23,6 @@ from .registry import Gradient, OpPattern, Precision, ops
 from .types import (
     TypeRelation,
     expect_floating,
-    expect_tensor,
     integers_only,
     keep_shape,
     same_as_input,
@@ -282,9 +281,9 @@ def clip(a: Expr, a_min: float, a_max: float) -> RelayExpr:
     """
 
 
-def _cast_type(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
+def _cast_type(attrs: Attrs, data: TensorType) -> Type:
     """A tensor of the shape of `data`, and of dtype `dtype`."""
-    return tensor(shape_of_type(expect_tensor(arg_types[0], "cast")), attrs["dtype"])
+    return tensor(shape_of_type(data), attrs["dtype"])
 
 
 @operator(

@@ -25,11 +25,11 @@ from ..schedules import default_schedules
 from ..separable import identity_matrix, through
 from ..types import (
     Dim,
+    Floating,
     TypeRelation,
     apply,
     expect,
     expect_dim,
-    expect_floating,
     expect_tensor,
     positive_axis,
     same_as_input,
@@ -163,9 +163,8 @@ def bias_add(data: Expr, bias: Expr, axis: int = 1) -> RelayExpr:
     """
 
 
-def _softmax_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _softmax_type(attrs: Any, data: Floating) -> Type:
     """A tensor of the shape and dtype of `data`, which is of floats."""
-    data = expect_floating(arg_types[0], "nn.softmax")
     positive_axis(attrs.axis, len(data.shape), "nn.softmax")
     return data
 
@@ -301,9 +300,8 @@ def _border(value: float | RelayExpr) -> RelayExpr:
 Widths = Annotated[Any, Attribute("tuple[tuple[int, int], ...]", _widths)]
 
 
-def _pad_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _pad_type(attrs: Any, data: TensorType) -> Type:
     """A tensor of the dtype of `data`; each extent is longer by what is put before and behind."""
-    data = expect_tensor(arg_types[0], "nn.pad")
     shape = shape_of_type(data)
     expect(
         len(attrs.pad_width) == len(shape),
@@ -397,9 +395,9 @@ def pad(
     """
 
 
-def _filled_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _filled_type(attrs: Any, data: TensorType) -> Type:
     """A tensor of the dtype of `data`; each extent is longer by what is put before and behind."""
-    return _pad_type(pad.op.attrs_type(attrs.pad_width), arg_types)
+    return _pad_type(pad.op.attrs_type(attrs.pad_width), data)
 
 
 @operator(

@@ -12,30 +12,25 @@ from tvm.ir.type import TupleType, Type
 from ..operator import Expr, operator
 from ..registry import OpPattern, Precision
 from ..schedules import default_schedules
-from ..types import expect, expect_dim, expect_same_dtype, expect_tensor, shape_of_type, tensor
+from ..types import Tensor3, expect, expect_dim, expect_same_dtype, shape_of_type, tensor
 
 
-def _attention_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _attention_type(attrs: Any, query: Tensor3, key: Tensor3, value: Tensor3, masks: Type) -> Type:
     who = "nn.contrib_attention"
-    names = ("query", "key", "value")
-    found = [
-        expect_tensor(ty, who, name, rank=3) for ty, name in zip(arg_types[:3], names, strict=True)
-    ]
-    dtype = expect_same_dtype(found, who)
-    query, key, value = [shape_of_type(ty) for ty in found]
-    for shape, name in ((key, "key"), (value, "value")):
-        expect_dim(shape[0], query[0], who, f"{name}'s batch")
-    expect_dim(key[2], query[2], who, "the keys' depth")
-    expect_dim(value[1], key[1], who, "the number of values")
-    masks = arg_types[3]
+    dtype = expect_same_dtype((query, key, value), who)
+    (batch, rows, depth), keys, values = [shape_of_type(ty) for ty in (query, key, value)]
+    expect_dim(keys[0], batch, who, "key's batch")
+    expect_dim(values[0], batch, who, "value's batch")
+    expect_dim(keys[2], depth, who, "the keys' depth")
+    expect_dim(values[1], keys[1], who, "the number of values")
     count = int(attrs.has_bias) + int(attrs.has_keep)
     expect(
         isinstance(masks, TupleType) and len(masks.fields) == count,
         f"{who} requires a tuple of {count} masks",
     )
     if not attrs.merge_heads:
-        return tensor((query[0], query[1], value[2]), dtype)
-    return tensor((query[0] // attrs.heads, query[1], attrs.heads * value[2]), dtype)
+        return tensor((batch, rows, values[2]), dtype)
+    return tensor((batch // attrs.heads, rows, attrs.heads * values[2]), dtype)
 
 
 def _compute(attrs: Any, inputs: Sequence[te.Tensor], out_type: Type) -> list[te.Tensor]:

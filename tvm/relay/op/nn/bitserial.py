@@ -13,7 +13,7 @@ from ..computes import computed_by
 from ..layout_shapes import axes_extents, expect_layouts, shape_in_layout, window_counts
 from ..operator import Expr, OptionalSpatial2, Padding2, Spatial2, operator
 from ..schedules import default_schedules
-from ..types import apply, expect, expect_dim, expect_tensor, positive_axis, shape_of_type, tensor
+from ..types import Tensor2, apply, expect, expect_dim, positive_axis, shape_of_type, tensor
 from .argument_types import of_convolution, of_dense
 
 
@@ -128,16 +128,15 @@ def bitserial_conv2d(
     """
 
 
-def _dense_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _dense_type(attrs: Any, data: Tensor2, weight: TensorType) -> Type:
     """A tensor of shape (rows of `data`, units), and of dtype `out_dtype`."""
     who = "nn.bitserial_dense"
-    rows = shape_of_type(expect_tensor(arg_types[0], who, rank=2))
-    weight = shape_of_type(expect_tensor(arg_types[1], who, "weight"))
-    if len(weight) == 2:
-        expect_dim(weight[1], rows[1], who, "the weight's inner dimension")
+    (rows, depth), extents = shape_of_type(data), shape_of_type(weight)
+    if len(extents) == 2:
+        expect_dim(extents[1], depth, who, "the weight's inner dimension")
     if attrs.units is not None:
-        expect_dim(weight[0], attrs.units, who, "the weight's units")
-    return tensor((rows[0], weight[0] if attrs.units is None else attrs.units), attrs.out_dtype)
+        expect_dim(extents[0], attrs.units, who, "the weight's units")
+    return tensor((rows, extents[0] if attrs.units is None else attrs.units), attrs.out_dtype)
 
 
 @operator(

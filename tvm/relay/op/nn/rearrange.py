@@ -16,7 +16,7 @@ from ..computes import computed_by
 from ..layout_shapes import axes_extents, shape_in_layout
 from ..operator import Attribute, Expr, Ints, operator
 from ..registry import OpPattern, Simplify, ops
-from ..types import apply, expect, expect_tensor, product, shape_of_type, tensor
+from ..types import apply, expect, product, shape_of_type, tensor
 
 
 def _pairs(values: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
@@ -35,14 +35,13 @@ def _check_sub_pixel(attrs: Any, who: str) -> None:
     )
 
 
-def _depth_to_space_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _depth_to_space_type(attrs: Any, data: TensorType) -> Type:
     """A tensor in the layout of `data`, and of its dtype: channels divided by the block's square,
     height and width multiplied by its side."""
     who = "nn.depth_to_space"
     _check_sub_pixel(attrs, who)
-    data, block = expect_tensor(arg_types[0], who), attrs.block_size
     extents = axes_extents(shape_of_type(data), attrs.layout, who)
-    channels = extents["C"]
+    channels, block = extents["C"], attrs.block_size
     expect(
         not isinstance(channels, int) or channels % block**2 == 0,
         f"{who} requires channels divisible by {block**2}, got {channels}",
@@ -53,13 +52,12 @@ def _depth_to_space_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
     return tensor(shape_in_layout(extents, attrs.layout), data.dtype)
 
 
-def _space_to_depth_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _space_to_depth_type(attrs: Any, data: TensorType) -> Type:
     """A tensor in the layout of `data`, and of its dtype: channels multiplied by the block's
     square, height and width divided by its side."""
     who = "nn.space_to_depth"
     _check_sub_pixel(attrs, who)
-    data, block = expect_tensor(arg_types[0], who), attrs.block_size
-    extents = axes_extents(shape_of_type(data), attrs.layout, who)
+    extents, block = axes_extents(shape_of_type(data), attrs.layout, who), attrs.block_size
     for axis in "HW":
         expect(
             not isinstance(extents[axis], int) or extents[axis] % block == 0,
@@ -123,11 +121,10 @@ def _where_reshape_can_tell(simplify: Simplify) -> Simplify:
     return composed
 
 
-def _space_to_batch_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _space_to_batch_type(attrs: Any, data: TensorType) -> Type:
     """A tensor of the dtype of `data`: the padded spatial extents divided by the blocks', the batch
     multiplied by their product."""
     who = "nn.space_to_batch_nd"
-    data = expect_tensor(arg_types[0], who)
     shape, count = list(shape_of_type(data)), len(attrs.block_shape)
     expect(
         count == len(attrs.paddings) and count < len(shape),
@@ -185,7 +182,7 @@ def _blocks_to_batch(call: Call, arg_types: Sequence[TensorType]) -> RelayExpr:
     outer = [2 * i + 1 for i in range(count)]
     order = (*inner, 0, *outer, *range(2 * count + 1, len(split)))
     moved = ops.transpose(ops.reshape(padded, newshape=_dims(split)), axes=order)
-    return ops.reshape(moved, newshape=_dims(shape_of_type(_space_to_batch_type(attrs, arg_types))))
+    return ops.reshape(moved, newshape=_dims(shape_of_type(_space_to_batch_type(attrs, ty))))
 
 
 def _batch_to_blocks(call: Call, arg_types: Sequence[Type]) -> RelayExpr:

@@ -179,10 +179,9 @@ def deformable_conv2d(
     """
 
 
-def _fifo_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _fifo_type(attrs: Any, data: TensorType, buffer: TensorType) -> Type:
     """A tensor of the buffer's shape and dtype."""
     who = "nn.fifo_buffer"
-    data, buffer = [expect_tensor(t, who, n) for t, n in zip(arg_types, ("data", "buffer"), strict=True)]  # fmt: skip
     expect_same_dtype((data, buffer), who)
     have, kept = shape_of_type(data), shape_of_type(buffer)
     expect(len(have) == len(kept), f"{who} requires data and buffer of one rank")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
@@ -26,8 +26,8 @@ OutDtype = Annotated[str, Attribute("str", str, field="out_dtype")]
 _WORDS = 10
 
 
-def _expect_key(ty: Type, who: str) -> TensorType:
-    key = expect_tensor(ty, who, "key", 1)
+def _expect_key(ty: Type, who: str, argument: str = "key") -> TensorType:
+    key = expect_tensor(ty, who, argument, 1)
     expect(
         key.dtype == "uint64" and shape_of_type(key) == (_WORDS,),
         f"{who} requires a key of {_WORDS} uint64, got {key}",
@@ -36,14 +36,15 @@ def _expect_key(ty: Type, who: str) -> TensorType:
     return key
 
 
-def _generate_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    key = _expect_key(arg_types[0], "random.threefry_generate")
+Key: TypeAlias = Annotated[TensorType, _expect_key]
+
+
+def _generate_type(attrs: Any, key: Key) -> Type:
     return TupleType((key, tensor(attrs.out_shape, "uint64")))
 
 
-def _split_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
+def _split_type(attrs: Any, key: Key) -> Type:
     """Two keys."""
-    key = _expect_key(arg_types[0], "random.threefry_split")
     return TupleType((key, key))
 
 
@@ -61,11 +62,12 @@ def _distribution_type(who: str, bounds: Sequence[str]) -> Callable[..., Type]:
     return relation
 
 
-def _multinomial_type(attrs: Any, arg_types: Sequence[Type]) -> Type:
-    who = "random.multinomial"
-    key = _expect_key(arg_types[0], who)
-    shape = shape_of_type(expect_tensor(arg_types[1], who, "probs"))
-    expect(len(shape) > 0, f"{who} requires probabilities of rank 1 or more, got a scalar")
+def _multinomial_type(attrs: Any, key: Key, probs: TensorType) -> Type:
+    shape = shape_of_type(probs)
+    expect(
+        len(shape) > 0,
+        "random.multinomial requires probabilities of rank 1 or more, got a scalar",
+    )
     return TupleType((key, tensor((*shape[:-1], attrs.num_samples), "int32")))
 
 
