@@ -110,152 +110,103 @@ DENSE = {
 def _plain_convolutions() -> list[Program]:
     rows: list[Program] = []
     for padding, dilation in (("VALID", 1), ("SAME", 2), ((0, 1, 2, 1), 2)):
-        steps = (1, padding, dilation)
-        spread = [(1, 1, dilation, dilation), (dilation, dilation, 1, 1)]
-        rows.append(
+        options = (1, padding, dilation, "float32")
+        first, last = (1, 1, dilation, dilation), (dilation, dilation, 1, 1)
+        rows += [
             Program(
-                "conv2d_nchw",
-                CONV2D,
-                ((1, 3, 9, 8), (5, 3, 3, 3)),
-                (*steps, "float32"),
-                lambda a, w, s=spread[0], p=padding: ref.conv2d_nchw_python(
-                    a, ref.dilate_python(w, s), 1, p
-                ),
-            )
-        )
-        rows.append(
+                "conv2d_nchw", CONV2D, ((1, 3, 9, 8), (5, 3, 3, 3)), options,
+                lambda a, w, s=first, p=padding: ref.conv2d_nchw_python(a, ref.dilate_python(w, s), 1, p),
+            ),
             Program(
-                "conv2d_nhwc",
-                NHWC,
-                ((1, 9, 8, 3), (3, 3, 3, 8)),
-                (*steps, "float32"),
-                lambda a, w, s=spread[1], p=padding: ref.conv2d_nhwc_python(
-                    a, ref.dilate_python(w, s), 1, p
-                ),
-            )
-        )
-        rows.append(
+                "conv2d_nhwc", NHWC, ((1, 9, 8, 3), (3, 3, 3, 8)), options,
+                lambda a, w, s=last, p=padding: ref.conv2d_nhwc_python(a, ref.dilate_python(w, s), 1, p),
+            ),
             Program(
-                "conv2d_hwcn",
-                HWCN,
-                ((9, 8, 3, 2), (3, 3, 3, 4)),
-                (*steps, "float32"),
-                lambda a, w, s=spread[1], p=padding: ref.conv2d_hwcn_python(
-                    a, ref.dilate_python(w, s), 1, p
-                ),
-            )
-        )
+                "conv2d_hwcn", HWCN, ((9, 8, 3, 2), (3, 3, 3, 4)), options,
+                lambda a, w, s=last, p=padding: ref.conv2d_hwcn_python(a, ref.dilate_python(w, s), 1, p),
+            ),
+        ]  # fmt: skip
     return rows
 
 
 def _special_convolutions() -> list[Program]:
-    rows: list[Program] = []
-    for multiplier in (1, 2):
-        rows.append(
-            Program(
-                "depthwise",
-                DEPTHWISE,
-                ((1, 4, 9, 8), (4, multiplier, 3, 3)),
-                ((2, 2), "SAME", (1, 1), "float32"),
-                lambda a, w: ref.depthwise_conv2d_python_nchw(a, w, 2, "SAME"),
-            )
-        )
-    rows.append(
+    depthwise = [
         Program(
-            "group_conv2d",
-            GROUPED,
-            ((1, 8, 6, 6), (12, 2, 3, 3)),
-            (1, 1, 1, 4, "float32"),
-            lambda a, w: ref.conv2d_nchw_python(a, w, 1, 1, 4),
+            "depthwise", DEPTHWISE, ((1, 4, 9, 8), (4, multiplier, 3, 3)),
+            ((2, 2), "SAME", (1, 1), "float32"),
+            lambda a, w: ref.depthwise_conv2d_python_nchw(a, w, 2, "SAME"),
         )
-    )
-    for padding in ("VALID", "SAME", (0, 2)):
-        rows.append(
-            Program(
-                "conv1d",
-                CONV1D,
-                ((2, 4, 17), (6, 4, 3)),
-                (2, padding, 2, "float32"),
-                lambda a, w, p=padding: ref.conv1d_ncw_python(a, w, 2, p, 2),
-            )
-        )
-    for padding in (0, (0, 1, 0, 1, 0, 1)):
-        rows.append(
-            Program(
-                "conv3d",
-                CONV3D,
-                ((1, 2, 4, 5, 6), (3, 2, 3, 3, 3)),
-                ((1, 1, 1), padding, (1, 1, 1), 1, "float32"),
-                lambda a, w, p=padding: ref.conv3d_ncdhw_python(a, w, 1, p),
-            )
-        )
-    for steps, padding, extra in (((2, 2), (1, 1, 1, 1), (1, 1)), ((2, 1), (0, 1, 1, 0), (0, 0))):
-        rows.append(
-            Program(
-                "conv2d_transpose",
-                TRANSPOSED2D,
-                ((1, 3, 5, 6), (3, 4, 3, 3)),
-                (steps, padding, "float32", extra),
-                lambda a, w, s=steps, p=padding, e=extra: ref.conv2d_transpose_nchw_python(
-                    a, w, s, p, e
-                ),
-            )
-        )
-    rows.append(
+        for multiplier in (1, 2)
+    ]  # fmt: skip
+    grouped = Program(
+        "group_conv2d", GROUPED, ((1, 8, 6, 6), (12, 2, 3, 3)), (1, 1, 1, 4, "float32"),
+        lambda a, w: ref.conv2d_nchw_python(a, w, 1, 1, 4),
+    )  # fmt: skip
+    conv1d = [
         Program(
-            "conv3d_transpose",
-            TRANSPOSED3D,
-            ((1, 2, 3, 3, 3), (2, 3, 3, 3, 3)),
-            ((2, 2, 2), (1,) * 6, "float32", (1, 1, 1)),
-            lambda a, w: ref.conv3d_transpose_ncdhw_python(a, w, (2,) * 3, (1,) * 6, (1,) * 3),
+            "conv1d", CONV1D, ((2, 4, 17), (6, 4, 3)), (2, padding, 2, "float32"),
+            lambda a, w, p=padding: ref.conv1d_ncw_python(a, w, 2, p, 2),
         )
-    )
-    return rows
+        for padding in ("VALID", "SAME", (0, 2))
+    ]  # fmt: skip
+    conv3d = [
+        Program(
+            "conv3d", CONV3D, ((1, 2, 4, 5, 6), (3, 2, 3, 3, 3)),
+            ((1, 1, 1), padding, (1, 1, 1), 1, "float32"),
+            lambda a, w, p=padding: ref.conv3d_ncdhw_python(a, w, 1, p),
+        )
+        for padding in (0, (0, 1, 0, 1, 0, 1))
+    ]  # fmt: skip
+    return [*depthwise, grouped, *conv1d, *conv3d]
+
+
+def _transposed_convolutions() -> list[Program]:
+    conv2d = [
+        Program(
+            "conv2d_transpose", TRANSPOSED2D, ((1, 3, 5, 6), (3, 4, 3, 3)),
+            (steps, padding, "float32", extra),
+            lambda a, w, s=steps, p=padding, e=extra: ref.conv2d_transpose_nchw_python(a, w, s, p, e),
+        )
+        for steps, padding, extra in (
+            ((2, 2), (1, 1, 1, 1), (1, 1)), ((2, 1), (0, 1, 1, 0), (0, 0)),
+        )
+    ]  # fmt: skip
+    conv3d = Program(
+        "conv3d_transpose", TRANSPOSED3D, ((1, 2, 3, 3, 3), (2, 3, 3, 3, 3)),
+        ((2, 2, 2), (1,) * 6, "float32", (1, 1, 1)),
+        lambda a, w: ref.conv3d_transpose_ncdhw_python(a, w, (2,) * 3, (1,) * 6, (1,) * 3),
+    )  # fmt: skip
+    return [*conv2d, conv3d]
 
 
 def _moved_convolutions() -> list[Program]:
-    rows: list[Program] = []
-    for extent in (9,):
-        rows.append(
-            Program(
-                "winograd",
-                WINOGRAD,
-                ((1, 4, extent, extent), (4, 4, 3, 3)),
-                (1, 1, 1, "float32"),
-                lambda a, w: ref.conv2d_nchw_python(a, w, 1, 1),
-            )
+    rows = [
+        Program(
+            "winograd", WINOGRAD, ((1, 4, 9, 9), (4, 4, 3, 3)), (1, 1, 1, "float32"),
+            lambda a, w: ref.conv2d_nchw_python(a, w, 1, 1),
         )
+    ]  # fmt: skip
     for dilation, groups in ((1, 1), (2, 2)):
         rest = (1, dilation, dilation, groups, groups)
-        rows.append(
+        rows += [
             Program(
-                "deformable",
-                DEFORMABLE,
-                ((1, 4, 6, 7), (1, 18 * groups, 6, 7), (6, 4 // groups, 3, 3)),
-                (*rest, "float32"),
+                "deformable", DEFORMABLE,
+                ((1, 4, 6, 7), (1, 18 * groups, 6, 7), (6, 4 // groups, 3, 3)), (*rest, "float32"),
                 lambda a, o, w, r=rest: ref.deformable_conv2d_nchw_python(a, o, w, *r),
-            )
-        )
-        rows.append(
+            ),
             Program(
-                "deformable",
-                DEFORMABLE_LAST,
-                ((1, 6, 7, 4), (1, 6, 7, 18 * groups), (3, 3, 4 // groups, 6)),
-                (*rest, "float32"),
+                "deformable", DEFORMABLE_LAST,
+                ((1, 6, 7, 4), (1, 6, 7, 18 * groups), (3, 3, 4 // groups, 6)), (*rest, "float32"),
                 lambda a, o, w, r=rest: ref.deformable_conv2d_nhwc_python(a, o, w, *r),
-            )
+            ),
+        ]  # fmt: skip
+    return rows + [
+        Program(
+            "correlation", CORRELATION, ((1, 3, 9, 9), (1, 3, 9, 9)), steps,
+            lambda a, b, s=steps: ref.correlation_nchw_python(a, b, *s),
         )
-    for steps in ((1, 4, 1, 1, 4, True), (3, 3, 1, 2, 4, False)):
-        rows.append(
-            Program(
-                "correlation",
-                CORRELATION,
-                ((1, 3, 9, 9), (1, 3, 9, 9)),
-                steps,
-                lambda a, b, s=steps: ref.correlation_nchw_python(a, b, *s),
-            )
-        )
-    return rows
+        for steps in ((1, 4, 1, 1, 4, True), (3, 3, 1, 2, 4, False))
+    ]  # fmt: skip
 
 
 def _products() -> list[Program]:
@@ -274,6 +225,7 @@ CASES = [
     for program in [
         *_plain_convolutions(),
         *_special_convolutions(),
+        *_transposed_convolutions(),
         *_moved_convolutions(),
         *_products(),
     ]

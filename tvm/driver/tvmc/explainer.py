@@ -61,17 +61,7 @@ def add_explain_parser(
         "--detailed", type=_count, default=4, metavar="N",
         help="slowest kernels to show what each pass on loops did to (4)",
     )  # fmt: skip
-    parser.add_argument(
-        "-O", "--opt-level", type=int, choices=range(4), default=3, metavar="[0-3]",
-        help="level of optimisation (3)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pass-config", action="append", metavar="name=value", help="an option of a pass"
-    )
-    parser.add_argument(
-        "--disabled-pass", type=pass_list.parse_pass_list_str, default="", metavar="PASSES",
-        help="passes to leave out, with commas",
-    )  # fmt: skip
+    pass_list.add_pass_args(parser)
     add_quiet_arg(parser)
     generate_target_args(parser)
     set_defaults(parser, json_params)

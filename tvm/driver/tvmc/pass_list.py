@@ -1,4 +1,4 @@
-"""`--disabled-pass FuseOps,FoldScaleAxis`."""
+"""Options of a build's passes, such as `--disabled-pass FuseOps,FoldScaleAxis`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,21 @@ import argparse
 
 from tvm.error import suggest
 from tvm.ir.pass_context import known_passes
+
+
+def add_pass_args(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that compile a model for themselves."""
+    parser.add_argument(
+        "-O", "--opt-level", type=int, choices=range(4), default=3, metavar="[0-3]",
+        help="level of optimisation (3)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pass-config", action="append", metavar="name=value", help="an option of a pass"
+    )
+    parser.add_argument(
+        "--disabled-pass", type=parse_pass_list_str, default="", metavar="PASSES",
+        help="passes to leave out, with commas",
+    )  # fmt: skip
 
 
 def parse_pass_list_str(input_string: str) -> list[str]:

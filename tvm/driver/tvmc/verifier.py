@@ -65,17 +65,7 @@ def add_verify_parser(
     parser.add_argument("--atol", type=float, help="and as a share of the tensor's largest element")
     frontends.add_fallback_arg(parser)
     parser.add_argument("--print-all", action="store_true", help="print the error of every tensor")
-    parser.add_argument(
-        "-O", "--opt-level", type=int, choices=range(4), default=3, metavar="[0-3]",
-        help="level of optimisation (3)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pass-config", action="append", metavar="name=value", help="an option of a pass"
-    )
-    parser.add_argument(
-        "--disabled-pass", type=pass_list.parse_pass_list_str, default="", metavar="PASSES",
-        help="passes to leave out, with commas",
-    )  # fmt: skip
+    pass_list.add_pass_args(parser)
     generate_target_args(parser)
     set_defaults(parser, json_params)
 
