@@ -71,6 +71,30 @@ def collecting_loop(
     return [*fields[2 : 2 + len(states)], *rows]
 
 
+def loop_over_steps(
+    count: RelayExpr,
+    inputs: RelayExpr,
+    initial: Sequence[RelayExpr],
+    step: Callable[[RelayExpr, RelayExpr, list[RelayExpr]], tuple[RelayExpr, list[RelayExpr]]],
+    backwards: bool,
+) -> tuple[RelayExpr, list[RelayExpr]]:
+    """The outputs of all steps, and the last states, of a recurrence over rows of inputs.
+
+    `step(time, row, states)` gives an output and states; the run has `count` of them.
+    """
+    goes_on, last = constant(True, "bool"), count - constant(1, "int64")
+
+    def body(trip: Var, _: Var, states: Sequence[Var]) -> Trip:
+        time = last - trip if backwards else trip
+        output, new = step(time, _op.take(inputs, time, 0), list(states))
+        return goes_on, new, [output]
+
+    *states, outputs = collecting_loop(
+        body, lambda trip, _: _op.less(trip, count), goes_on, initial, [backwards]
+    )
+    return outputs, states
+
+
 class _Rows:
     """A tensor that grows by a row in each trip, at its end or at its begin."""
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.expr import Var
 from tvm.relay.frontend import composites
 from tvm.relay.frontend.cells import gru_state, lstm_step
-from tvm.relay.frontend.collecting_loops import Trip, collecting_loop, extent_of
+from tvm.relay.frontend.collecting_loops import extent_of, loop_over_steps
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import extent, reshaped, with_static_extents
 
@@ -80,18 +79,8 @@ def _looped(
 ) -> tuple[RelayExpr, list[RelayExpr]]:
     (weight, bias), step, initial = cell
     gates = _product(node, node[0], weight, index, 8) + bias
-    steps, goes_on = extent_of(node[0], 0), constant(True, "bool")
-    last = steps - constant(1, "int64")
-
-    def body(trip: Var, _: Var, states: Sequence[Var]) -> Trip:
-        at = last - trip if backwards else trip
-        output, state = _advanced(node, step, at, _op.take(gates, at, 0), list(states))
-        return goes_on, state, [output]
-
-    *state, outputs = collecting_loop(
-        body, lambda trip, _: _op.less(trip, steps), goes_on, initial, [backwards]
-    )
-    return outputs, state
+    advance = partial(_advanced, node, step)
+    return loop_over_steps(extent_of(node[0], 0), gates, initial, advance, backwards)
 
 
 def _advanced(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.expr import Var
 from tvm.relay.frontend.cells import gru_state, lstm_step
-from tvm.relay.frontend.collecting_loops import Trip, collecting_loop, extent_of
+from tvm.relay.frontend.collecting_loops import extent_of, loop_over_steps
 from tvm.relay.frontend.common import constant, infer_shape
 
 from .products import linear
@@ -129,18 +128,12 @@ def _looped(
     projected: RelayExpr, state: State, cell: Cell, weights: Weights, backwards: bool
 ) -> tuple[RelayExpr, State]:
     """As many steps as the run has."""
-    steps, goes_on = extent_of(projected, 0), constant(True, "bool")
-    last = steps - constant(1, "int64")
 
-    def body(trip: Var, _: Var, states: Sequence[Var]) -> Trip:
-        at = last - trip if backwards else trip
-        new = cell(_op.take(projected, at, 0), list(states), weights)
-        return goes_on, new, [new[0]]
+    def step(_: RelayExpr, x: RelayExpr, states: State) -> tuple[RelayExpr, State]:
+        new = cell(x, states, weights)
+        return new[0], new
 
-    *found, outputs = collecting_loop(
-        body, lambda trip, _: _op.less(trip, steps), goes_on, state, [backwards]
-    )
-    return outputs, found
+    return loop_over_steps(extent_of(projected, 0), projected, state, step, backwards)
 
 
 torch_ops({
