@@ -12,10 +12,19 @@ from typing import Any
 from tvm.script import tir as T
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.tensor_intrin.common import match_tile, registered
+from tvm.tir.tensor_intrin.common import registered
 from tvm.tir.tensor_intrin.m16n8k8 import *  # noqa: F403
 from tvm.tir.tensor_intrin.mma import *  # noqa: F403
-from tvm.tir.tensor_intrin.tiles import copied, filled, multiplied, rows_or_columns, tile
+from tvm.tir.tensor_intrin.tiles import (
+    copied,
+    copied_by,
+    filled,
+    filled_by,
+    multiplied,
+    multiplied_by,
+    rows_or_columns,
+    tile,
+)
 
 _SHORT = {"float16": "f16", "float32": "f32", "int8": "s8", "int32": "s32"}
 
@@ -60,37 +69,20 @@ def get_wmma_load_intrin(
     is_col_major : bool
         Whether the tile is transposed.
     """
-    fragment_scope = f"wmma.matrix_{'b' if is_b else 'a'}"
     layout = "col_major" if is_col_major else "row_major"
     rows, columns = (k_dim, n_dim) if is_b else (m_dim, k_dim)
-    if is_col_major:
-        rows, columns = columns, rows
+    shape = (columns, rows) if is_col_major else (rows, columns)
+    source = tile(shape, dtype, shared_scope)
+    fragment = tile(shape, dtype, f"wmma.matrix_{'b' if is_b else 'a'}")
 
-    desc = copied(
-        tile((rows, columns), dtype, shared_scope),
-        tile((rows, columns), dtype, fragment_scope),
-        (rows, columns),
-    )
+    def load(A: Buffer, source_stride: Any, C: Buffer, stride: Any) -> Any:
+        index = get_wmma_fragment_index(C, stride, *shape)
+        return T.tvm_load_matrix_sync(
+            C.data, m_dim, n_dim, k_dim, index, A.access_ptr("r"), source_stride, layout,
+            dtype="handle",
+        )  # fmt: skip
 
-    @T.prim_func
-    def wmma_load_impl(a: T.handle, c: T.handle) -> None:
-        s1 = T.int32()
-        s0 = T.int32()
-        d1 = T.int32()
-        d0 = T.int32()
-        A = match_tile(a, (rows, columns), dtype, shared_scope, [s1, s0])
-        C = match_tile(c, (rows, columns), dtype, fragment_scope, [d1, d0])
-        with T.block("root"):
-            T.reads(A[0:rows, 0:columns])
-            T.writes(C[0:rows, 0:columns])
-            T.evaluate(
-                T.tvm_load_matrix_sync(
-                    C.data, m_dim, n_dim, k_dim, get_wmma_fragment_index(C, d1, rows, columns),
-                    A.access_ptr("r"), s1, layout, dtype="handle",
-                )
-            )  # fmt: skip
-
-    return desc, wmma_load_impl
+    return copied(source, fragment, shape), copied_by(source, fragment, load)
 
 
 def get_wmma_fill_intrin(
@@ -103,24 +95,14 @@ def get_wmma_fill_intrin(
     m_dim, n_dim, k_dim : int
     dtype : str
     """
-    desc = filled(tile((m_dim, n_dim), dtype, "wmma.accumulator"), (m_dim, n_dim))
+    shape = (m_dim, n_dim)
+    sums = tile(shape, dtype, "wmma.accumulator")
 
-    @T.prim_func
-    def wmma_fill_impl(c: T.handle) -> None:
-        d1 = T.int32()
-        d0 = T.int32()
-        C = match_tile(c, (m_dim, n_dim), dtype, "wmma.accumulator", [d1, d0])
-        with T.block("root"):
-            T.reads()
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.evaluate(
-                T.tvm_fill_fragment(
-                    C.data, m_dim, n_dim, k_dim, get_wmma_fragment_index(C, d1, m_dim, n_dim),
-                    T.float32(0), dtype="handle",
-                )
-            )  # fmt: skip
+    def fill(C: Buffer, stride: Any) -> Any:
+        index = get_wmma_fragment_index(C, stride, *shape)
+        return T.tvm_fill_fragment(C.data, m_dim, n_dim, k_dim, index, T.float32(0), dtype="handle")
 
-    return desc, wmma_fill_impl
+    return filled(sums, shape), filled_by(sums, fill)
 
 
 def get_wmma_store_intrin(
@@ -135,32 +117,17 @@ def get_wmma_store_intrin(
     scope : str
         Where the tile is.
     """
+    shape = (m_dim, n_dim)
+    sums, target = tile(shape, dtype, "wmma.accumulator"), tile(shape, dtype, scope)
 
-    desc = copied(
-        tile((m_dim, n_dim), dtype, "wmma.accumulator"),
-        tile((m_dim, n_dim), dtype, scope),
-        (m_dim, n_dim),
-    )
+    def store(A: Buffer, stride: Any, C: Buffer, target_stride: Any) -> Any:
+        index = get_wmma_fragment_index(A, stride, *shape)
+        return T.tvm_store_matrix_sync(
+            A.data, m_dim, n_dim, k_dim, index, C.access_ptr("w"), target_stride, "row_major",
+            dtype="handle",
+        )  # fmt: skip
 
-    @T.prim_func
-    def wmma_store_impl(a: T.handle, c: T.handle) -> None:
-        s1 = T.int32()
-        s0 = T.int32()
-        d1 = T.int32()
-        d0 = T.int32()
-        A = match_tile(a, (m_dim, n_dim), dtype, "wmma.accumulator", [d1, d0])
-        C = match_tile(c, (m_dim, n_dim), dtype, scope, [s1, s0])
-        with T.block("root"):
-            T.reads(A[0:m_dim, 0:n_dim])
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.evaluate(
-                T.tvm_store_matrix_sync(
-                    A.data, m_dim, n_dim, k_dim, get_wmma_fragment_index(A, d1, m_dim, n_dim),
-                    C.access_ptr("w"), s1, "row_major", dtype="handle",
-                )
-            )  # fmt: skip
-
-    return desc, wmma_store_impl
+    return copied(sums, target, shape), copied_by(sums, target, store)
 
 
 def get_wmma_sync_intrin(
@@ -175,40 +142,23 @@ def get_wmma_sync_intrin(
     b_transposed : bool
         Whether the second factor is stored by columns.
     """
-    b_rows, b_columns = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
+    b_shape = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
     operands = (
         tile((m_dim, k_dim), in_dtype, "wmma.matrix_a"),
-        tile((b_rows, b_columns), in_dtype, "wmma.matrix_b"),
+        tile(b_shape, in_dtype, "wmma.matrix_b"),
         tile((m_dim, n_dim), out_dtype, "wmma.accumulator"),
     )
+
+    def multiply(A: Buffer, a1: Any, B: Buffer, b1: Any, C: Buffer, c1: Any) -> Any:
+        sums = (C.data, get_wmma_fragment_index(C, c1, m_dim, n_dim))
+        return T.tvm_mma_sync(
+            *sums, A.data, get_wmma_fragment_index(A, a1, m_dim, k_dim),
+            B.data, get_wmma_fragment_index(B, b1, *b_shape), *sums, dtype="handle",
+        )  # fmt: skip
+
     b_at = rows_or_columns(b_transposed)
     desc = multiplied(operands, (m_dim, n_dim, k_dim), b_at=b_at)
-
-    @T.prim_func
-    def wmma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        a1 = T.int32()
-        a0 = T.int32()
-        b1 = T.int32()
-        b0 = T.int32()
-        c1 = T.int32()
-        c0 = T.int32()
-        A = match_tile(a, (m_dim, k_dim), in_dtype, "wmma.matrix_a", [a1, a0])
-        B = match_tile(b, (b_rows, b_columns), in_dtype, "wmma.matrix_b", [b1, b0])
-        C = match_tile(c, (m_dim, n_dim), out_dtype, "wmma.accumulator", [c1, c0])
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.evaluate(
-                T.tvm_mma_sync(
-                    C.data, get_wmma_fragment_index(C, c1, m_dim, n_dim),
-                    A.data, get_wmma_fragment_index(A, a1, m_dim, k_dim),
-                    B.data, get_wmma_fragment_index(B, b1, b_rows, b_columns),
-                    C.data, get_wmma_fragment_index(C, c1, m_dim, n_dim),
-                    dtype="handle",
-                )
-            )  # fmt: skip
-
-    return desc, wmma_sync_impl
+    return desc, multiplied_by(operands, multiply)
 
 
 def _load(dtype: str, matrix: str, transposed: bool, scope: str) -> str:

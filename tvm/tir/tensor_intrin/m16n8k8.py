@@ -11,10 +11,18 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.script import tir as T
+from tvm.tir.buffer import Buffer
 from tvm.tir.expr import const
 from tvm.tir.function import PrimFunc
 from tvm.tir.tensor_intrin.common import match_tile, registered
-from tvm.tir.tensor_intrin.tiles import copied, filled, multiplied, rows_or_columns, tile
+from tvm.tir.tensor_intrin.tiles import (
+    copied,
+    filled,
+    multiplied,
+    multiplied_by,
+    rows_or_columns,
+    tile,
+)
 
 WARP = 32
 PTX_NAMES = {"float16": "fp16", "float32": "fp32"}
@@ -178,42 +186,25 @@ def get_mma_sync_intrin(
     b_transposed : bool
         Whether the second factor is stored by columns.
     """
-    b_rows, b_columns = (n_dim, k_dim) if b_transposed else (k_dim, n_dim)
     shape = f"m{m_dim}n{n_dim}k{k_dim}"
     names = [PTX_NAMES[dtype] for dtype in (in_dtype, in_dtype, out_dtype)]
-
     operands = (
         tile((m_dim, k_dim), in_dtype, "m16n8k8.matrixA"),
-        tile((b_rows, b_columns), in_dtype, "m16n8k8.matrixB"),
+        tile((n_dim, k_dim) if b_transposed else (k_dim, n_dim), in_dtype, "m16n8k8.matrixB"),
         tile((m_dim, n_dim), out_dtype, "m16n8k8.matrixC"),
     )
+
+    def multiply(A: Buffer, a1: Any, B: Buffer, b1: Any, C: Buffer, c1: Any) -> Any:
+        return T.ptx_mma(
+            out_dtype, shape, "row", "col", names[0], names[1], names[2],
+            A.data, get_index_A(A.elem_offset, a1),
+            B.data, get_index_B(B.elem_offset, b1),
+            C.data, get_index_C(C.elem_offset, c1) * 2, False,
+        )  # fmt: skip
+
     b_at = rows_or_columns(b_transposed)
     desc = multiplied(operands, (m_dim, n_dim, k_dim), b_at=b_at)
-
-    @T.prim_func
-    def mma_sync_impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        a0 = T.int32()
-        a1 = T.int32()
-        b0 = T.int32()
-        b1 = T.int32()
-        c0 = T.int32()
-        c1 = T.int32()
-        A = match_tile(a, (m_dim, k_dim), in_dtype, "m16n8k8.matrixA", [a0, a1])
-        B = match_tile(b, (b_rows, b_columns), in_dtype, "m16n8k8.matrixB", [b0, b1])
-        C = match_tile(c, (m_dim, n_dim), out_dtype, "m16n8k8.matrixC", [c0, c1])
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:b_rows, 0:b_columns])
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.evaluate(
-                T.ptx_mma(
-                    out_dtype, shape, "row", "col", names[0], names[1], names[2],
-                    A.data, get_index_A(A.elem_offset, a0),
-                    B.data, get_index_B(B.elem_offset, b0),
-                    C.data, get_index_C(C.elem_offset, c0) * 2, False,
-                )
-            )  # fmt: skip
-
-    return desc, mma_sync_impl
+    return desc, multiplied_by(operands, multiply)
 
 
 def get_mma_store_dummy_intrin(

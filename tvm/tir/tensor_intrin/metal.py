@@ -12,8 +12,17 @@ from typing import Any
 from tvm.script import tir as T
 from tvm.tir.buffer import Buffer
 from tvm.tir.function import PrimFunc
-from tvm.tir.tensor_intrin.common import match_tile, registered
-from tvm.tir.tensor_intrin.tiles import copied, filled, multiplied, rows_or_columns, tile
+from tvm.tir.tensor_intrin.common import registered
+from tvm.tir.tensor_intrin.tiles import (
+    copied,
+    copied_by,
+    filled,
+    filled_by,
+    multiplied,
+    multiplied_by,
+    rows_or_columns,
+    tile,
+)
 
 SCOPE = "metal.simdgroup"
 SIDE = 8
@@ -46,23 +55,14 @@ def get_make_filled_simdgroup_matrix_intrin(
     dtype : str
     col, row : int
     """
-    desc = filled(tile((col, row), dtype, SCOPE), (col, row))
+    shape = (col, row)
+    target = tile(shape, dtype, SCOPE)
 
-    @T.prim_func
-    def impl(a: T.handle) -> None:
-        d1 = T.int32()
-        d0 = T.int32()
-        A = match_tile(a, (col, row), dtype, SCOPE, [d1, d0])
-        with T.block("root"):
-            T.reads()
-            T.writes(A[0:col, 0:row])
-            T.evaluate(
-                T.make_filled_simdgroup_matrix(
-                    A.data, get_simdgroup_index(A, d1, col, row), T.float32(0), col, row
-                )
-            )
+    def fill(A: Buffer, stride: Any) -> Any:
+        index = get_simdgroup_index(A, stride, col, row)
+        return T.make_filled_simdgroup_matrix(A.data, index, T.float32(0), col, row)
 
-    return desc, impl
+    return filled(target, shape), filled_by(target, fill)
 
 
 def get_simdgroup_load_intrin(
@@ -80,28 +80,16 @@ def get_simdgroup_load_intrin(
         Whether the tile is stored transposed.
     """
     shape = (col, row)
-    target_at = rows_or_columns(transpose_matrix)
-    desc = copied(tile(shape, dtype, scope), tile(shape, dtype, SCOPE), shape, target_at=target_at)
+    source, target = tile(shape, dtype, scope), tile(shape, dtype, SCOPE)
 
-    @T.prim_func
-    def impl(a: T.handle, c: T.handle) -> None:
-        s1 = T.int32()
-        s0 = T.int32()
-        d1 = T.int32()
-        d0 = T.int32()
-        A = match_tile(a, (col, row), dtype, scope, [s1, s0])
-        C = match_tile(c, (col, row), dtype, SCOPE, [d1, d0])
-        with T.block("root"):
-            T.reads(A[0:col, 0:row])
-            T.writes(C[0:col, 0:row])
-            T.evaluate(
-                T.simdgroup_load(
-                    C.data, get_simdgroup_index(C, d1, col, row), A.access_ptr("r"), s1, col, row,
-                    transpose_matrix,
-                )
-            )  # fmt: skip
+    def load(A: Buffer, source_stride: Any, C: Buffer, stride: Any) -> Any:
+        index = get_simdgroup_index(C, stride, col, row)
+        return T.simdgroup_load(
+            C.data, index, A.access_ptr("r"), source_stride, col, row, transpose_matrix
+        )
 
-    return desc, impl
+    desc = copied(source, target, shape, target_at=rows_or_columns(transpose_matrix))
+    return desc, copied_by(source, target, load)
 
 
 def get_simdgroup_store_intrin(
@@ -119,28 +107,16 @@ def get_simdgroup_store_intrin(
         Whether the tile is stored transposed.
     """
     shape = (col, row)
-    target_at = rows_or_columns(transpose_matrix)
-    desc = copied(tile(shape, dtype, SCOPE), tile(shape, dtype, scope), shape, target_at=target_at)
+    source, target = tile(shape, dtype, SCOPE), tile(shape, dtype, scope)
 
-    @T.prim_func
-    def impl(a: T.handle, c: T.handle) -> None:
-        s1 = T.int32()
-        s0 = T.int32()
-        d1 = T.int32()
-        d0 = T.int32()
-        A = match_tile(a, (col, row), dtype, SCOPE, [s1, s0])
-        C = match_tile(c, (col, row), dtype, scope, [d1, d0])
-        with T.block("root"):
-            T.reads(A[0:col, 0:row])
-            T.writes(C[0:col, 0:row])
-            T.evaluate(
-                T.simdgroup_store(
-                    A.data, get_simdgroup_index(A, s1, col, row), C.access_ptr("w"), d1, col, row,
-                    transpose_matrix,
-                )
-            )  # fmt: skip
+    def store(A: Buffer, stride: Any, C: Buffer, target_stride: Any) -> Any:
+        index = get_simdgroup_index(A, stride, col, row)
+        return T.simdgroup_store(
+            A.data, index, C.access_ptr("w"), target_stride, col, row, transpose_matrix
+        )
 
-    return desc, impl
+    desc = copied(source, target, shape, target_at=rows_or_columns(transpose_matrix))
+    return desc, copied_by(source, target, store)
 
 
 def get_simdgroup_multiply_accumulate_intrin(
@@ -153,38 +129,20 @@ def get_simdgroup_multiply_accumulate_intrin(
     m_dim, n_dim, k_dim : int
     dtype : str
     """
-
     operands = (
         tile((m_dim, k_dim), dtype, SCOPE),
         tile((k_dim, n_dim), dtype, SCOPE),
         tile((m_dim, n_dim), dtype, SCOPE),
     )
-    desc = multiplied(operands, (m_dim, n_dim, k_dim))
 
-    @T.prim_func
-    def impl(a: T.handle, b: T.handle, c: T.handle) -> None:
-        a1 = T.int32()
-        a0 = T.int32()
-        b1 = T.int32()
-        b0 = T.int32()
-        c1 = T.int32()
-        c0 = T.int32()
-        A = match_tile(a, (m_dim, k_dim), dtype, SCOPE, [a1, a0])
-        B = match_tile(b, (k_dim, n_dim), dtype, SCOPE, [b1, b0])
-        C = match_tile(c, (m_dim, n_dim), dtype, SCOPE, [c1, c0])
-        with T.block("root"):
-            T.reads(C[0:m_dim, 0:n_dim], A[0:m_dim, 0:k_dim], B[0:k_dim, 0:n_dim])
-            T.writes(C[0:m_dim, 0:n_dim])
-            T.evaluate(
-                T.simdgroup_multiply_accumulate(
-                    C.data, get_simdgroup_index(C, c1, m_dim, n_dim),
-                    A.data, get_simdgroup_index(A, a1, m_dim, k_dim),
-                    B.data, get_simdgroup_index(B, b1, k_dim, n_dim),
-                    C.data, get_simdgroup_index(C, c1, m_dim, n_dim),
-                )
-            )  # fmt: skip
+    def multiply(A: Buffer, a1: Any, B: Buffer, b1: Any, C: Buffer, c1: Any) -> Any:
+        sums = (C.data, get_simdgroup_index(C, c1, m_dim, n_dim))
+        return T.simdgroup_multiply_accumulate(
+            *sums, A.data, get_simdgroup_index(A, a1, m_dim, k_dim),
+            B.data, get_simdgroup_index(B, b1, k_dim, n_dim), *sums,
+        )  # fmt: skip
 
-    return desc, impl
+    return multiplied(operands, (m_dim, n_dim, k_dim)), multiplied_by(operands, multiply)
 
 
 def _name(what: str, dtype: str, *more: str) -> str:

@@ -1,4 +1,7 @@
-"""What intrinsics of matrix units do, as loops: fill a tile, copy one, multiply two and add to a third.
+"""What intrinsics of matrix units do: fill a tile, copy one, multiply two and add to a third.
+
+`filled`, `copied` and `multiplied` tell it in loops, `filled_by` and its like do it by one instruction, written by
+a function of the buffers, each with the elements from one row to the next.
 
 An operand is told by the function that declares the buffer of its handle. Where the elements of a tile lie in
 the buffer, such as in the registers of threads, is told by a function of the tile's row and column.
@@ -17,7 +20,7 @@ from tvm.tir.expr import const
 from tvm.tir.function import PrimFunc
 from tvm.tir.tensor_intrin.common import converted, match_tile
 
-Operand = Callable[[Any], Any]  # a handle's buffer
+Operand = Callable[..., Any]  # the buffer of a handle, with strides if they are given
 Layout = Callable[[Any, Any], tuple[Any, Any]]  # from a row and a column of a tile
 
 
@@ -142,5 +145,71 @@ def multiplied(
                     C[c_at(vi, vj)] += converted(A[a_at(vi, vk)], C.dtype) * converted(
                         B[b_at(vk, vj)], C.dtype
                     )
+
+    return multiply
+
+
+def filled_by(target: Operand, instruction: Callable[[Any, Any], Any]) -> PrimFunc:
+    """The tile is filled by an instruction."""
+
+    @T.prim_func
+    def fill(c: T.handle) -> None:
+        d1 = T.int32()
+        d0 = T.int32()
+        C = target(c, strides=[d1, d0])
+        with T.block("root"):
+            T.reads()
+            T.writes(C[0 : C.shape[0], 0 : C.shape[1]])
+            T.evaluate(instruction(C, d1))
+
+    return fill
+
+
+def copied_by(
+    source: Operand, target: Operand, instruction: Callable[[Any, Any, Any, Any], Any]
+) -> PrimFunc:
+    """The tile is copied by an instruction."""
+
+    @T.prim_func
+    def copy(a: T.handle, c: T.handle) -> None:
+        s1 = T.int32()
+        s0 = T.int32()
+        d1 = T.int32()
+        d0 = T.int32()
+        A = source(a, strides=[s1, s0])
+        C = target(c, strides=[d1, d0])
+        with T.block("root"):
+            T.reads(A[0 : A.shape[0], 0 : A.shape[1]])
+            T.writes(C[0 : C.shape[0], 0 : C.shape[1]])
+            T.evaluate(instruction(A, s1, C, d1))
+
+    return copy
+
+
+def multiplied_by(
+    operands: tuple[Operand, Operand, Operand], instruction: Callable[..., Any]
+) -> PrimFunc:
+    """The product of two tiles is added to a third one by an instruction."""
+    first, second, sums = operands
+
+    @T.prim_func
+    def multiply(a: T.handle, b: T.handle, c: T.handle) -> None:
+        a1 = T.int32()
+        a0 = T.int32()
+        b1 = T.int32()
+        b0 = T.int32()
+        c1 = T.int32()
+        c0 = T.int32()
+        A = first(a, strides=[a1, a0])
+        B = second(b, strides=[b1, b0])
+        C = sums(c, strides=[c1, c0])
+        with T.block("root"):
+            T.reads(
+                C[0 : C.shape[0], 0 : C.shape[1]],
+                A[0 : A.shape[0], 0 : A.shape[1]],
+                B[0 : B.shape[0], 0 : B.shape[1]],
+            )
+            T.writes(C[0 : C.shape[0], 0 : C.shape[1]])
+            T.evaluate(instruction(A, a1, B, b1, C, c1))
 
     return multiply
