@@ -246,3 +246,20 @@ def test_fused_functions_name_no_shapes_outside() -> None:
     y = np.arange(6, dtype="float32").reshape(2, 3)
     vm = relax.VirtualMachine(relax.build(after, "llvm"), tvm.cpu())
     np.testing.assert_array_equal(vm["main"](tvm.nd.array(y), tvm.nd.array(y)).numpy(), y)
+
+
+@pytest.mark.parametrize("direction", ["from-inputs", "from-outputs"])
+@pytest.mark.parametrize("order", ["depth-first", "breadth-first"])
+def test_checks_of_known_symbols_define_none(order: str, direction: str) -> None:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            flat = R.reshape(x, R.shape([n * 3]))
+            again = R.reshape(flat, R.shape([n, 3]))
+            out = R.match_cast(again, R.Tensor((n, 3), "float32"))
+            R.output(out)
+        return out
+
+    mod = tvm.IRModule({"main": main})
+    assert_structural_equal(transform.TopologicalSort(order, direction)(mod), mod)

@@ -53,10 +53,13 @@ def _traverse(graph: _Graph, depth_first: bool) -> list[Any]:
 def _definitions(block: DataflowBlock) -> dict[Any, Binding]:
     """The binding of each variable, and of each symbolic variable that a check defines."""
     found: dict[Any, Binding] = {b.var: b for b in block.bindings}
+    known: dict[Any, None] = {}  # symbols that bindings so far name
     for binding in block.bindings:
         if isinstance(binding, MatchCast):
             for symbol in definable_tir_vars_in_struct_info(binding.struct_info):
-                found.setdefault(symbol, binding)
+                if symbol not in known:
+                    found[symbol] = binding
+        known.update(dict.fromkeys(tir_vars_in(binding)))
     return found
 
 
