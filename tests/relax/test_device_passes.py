@@ -146,3 +146,46 @@ def test_external_functions_share_a_workspace() -> None:
 def test_tuning_by_meta_schedule_is_refused(make) -> None:
     with pytest.raises(TVMError, match="requires meta_schedule, which this package does not have"):
         make()
+
+
+@I.ir_module
+class TwoDevices:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("c")]})
+
+    @R.function
+    def main(a: R.Tensor((4,), "float32"), b: R.Tensor((4,), "float32", "llvm")):
+        with R.dataflow():
+            x = R.exp(R.add(a, a))
+            y = R.exp(R.add(b, b))
+            R.output(x, y)
+        return (x, y)
+
+
+def test_loop_programs_are_for_the_target_of_their_device() -> None:
+    after = relax.transform.LegalizeOps()(TwoDevices)
+    targets = {g.name_hint: f.attrs.get("target") for g, f in after.functions.items()}
+    assert str(targets["add_llvm"].kind.name) == str(targets["tir_exp_llvm"].kind.name) == "llvm"
+    assert targets["add"] is targets["tir_exp"] is None
+    fused = relax.get_pipeline("zero")(TwoDevices)
+    found = sorted(
+        [str(f.attrs.get("target", "")) for f in fused.functions.values() if not isinstance(f, relax.Function)]
+    )  # fmt: skip
+    assert found[0] == "" and found[1].startswith("llvm") and len(found) == 2
+
+    vm = relax.VirtualMachine(relax.build(fused, "llvm"), tvm.cpu())
+    a, b = np.array([0, 1, 2, 3], "float32"), np.array([1, 0, -1, 2], "float32")
+    for found, given in zip(vm["main"](tvm.nd.array(a), tvm.nd.array(b)), (a, b), strict=True):
+        np.testing.assert_allclose(found.numpy(), np.exp(2 * given), rtol=1e-5)
+
+
+def test_loop_programs_that_nothing_calls_go() -> None:
+    @I.ir_module
+    class Before:
+        I.module_global_infos({"vdevice": [I.vdevice("llvm")]})
+
+        @R.function
+        def main(b: R.Tensor((4,), "float32", "llvm")):
+            return R.exp(b)
+
+    after = relax.transform.LegalizeOps()(Before)
+    assert [g.name_hint for g in after.functions] == ["main", "tir_exp_llvm"]

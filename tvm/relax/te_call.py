@@ -5,13 +5,15 @@ gen_call_tir_inputs(topi.add, x, y)    ->    prim_func add(rx, ry, T_add), [x, y
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tvm import te
 from tvm.arith import Analyzer
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, RelayExpr
+from tvm.ir.global_info import VDevice
+from tvm.ir.structural import structural_equal
 from tvm.support import UniqueNames
 from tvm.tir import PrimFunc
 from tvm.tir import Var as TirVar
@@ -168,16 +170,28 @@ def _call_of(
     made = te.create_prim_func([*arguments.tensors, *outputs, *free], "int64")
     prim = made.with_attrs({"tir.noalias": True})
     prim = prim.without_attr("global_symbol") if "global_symbol" in prim.attrs else prim
-    infos = [_info_of(output, originals) for output in outputs]
+    device = _common_vdevice(arguments.values)
+    infos = [_info_of(output, originals, device) for output in outputs]
     used = [originals[v] for v in free]
     numbers = ShapeExpr(used) if used else None
     return prim, arguments.values, infos if is_list and len(infos) != 1 else infos[0], numbers
 
 
-def _info_of(output: te.Tensor, originals: Mapping[TirVar, TirVar]) -> TensorStructInfo:
+def _common_vdevice(values: Sequence[RelayExpr]) -> VDevice | None:
+    """The device where the tensors live that have one; None if they live on several."""
+    found = [v.struct_info.vdevice for v in values if v.struct_info.vdevice is not None]
+    if not found or not all([structural_equal(found[0], device) for device in found]):
+        return None
+    device: VDevice = found[0]
+    return device
+
+
+def _info_of(
+    output: te.Tensor, originals: Mapping[TirVar, TirVar], device: VDevice | None
+) -> TensorStructInfo:
     analyzer = Analyzer()
     dims = [analyzer.simplify(_widened(_renamed(d, originals))) for d in output.shape]
-    return TensorStructInfo(dims, output.dtype)
+    return TensorStructInfo(dims, output.dtype, device)
 
 
 def _widened(value: PrimExpr) -> PrimExpr:

@@ -114,6 +114,7 @@ class _Fuser:
         self.numbers: list[Any] = []  # parameters that are numbers
         self.bodies: list[Any] = []
         self.allocated: list[Buffer] = []
+        self.targets: dict[str, Any] = {}  # of the loop programs that are for one
         self.names = UniqueNames()
 
     def build(self) -> _Fused:
@@ -142,6 +143,12 @@ class _Fuser:
             k: v for k, v in self.func.attrs.items() if k not in ("Primitive", "global_symbol")
         }
         attrs["tir.noalias"] = True
+        if len(self.targets) > 1:
+            raise TVMError(
+                f"a fused function is for one target, got loop programs for {', '.join(self.targets)}"
+            )
+        if self.targets:
+            (attrs["target"],) = self.targets.values()
         made = PrimFunc([*buffer_map, *self.numbers], root, None, buffer_map, attrs)
         return made.with_body(_OwnBlocks().visit(made.body))
 
@@ -211,6 +218,8 @@ class _Fuser:
         if not isinstance(prim, PrimFunc):
             raise TVMError(f"a fused function consists of calls of loop programs, got {call}")
         prim = renew_defs(prim)
+        if (target := prim.attrs.get("target")) is not None:
+            self.targets.setdefault(str(target), target)
         inputs = self._flat(self._value(call.args[1]))
         info = call.sinfo_args[0]
         infos = _flat_infos(info)

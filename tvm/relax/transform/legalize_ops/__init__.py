@@ -11,13 +11,13 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm.ir.expr import RelayExpr
+from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.pass_context import register_pass_config
 from tvm.ir.span import Span
 from tvm.ir.transform import ModulePass, Pass, PassInfo
-from tvm.relax.base import update_struct_info
+from tvm.relax.base import StructInfo, update_struct_info
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     BindingBlock,
@@ -30,10 +30,16 @@ from tvm.relax.expr import (
     VarBinding,
 )
 from tvm.relax.op.legalize import has_known_shape
+from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relax.transform.dead_code import remove_unused_functions
+from tvm.target import Target
+from tvm.tir import PrimFunc
+from tvm.tir.stmt_functor import renew_defs
 
 _LOGGER = logging.getLogger(__name__)
 # what a program calls is no operator to be legalised
 _CALLS = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"}
+_TIR_CALLS = (Op.get("relax.call_tir"), Op.get("relax.call_tir_inplace"))
 Rule = Callable[[BlockBuilder, Call], RelayExpr]
 
 
@@ -41,6 +47,7 @@ class _Legalizer:
     def __init__(self, mod: IRModule, rules: Mapping[str, Rule]) -> None:
         self.builder = BlockBuilder(mod)
         self.rules = rules
+        self.for_targets: dict[tuple[GlobalVar, str], GlobalVar] = {}
 
     def run(self, mod: IRModule) -> IRModule:
         for gvar, func in mod.functions.items():
@@ -48,7 +55,9 @@ class _Legalizer:
                 new = self._function(func)
                 if new is not func:
                     self.builder.update_func(gvar, new)
-        return self.builder.get()
+        found = self.builder.get()
+        # what the functions for targets were made of may have no caller
+        return remove_unused_functions(found) if self.for_targets else found
 
     def _function(self, func: Function) -> Function:
         self.builder.begin_scope(func.params)
@@ -135,13 +144,40 @@ class _Legalizer:
         for binding in builder.end_block().bindings:
             new = binding.value
             if isinstance(binding, VarBinding):
-                new = self._value(_placed(new, call.span))
+                new = self._for_device(self._value(_placed(new, call.span)))
             builder.emit_normalized(
                 binding if new is binding.value else VarBinding(binding.var, builder.normalize(new))
             )
         if isinstance(made, Call) and made.op is not call.op:
-            return self._value(builder.normalize(made))
-        return made
+            return self._for_device(self._value(builder.normalize(made)))
+        return self._for_device(made)
+
+    def _for_device(self, call: RelayExpr) -> RelayExpr:
+        """A call of a loop program for the target of the device where its result lives."""
+        target = _target_of(call.struct_info_)
+        if target is None or not isinstance(call, Call) or call.op not in _TIR_CALLS:
+            return call
+        gvar = call.args[0]
+        assert isinstance(gvar, GlobalVar), "loop programs are functions of the module"
+        func = self.builder.get().functions.get(gvar)
+        if not isinstance(func, PrimFunc) or "target" in func.attrs:
+            return call
+        key = (gvar, str(target))
+        if key not in self.for_targets:
+            name = f"{gvar.name_hint}_{target.kind.name}"
+            own = renew_defs(func.with_attr("target", target))
+            self.for_targets[key] = self.builder.add_func(own, name)
+        new = call.replace(args=(self.for_targets[key], *call.args[1:]))
+        update_struct_info(new, call.struct_info_)
+        return new
+
+
+def _target_of(info: StructInfo | None) -> Target | None:
+    if isinstance(info, TupleStructInfo):
+        found = [_target_of(field) for field in info.fields]
+        return next((target for target in found if target is not None), None)
+    device = info.vdevice if isinstance(info, TensorStructInfo) else None
+    return None if device is None else device.target
 
 
 def _placed(value: RelayExpr, span: Span | None) -> RelayExpr:
