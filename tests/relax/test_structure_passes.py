@@ -263,3 +263,25 @@ def test_checks_of_known_symbols_define_none(order: str, direction: str) -> None
 
     mod = tvm.IRModule({"main": main})
     assert_structural_equal(transform.TopologicalSort(order, direction)(mod), mod)
+
+
+def test_symbols_of_removed_parameters_become_numbers() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor(("m", "n"), "float32")) -> R.Tensor(("m", "n"), "float32"):
+            cls = Before
+            return cls.zeros(x)
+
+        @R.function(private=True)
+        def zeros(x: R.Tensor(("m", "n"), "float32")) -> R.Tensor(("m", "n"), "float32"):
+            m, n = T.int64(), T.int64()
+            return R.zeros(R.shape([m, n]), dtype="float32")
+
+    after = transform.RemoveUnusedParameters()(Before)
+    assert [p.name_hint for p in after["zeros"].params] == ["param_n", "param_m"]
+    assert all([isinstance(p.struct_info, relax.PrimStructInfo) for p in after["zeros"].params])
+    for mode in ("bytecode", "compiled"):
+        vm = relax.VirtualMachine(relax.build(after, "llvm", exec_mode=mode), tvm.cpu())
+        found = vm["main"](tvm.nd.array(np.ones((2, 3), "float32"))).numpy()
+        np.testing.assert_array_equal(found, np.zeros((2, 3), "float32"))

@@ -15,8 +15,8 @@ from tvm.relax.expr import (
     BindingBlock,
     Call,
     Function,
+    PrimValue,
     SeqExpr,
-    ShapeExpr,
     Tuple,
     TupleGetItem,
     Var,
@@ -24,7 +24,7 @@ from tvm.relax.expr import (
     relax_functions,
 )
 from tvm.relax.expr_functor import ExprMutator, ExprVisitor
-from tvm.relax.struct_info import ShapeStructInfo, TupleStructInfo
+from tvm.relax.struct_info import PrimStructInfo, TupleStructInfo
 from tvm.relax.struct_info_relations import definable_tir_vars_in_struct_info, tir_vars_in
 from tvm.tir.stmt_functor import substitute
 
@@ -173,9 +173,9 @@ def remove_unused_parameters(mod: IRModule) -> IRModule:
             needed.update(dict.fromkeys(tir_vars_in(param.struct_info)))
         known = {v for p in params for v in definable_tir_vars_in_struct_info(p.struct_info)}
         own = {v for p in func.params for v in tir_vars_in(p.struct_info)}
-        free = [v for v in needed if v in own and v not in known]
-        if free:
-            params.append(Var("param_shape", ShapeStructInfo(free)))
+        # numbers take the place of the tensors that told symbols, the last symbol first
+        free = [v for v in needed if v in own and v not in known][::-1]
+        params.extend([Var(f"param_{v.name}", PrimStructInfo(value=v)) for v in free])
         functions[gvar] = Function(
             params, func.body, func.ret_struct_info, func.is_pure, func.attrs, func.span
         )
@@ -190,7 +190,7 @@ def _remove_arguments(func: Function, stays: list[bool], free: list[Any]) -> Any
             numbers: dict[Any, Any] = {}
             for param, arg in zip(func.params, call.args, strict=True):
                 match_symbols(param.struct_info, arg.struct_info, numbers)
-            args.append(ShapeExpr([substitute(v, numbers) for v in free]))
+            args.extend([PrimValue(substitute(v, numbers)) for v in free])
         return Call(call.op, args, call.attrs, call.sinfo_args, call.span)
 
     return rule
