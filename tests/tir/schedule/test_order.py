@@ -9,6 +9,7 @@ from tests.tir.schedule.programs import padded_conv1d
 from tests.tir.schedule.random_traces import run
 from tests.tir.schedule.zoo import running_sums
 from tvm import tir
+from tvm.script import tir as T
 
 
 def test_iterations_that_read_what_others_wrote_keep_their_order() -> None:
@@ -34,3 +35,24 @@ def test_what_a_later_iteration_changes_is_not_read_before() -> None:
     sch.decompose_padding("P", sch.get_loops("P")[0])
     with pytest.raises(tir.ScheduleError, match="has not been written completely"):
         sch.merge(sch.get_loops("P")[0], sch.get_loops("Y")[0])
+
+
+@T.prim_func
+def overlapping_windows(A: T.Buffer((12,), "float32"), B: T.Buffer((12,), "float32")):
+    for j, x, r in T.grid(9, 3, 3):
+        with T.block("B"):
+            vi = T.axis.spatial(12, j + x)
+            vr = T.axis.reduce(3, r)
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi] * T.Cast("float32", vr)
+
+
+def test_a_reduction_that_is_repeated_in_part_is_initialised_inside() -> None:
+    sch = tir.Schedule(overlapping_windows, debug_mask="all")
+    outer, inner, _ = sch.get_loops("B")
+    with pytest.raises(tir.ScheduleError, match="repeat can't be initialised outside"):
+        sch.decompose_reduction("B", outer)
+    sch.decompose_reduction("B", inner)
+    for found, wanted in zip(run(sch.mod["main"]), run(overlapping_windows), strict=True):
+        np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tvm.arith import Analyzer
+from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
 from tvm.arith.pattern import conjuncts
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.constants import is_true
-from tvm.tir.expr import IntImm, IterVar, Var, const
+from tvm.tir.expr import IntImm, IterVar, Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt, seq
 from tvm.tir.stmt_functor import substitute, variables_of
 
@@ -64,6 +64,16 @@ def _require_bound(realize: BlockRealize, loops: Sequence[StmtSRef]) -> None:
                 "can't be initialised outside of it",
                 sref.loop, realize.block,
             )  # fmt: skip
+    domain = {s.loop.loop_var: Range.from_min_extent(s.loop.min, s.loop.extent) for s in loops}
+    # without the predicate: what is distinct on all of the loops is so on a part of them
+    values = realize.iter_values
+    if loops and not detect_iter_map(values, domain, check_level=IterMapLevel.Bijective).indices:
+        raise PrimitiveError(
+            "ScheduleError: Loops repeat parts of the reduction",
+            "Several iterations of the loop {0} and those inside of it run the block {1} for the "
+            "same values of its variables: what they repeat can't be initialised outside of them",
+            loops[0].loop, realize.block,
+        )  # fmt: skip
 
 
 def update_block(block: Block) -> Block:
