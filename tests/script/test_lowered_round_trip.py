@@ -62,3 +62,18 @@ def test_int64_and_bool() -> None:
     A = te.placeholder((tvm.tir.const(16, "int64"),), "int64", name="A")
     B = te.compute(A.shape, lambda i: tvm.tir.all(A[i] > 3, A[i] < 9), name="B")
     check(te.create_schedule(B.op), [A, B])
+
+
+def test_stages_with_threads_layouts_and_prefetches() -> None:
+    A = te.placeholder((64, 8), name="A")
+    B = te.compute((64, 8), lambda i, j: A[63 - i, j] + 1.0, name="B")
+    C = te.compute((64, 8), lambda i, j: B[i, j] * 2.0, name="C")
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], factor=16)
+    s[C].bind(outer, te.thread_axis("blockIdx.x"))
+    s[C].bind(inner, te.thread_axis("threadIdx.x"))
+    s[B].transform_layout(lambda i, j: [j, tvm.tir.Cast("int32", i // 2), i % 2])
+    s[B].prefetch(A, s[B].leaf_iter_vars[0], 1)
+    stages = te.schedule.lower_schedule(s, [A, C])
+    assert "launch_thread" in stages.script() and "prefetch" in stages.script()
+    assert_structural_equal(stages, from_source(stages.script()))

@@ -89,7 +89,10 @@ class Range(Scriptable, Node, key="Range"):
             self._init(int_imm(extent.dtype, 0), extent, span)
         else:
             low, high = _operands(begin, end)
-            self._init(low, high - low, span)
+            if isinstance(high, Add) and structural_equal(high.a, low):
+                self._init(low, high.b, span)
+            else:
+                self._init(low, high - low, span)
 
     @staticmethod
     def from_min_extent(min_value: AnyType, extent: AnyType, span: Span | None = None) -> Range:

@@ -85,7 +85,8 @@ class Layout:
         whole = [Range(0, dim) for dim in buffer.shape]
         shape = tuple([domain.extent for domain in self.region(whole)])
         separators = tuple([IntImm("int32", position) for position in self.separators])
-        return buffer.replace(shape=shape, axis_separators=separators)
+        offset = in_dtype(buffer.elem_offset, shape[0].dtype) if shape else buffer.elem_offset
+        return buffer.replace(shape=shape, axis_separators=separators, elem_offset=offset)
 
 
 def map_region(

@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
 from tvm.tir.constants import is_one, is_zero
-from tvm.tir.expr import Call, IntImm, IterVar, IterVarType, ProducerLoad, Var, const
+from tvm.tir.expr import Call, IntImm, IterVar, IterVarType, ProducerLoad, Range, Var, const
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
 from tvm.tir.stmt_functor import Substituter, variables_of
 
@@ -288,7 +288,9 @@ def _make_thread(
     if thread not in opened:
         key = "virtual_thread" if is_virtual else "thread_extent"
         count = in_dtype(extent, thread.var.dtype)
-        level.wrappers.append(lambda body: AttrStmt(thread, key, count, body))
+        # the domain is what the text of a launch says
+        launched = thread.replace(dom=Range.from_min_extent(0, count))
+        level.wrappers.append(lambda body: AttrStmt(launched, key, count, body))
     values[iv] = _thread_value(stage, iv, thread, ranges, is_virtual)
     return level
 
