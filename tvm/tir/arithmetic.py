@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.error import RuntimeTypeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.docstrings import described_by, returns
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
@@ -162,10 +163,34 @@ def common_dtype(a: DType, b: DType) -> DType:
 # ---- arithmetic
 
 
+def _operands(
+    lhs: Any, rhs: Any, a: Any, b: Any, src: Any, dtype: Any, args: Any, span: Any
+) -> None:
+    """What parameters of the functions below are.
+
+    Parameters
+    ----------
+    lhs, rhs, a, b : PrimExpr or number
+        The operands, which are brought to one dtype: the wider one of two.
+    src : PrimExpr or number
+        The operand.
+    dtype : str
+        The wanted data type.
+    args : PrimExpr or bool
+        The conditions, or one list of them.
+    span : Span, optional
+        The place in a source.
+    """
+
+
+_described = described_by(_operands)
+
 # The fast path of each function below: two ordinary expressions of one dtype need no conversion
 # and do not fold.
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def add(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """``lhs + rhs``"""
     if KINDS[type(lhs)] or KINDS[type(rhs)] or lhs.dtype is not rhs.dtype:
@@ -177,6 +202,8 @@ def add(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     return make_add(lhs, rhs, span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def subtract(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """``lhs - rhs``"""
     if KINDS[type(lhs)] or KINDS[type(rhs)] or lhs.dtype is not rhs.dtype:
@@ -186,6 +213,8 @@ def subtract(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     return make_sub(lhs, rhs, span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def multiply(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """``lhs * rhs``"""
     if KINDS[type(lhs)] or KINDS[type(rhs)] or lhs.dtype is not rhs.dtype:
@@ -221,6 +250,8 @@ def true_divide(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     return div(lhs, rhs, span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def div(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """``a / b`` as in C: integers are rounded towards zero."""
     a, b = unify(a, b)
@@ -228,23 +259,47 @@ def div(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     return make_div(a, b, span) if folded is None else folded
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def truncdiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """The quotient of integers rounded towards zero."""
+    """The quotient of integers rounded towards zero.
+
+    Raises
+    ------
+    TypeError
+        If the operands are no integers.
+    """
     a, b = unify(a, b)
     require_integers("truncdiv", a)
     return div(a, b, span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def truncmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """The remainder of :func:`truncdiv`: it has the sign of ``a``."""
+    """The remainder of :func:`truncdiv`: it has the sign of ``a``.
+
+    Raises
+    ------
+    TypeError
+        If the operands are no integers.
+    """
     a, b = unify(a, b)
     require_integers("truncmod", a)
     folded = fold.fold_mod(a, b)
     return make_mod(a, b, span) if folded is None else folded
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def floordiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """The quotient rounded down."""
+    """The quotient rounded down.
+
+    Raises
+    ------
+    TypeError
+        If the operands are neither integers nor floats.
+    """
     if KINDS[type(a)] or KINDS[type(b)] or a.dtype is not b.dtype:
         a, b = unify(a, b)
         if (folded := fold.fold_floordiv(a, b)) is not None:
@@ -255,8 +310,16 @@ def floordiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     return make_floor_div(a, b, span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def floormod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
-    """The remainder of :func:`floordiv`: it has the sign of ``b``."""
+    """The remainder of :func:`floordiv`: it has the sign of ``b``.
+
+    Raises
+    ------
+    TypeError
+        If the operands are neither integers nor floats.
+    """
     if KINDS[type(a)] or KINDS[type(b)] or a.dtype is not b.dtype:
         a, b = unify(a, b)
         if (folded := fold.fold_floormod(a, b)) is not None:
@@ -267,17 +330,23 @@ def floormod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     return make_floor_mod(a, b, span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def ceildiv(lhs: Any, rhs: Any, span: Span | None = None) -> PrimExpr:
     """The quotient rounded up."""
     lhs, rhs = unify(lhs, rhs)
     return floordiv(add(lhs, subtract(rhs, 1)), rhs, span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def indexdiv(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """:func:`floordiv` of indices, which are never negative."""
     return floordiv(a, b, span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def indexmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """:func:`floormod` of indices, which are never negative."""
     return floormod(a, b, span)
@@ -289,6 +358,8 @@ def require_integers(what: str, value: PrimExpr) -> None:
         raise TypeError(f"{what} requires integers, got {value.dtype}")
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def minimum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """The smaller of two values."""
     a, b = unify(a, b)
@@ -296,6 +367,8 @@ def minimum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     return make_min(a, b, span) if folded is None else folded
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def maximum(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
     """The larger of two values."""
     a, b = unify(a, b)
@@ -319,7 +392,7 @@ def _comparison(
         return make(lhs, rhs, span)
 
     build.__doc__ = f"``lhs {text} rhs``"
-    return build
+    return _described(returns("PrimExpr", "A truth value for each lane.")(build))
 
 
 equal = _comparison(EQ, operator.eq, "==")
@@ -369,13 +442,29 @@ def _require_bool(what: str, value: PrimExpr) -> None:
         raise RuntimeTypeError(f"logical {what} requires bool operands, got {value.dtype}: {value}")
 
 
+@_described
+@returns("PrimExpr", "A truth value.")
 def all(*args: Any, span: Span | None = None) -> PrimExpr:
-    """Whether all conditions hold; they may be given as one list."""
+    """Whether all conditions hold; they may be given as one list.
+
+    Raises
+    ------
+    ValueError
+        If there is no condition.
+    """
     return _join(logical_and, "all", args, span)
 
 
+@_described
+@returns("PrimExpr", "A truth value.")
 def any(*args: Any, span: Span | None = None) -> PrimExpr:
-    """Whether any condition holds; they may be given as one list."""
+    """Whether any condition holds; they may be given as one list.
+
+    Raises
+    ------
+    ValueError
+        If there is no condition.
+    """
     return _join(logical_or, "any", args, span)
 
 
@@ -404,8 +493,16 @@ def select(condition: Any, true_value: Any, false_value: Any, span: Span | None 
 # ---- conversion
 
 
+@_described
+@returns("PrimExpr", "Of dtype `dtype`; the operand itself if it is that already.")
 def cast(src: Any, dtype: Any, span: Span | None = None) -> PrimExpr:
-    """``src`` converted to ``dtype``; a scalar is broadcast to a vector."""
+    """``src`` converted to ``dtype``; a scalar is broadcast to a vector.
+
+    Raises
+    ------
+    TypeError
+        If both have several lanes, and not as many.
+    """
     kind = as_dtype(dtype)
     value = as_expr(src)
     if value.dtype is kind:

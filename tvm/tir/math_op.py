@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tvm._ffi.registry import get_global_func
 from tvm.error import RuntimeTypeError
 from tvm.ir.expr import PrimExpr
+from tvm.support.docstrings import described_by, returns
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir.arithmetic import require_integers
@@ -25,6 +26,36 @@ if TYPE_CHECKING:
 make_call: Callable[..., PrimExpr] = Call._make
 
 
+def _operands(
+    x: Any, y: Any, x1: Any, x2: Any, cond: Any, t: Any, f: Any, dtype: Any, value: Any, q: Any,
+    s: Any, ls: Any, rs: Any, is_lshift_required: Any, is_rshift_required: Any, span: Any,
+) -> None:  # fmt: skip
+    """What parameters of the functions below are.
+
+    Parameters
+    ----------
+    x, y, x1, x2, value : PrimExpr or number
+        The operands.
+    cond : PrimExpr or bool
+        The condition.
+    t, f : PrimExpr or number
+        The values, which are brought to one dtype.
+    dtype : str
+        The data type.
+    q, s : PrimExpr or int
+        The number of fractional bits; the distance of the shift to the right.
+    ls, rs : PrimExpr or int
+        The distances of the shifts to the left, before the product, and to the right.
+    is_lshift_required, is_rshift_required : PrimExpr or bool
+        Whether there is such a shift.
+    span : Span, optional
+        The place in a source.
+    """
+
+
+_described = described_by(_operands)
+
+
 def _call(name: str, dtype: DType, *args: PrimExpr, span: Span | None = None) -> PrimExpr:
     return make_call(dtype, INTRINSICS[name], args, span)
 
@@ -38,7 +69,7 @@ def _unary(name: str) -> Callable[[Any], PrimExpr]:
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"``{name}`` of each element."
-    return build
+    return _described(returns("PrimExpr", "Of the operand's dtype.")(build))
 
 
 exp, exp2, exp10 = _unary("exp"), _unary("exp2"), _unary("exp10")
@@ -50,12 +81,16 @@ asinh, acosh, atanh = _unary("asinh"), _unary("acosh"), _unary("atanh")
 sqrt, rsqrt, sigmoid, erf = _unary("sqrt"), _unary("rsqrt"), _unary("sigmoid"), _unary("erf")
 
 
+@_described
+@returns("PrimExpr", "Of dtype int32, with as many lanes as the operand.")
 def clz(x: Any) -> PrimExpr:
     """The number of leading zero bits, as int32."""
     value = as_expr(x)
     return _call("clz", INT32.with_lanes(value.dtype.lanes), value)
 
 
+@_described
+@returns("PrimExpr", "Of the operand's dtype.")
 def popcount(x: Any) -> PrimExpr:
     """The number of bits that are one."""
     value = as_expr(x)
@@ -74,27 +109,39 @@ def _binary(name: str) -> Callable[[Any, Any], PrimExpr]:
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"``{name}`` of each pair of elements."
-    return build
+    return _described(returns("PrimExpr", "Of the operands' common dtype.")(build))
 
 
 atan2, nextafter, hypot = _binary("atan2"), _binary("nextafter"), _binary("hypot")
 copysign = _binary("copysign")
 
 
+@_described
+@returns("PrimExpr", "Of the dtype of the first operand.")
 def ldexp(x1: Any, x2: Any) -> PrimExpr:
     """``x1 * 2**x2``; the exponent is an integer."""
     value = as_expr(x1)
     return _call("ldexp", value.dtype, value, as_expr(x2))
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def fmod(x: Any, y: Any) -> PrimExpr:
     """The remainder of the division rounded towards zero, of floats."""
     a, b = _op.unify(x, y)
     return _call("fmod", a.dtype, a, b)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def power(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
-    """``x`` to the power of ``y``, of floats."""
+    """``x`` to the power of ``y``, of floats.
+
+    Raises
+    ------
+    TypeError
+        If the operands are no floats.
+    """
     a, b = _op.unify(x, y)
     if not a.dtype.is_float:
         raise RuntimeTypeError(f"power requires floating-point operands, got {a.dtype}")
@@ -118,8 +165,8 @@ def _bitwise(name: str, combine: Callable[[int, int], int], text: str) -> Callab
         return make_call(a.dtype, intrinsic, (a, b), span)
 
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"``x {text} y``"
-    return build
+    build.__doc__ = f"``x {text} y``, of integers."
+    return _described(returns("PrimExpr", "Of the operands' common dtype.")(build))
 
 
 bitwise_and = _bitwise("bitwise_and", int.__and__, "&")
@@ -127,8 +174,16 @@ bitwise_or = _bitwise("bitwise_or", int.__or__, "|")
 bitwise_xor = _bitwise("bitwise_xor", int.__xor__, "^")
 
 
+@_described
+@returns("PrimExpr", "Of the operand's dtype.")
 def bitwise_not(x: Any, span: Span | None = None) -> PrimExpr:
-    """``~x``; the negation of a truth value."""
+    """``~x``; the negation of a truth value.
+
+    Raises
+    ------
+    TypeError
+        If the operand is no integer.
+    """
     value = as_expr(x)
     require_integers("bitwise_not", value)
     if type(value) is IntImm:
@@ -136,8 +191,16 @@ def bitwise_not(x: Any, span: Span | None = None) -> PrimExpr:
     return _call("bitwise_not", value.dtype, value, span=span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def shift_left(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
-    """``x << y``"""
+    """``x << y``
+
+    Raises
+    ------
+    ValueError
+        If a known distance is negative, or not below the number of bits.
+    """
     a, b = _shift_operands("shift_left", x, y)
     if type(b) is IntImm:
         if type(a) is IntImm:
@@ -147,8 +210,16 @@ def shift_left(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
     return _call("shift_left", a.dtype, a, b, span=span)
 
 
+@_described
+@returns("PrimExpr", "Of the operands' common dtype.")
 def shift_right(x: Any, y: Any, span: Span | None = None) -> PrimExpr:
-    """``x >> y``; signed numbers are rounded down."""
+    """``x >> y``; signed numbers are rounded down.
+
+    Raises
+    ------
+    ValueError
+        If a known distance is negative, or not below the number of bits.
+    """
     a, b = _shift_operands("shift_right", x, y)
     if type(b) is IntImm:
         if type(a) is IntImm:
@@ -171,8 +242,16 @@ def _shift_operands(name: str, x: Any, y: Any) -> tuple[PrimExpr, PrimExpr]:
 # ---- signs
 
 
+@_described
+@returns("PrimExpr", "Of the operand's dtype.")
 def abs(x: Any, span: Span | None = None) -> PrimExpr:
-    """The absolute value."""
+    """The absolute value.
+
+    Raises
+    ------
+    TypeError
+        If the operand is no number.
+    """
     value = as_expr(x)
     kind = value.dtype
     if kind.is_uint:
@@ -191,6 +270,8 @@ def abs(x: Any, span: Span | None = None) -> PrimExpr:
 # ---- special values
 
 
+@_described
+@returns("PrimExpr", "A truth value for each lane.")
 def isnan(x: Any, span: Span | None = None) -> PrimExpr:
     """Whether each element is not a number."""
     value = as_expr(x)
@@ -204,6 +285,8 @@ def isnan(x: Any, span: Span | None = None) -> PrimExpr:
     return _call("isnan", kind, value, span=span)
 
 
+@_described
+@returns("PrimExpr", "A truth value for each lane.")
 def isinf(x: Any, span: Span | None = None) -> PrimExpr:
     """Whether each element is infinite."""
     value = as_expr(x)
@@ -219,14 +302,24 @@ def logical_not_nan(value: PrimExpr) -> PrimExpr:
     return _op.logical_not(isnan(value))
 
 
+@_described
+@returns("PrimExpr", "A truth value for each lane.")
 def isfinite(x: Any, span: Span | None = None) -> PrimExpr:
     """Whether each element is neither infinite nor NaN."""
     value = as_expr(x)
     return _op.logical_and(_op.logical_not(isinf(value)), logical_not_nan(value), span)
 
 
+@_described
+@returns("PrimExpr", "A truth value.")
 def isnullptr(x: Any, span: Span | None = None) -> PrimExpr:
-    """Whether a pointer, or an address as an integer, is null."""
+    """Whether a pointer, or an address as an integer, is null.
+
+    Raises
+    ------
+    TypeError
+        If the operand is neither a pointer nor an integer.
+    """
     value = as_expr(x)
     if not (value.dtype.is_handle or value.dtype.is_int or value.dtype.is_uint):
         raise TypeError(f"isnullptr requires a pointer, got {value.dtype}")
@@ -256,6 +349,8 @@ def _custom_limit(which: str, kind: DType) -> PrimExpr:
     return found
 
 
+@_described
+@returns("PrimExpr", "A constant of that dtype.")
 def max_value(dtype: Any, span: Span | None = None) -> PrimExpr:
     """The largest finite value of a dtype."""
     kind = as_dtype(dtype)
@@ -268,6 +363,8 @@ def max_value(dtype: Any, span: Span | None = None) -> PrimExpr:
     return const((1 << kind.bits - (1 if kind.is_int else 0)) - 1, kind, span)
 
 
+@_described
+@returns("PrimExpr", "A constant of that dtype.")
 def min_value(dtype: Any, span: Span | None = None) -> PrimExpr:
     """The smallest (most negative) finite value of a dtype."""
     kind = as_dtype(dtype)
@@ -278,16 +375,32 @@ def min_value(dtype: Any, span: Span | None = None) -> PrimExpr:
     return const(-(1 << kind.bits - 1) if kind.is_int else 0, kind, span)
 
 
+@_described
+@returns("PrimExpr", "A constant of that dtype.")
 def infinity(dtype: Any, span: Span | None = None) -> PrimExpr:
-    """The infinity of a floating-point dtype."""
+    """The infinity of a floating-point dtype.
+
+    Raises
+    ------
+    TypeError
+        If the dtype has no infinity.
+    """
     kind = as_dtype(dtype)
     if not kind.is_float or kind.code == "e4m3_float":
         raise TypeError(f"infinity requires a floating-point dtype that has one, got {kind}")
     return const(math.inf, kind, span)
 
 
+@_described
+@returns("PrimExpr", "Of dtype `dtype`; the operand itself if it is that already.")
 def reinterpret(dtype: Any, value: Any, span: Span | None = None) -> PrimExpr:
-    """The bits of ``value`` taken as another dtype of the same size."""
+    """The bits of ``value`` taken as another dtype of the same size.
+
+    Raises
+    ------
+    TypeError
+        If the sizes differ.
+    """
     kind, operand = as_dtype(dtype), as_expr(value)
     if kind.bits * kind.lanes != operand.dtype.bits * operand.dtype.lanes:
         raise TypeError(f"reinterpret requires as many bits as {kind} has, got {operand.dtype}")
@@ -297,8 +410,16 @@ def reinterpret(dtype: Any, value: Any, span: Span | None = None) -> PrimExpr:
 # ---- choices and fixed point
 
 
+@_described
+@returns("PrimExpr", "Of the dtype that both values have in common.")
 def if_then_else(cond: Any, t: Any, f: Any, span: Span | None = None) -> PrimExpr:
-    """``t`` if the condition holds, else ``f``; only one of them is evaluated."""
+    """``t`` if the condition holds, else ``f``; only one of them is evaluated.
+
+    Raises
+    ------
+    TypeError
+        If the condition is no truth value, or has several lanes.
+    """
     condition = as_expr(cond, BOOL)
     if not condition.dtype.is_bool or condition.dtype.lanes != 1:
         raise RuntimeTypeError(f"if_then_else requires a bool condition, got {condition.dtype}")
@@ -308,6 +429,8 @@ def if_then_else(cond: Any, t: Any, f: Any, span: Span | None = None) -> PrimExp
     return _call("if_then_else", a.dtype, condition, a, b, span=span)
 
 
+@_described
+@returns("PrimExpr", "The condition; a constant as it is.")
 def likely(cond: Any, span: Span | None = None) -> PrimExpr:
     """The condition, marked as true most of the time."""
     condition = as_expr(cond)
@@ -316,12 +439,16 @@ def likely(cond: Any, span: Span | None = None) -> PrimExpr:
     return _call("likely", condition.dtype, condition, span=span)
 
 
+@_described
+@returns("PrimExpr", "Of dtype int32, with as many lanes as `x`.")
 def q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> PrimExpr:
     """The fixed-point product ``round(x * y * 2**-s)`` of Q-numbers with ``q`` fractional bits."""
     args = [as_expr(v) for v in (x, y, q, s)]
     return _call("q_multiply_shift", INT32.with_lanes(args[0].dtype.lanes), *args)
 
 
+@_described
+@returns("PrimExpr", "Of dtype int32, with as many lanes as `x`.")
 def q_multiply_shift_per_axis(
     x: Any, y: Any, ls: Any, rs: Any, q: Any, is_lshift_required: Any, is_rshift_required: Any
 ) -> PrimExpr:

@@ -30,7 +30,20 @@ def _rounding(name: str, function: Callable[[float], float], text: str) -> Calla
         return make_call(value.dtype, intrinsic, (value,), span)
 
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"Floats rounded {text}; integers as they are."
+    build.__doc__ = f"""Floats rounded {text}; integers as they are.
+
+    Parameters
+    ----------
+    x : PrimExpr or number
+        The operand.
+    span : Span, optional
+        The place in a source.
+
+    Returns
+    -------
+    PrimExpr
+        Of the operand's dtype.
+    """
     return build
 
 

@@ -15,7 +15,20 @@ from .utils import dims, require_equal
 
 
 def broadcast_to(data: te.Tensor, shape: Sequence[Any]) -> te.Tensor:
-    """Repeat axes of extent 1 to reach a shape."""
+    """Repeat axes of extent 1 to reach a shape.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    shape : sequence of int or PrimExpr
+        The wanted shape.
+
+    Returns
+    -------
+    te.Tensor
+        Of shape `shape` and the dtype of `data`.
+    """
     target = [d if isinstance(d, PrimExpr) else tir.const(d, "int32") for d in shape]
     for have, want in zip(reversed(dims(data.shape)), reversed(dims(target)), strict=False):
         if not isinstance(have, int) or have != 1:
@@ -54,7 +67,18 @@ def _binary(name: str, function: Callable[[Any, Any], PrimExpr]) -> Broadcasting
         return tensor_ops.apply(function, f"T_{name}", lhs, rhs)
 
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"`{name}` of two tensors, or of a tensor and a scalar, with broadcasting."
+    build.__doc__ = f"""`{name}` of two tensors, or of a tensor and a scalar, with broadcasting.
+
+    Parameters
+    ----------
+    lhs, rhs : te.Tensor or PrimExpr
+        The operands.
+
+    Returns
+    -------
+    te.Tensor or PrimExpr
+        Of the shape that both broadcast to; an expression if neither is a tensor.
+    """
     return cast(Broadcasting, build)
 
 
@@ -124,12 +148,34 @@ broadcast_maximum, broadcast_minimum = maximum, minimum
 
 
 def logical_not(data: te.Tensor) -> te.Tensor:
-    """Logical negation of every element."""
+    """Logical negation of every element.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor; numbers are true where they are not 0.
+
+    Returns
+    -------
+    te.Tensor
+        Of the shape of `data`, and of dtype bool.
+    """
     return elementwise(data, lambda v: tir.Not(_logical(v)), "T_logical_not")
 
 
 def bitwise_not(data: te.Tensor) -> te.Tensor:
-    """Bitwise negation of every element."""
+    """Bitwise negation of every element.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        Integers or truth values.
+
+    Returns
+    -------
+    te.Tensor
+        Of the shape and dtype of `data`.
+    """
     return elementwise(data, tir.bitwise_not, "T_bitwise_not")
 
 

@@ -18,16 +18,48 @@ from .utils import get_const_int
 def elementwise(
     x: te.Tensor, function: Callable[[PrimExpr], PrimExpr], name: str = "T_elemwise"
 ) -> te.Tensor:
-    """`function` of every element."""
+    """`function` of every element.
+
+    Parameters
+    ----------
+    x : te.Tensor
+        The tensor.
+    function : callable
+        From an element to an expression.
+    name : str
+        The name of the new stage.
+
+    Returns
+    -------
+    te.Tensor
+        Of the shape of `x`, and of the dtype that `function` gives.
+    """
     return te.compute(x.shape, lambda *i: function(x(*i)), name=name, tag=tag.ELEMWISE)
 
 
-def _unary(name: str, function: Callable[[PrimExpr], PrimExpr]) -> Callable[[te.Tensor], te.Tensor]:
+_SAME = "Of the shape and dtype of `x`."
+_TRUTH = "Of the shape of `x`, and of dtype bool."
+
+
+def _unary(
+    name: str, function: Callable[[PrimExpr], PrimExpr], result: str = _SAME
+) -> Callable[[te.Tensor], te.Tensor]:
     def build(x: te.Tensor) -> te.Tensor:
         return elementwise(x, function, f"T_{name}")
 
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"`{name}` of every element."
+    build.__doc__ = f"""`{name}` of every element.
+
+    Parameters
+    ----------
+    x : te.Tensor
+        The tensor.
+
+    Returns
+    -------
+    te.Tensor
+        {result}
+    """
     return build
 
 
@@ -80,9 +112,9 @@ trunc = _unary("trunc", tir.trunc)
 round = _unary("round", tir.round)
 abs = _unary("abs", tir.abs)
 sign = _unary("sign", _sign)
-isnan = _unary("isnan", tir.isnan)
-isfinite = _unary("isfinite", tir.isfinite)
-isinf = _unary("isinf", tir.isinf)
+isnan = _unary("isnan", tir.isnan, _TRUTH)
+isfinite = _unary("isfinite", tir.isfinite, _TRUTH)
+isinf = _unary("isinf", tir.isinf, _TRUTH)
 log = _real_function("log", tir.log)
 log2 = _real_function("log2", tir.log2)
 log10 = _real_function("log10", tir.log10)
@@ -95,7 +127,20 @@ fast_erf = _real_function("fast_erf", tir.erf)
 
 
 def clip(x: te.Tensor, a_min: float, a_max: float) -> te.Tensor:
-    """Limit every element to an interval."""
+    """Limit every element to an interval.
+
+    Parameters
+    ----------
+    x : te.Tensor
+        The tensor.
+    a_min, a_max : float
+        The least and the greatest value; brought into the range of an integer dtype.
+
+    Returns
+    -------
+    te.Tensor
+        Of the shape and dtype of `x`.
+    """
 
     def limited(value: PrimExpr) -> PrimExpr:
         low, high = _bound(a_min, value.dtype), _bound(a_max, value.dtype)
@@ -123,7 +168,18 @@ def right_shift(x: te.Tensor, n: int) -> te.Tensor:
 
 
 def ceil_log2(x: Any) -> PrimExpr:
-    """The logarithm to base 2 of an expression, rounded up."""
+    """The logarithm to base 2 of an expression, rounded up.
+
+    Parameters
+    ----------
+    x : PrimExpr or number
+        The operand.
+
+    Returns
+    -------
+    PrimExpr
+        Of the operand's dtype; 0 for integers up to 1.
+    """
     x = as_expr(x)
     if x.dtype.is_float:
         return tir.ceil(tir.log2(x))
@@ -139,14 +195,42 @@ def cast(x: te.Tensor, dtype: str, span: object = ...) -> te.Tensor: ...
 @overload
 def cast(x: PrimExpr, dtype: str, span: object = ...) -> PrimExpr: ...
 def cast(x: te.Tensor | PrimExpr, dtype: str, span: object = None) -> te.Tensor | PrimExpr:
-    """Convert every element."""
+    """Convert every element.
+
+    Parameters
+    ----------
+    x : te.Tensor or PrimExpr
+        The tensor, or one value.
+    dtype : str
+        The wanted data type.
+    span : object
+        Not used.
+
+    Returns
+    -------
+    te.Tensor or PrimExpr
+        Of the shape of `x`, and of dtype `dtype`.
+    """
     if isinstance(x, te.Tensor):
         return elementwise(x, lambda v: v.astype(dtype), "T_cast")
     return x.astype(dtype)
 
 
 def reinterpret(x: te.Tensor, dtype: str) -> te.Tensor:
-    """Read every element's bits as another dtype."""
+    """Read every element's bits as another dtype.
+
+    Parameters
+    ----------
+    x : te.Tensor
+        The tensor.
+    dtype : str
+        A data type of as many bits.
+
+    Returns
+    -------
+    te.Tensor
+        Of the shape of `x`, and of dtype `dtype`.
+    """
     return elementwise(x, lambda v: tir.reinterpret(dtype, v), "T_reinterpret")
 
 

@@ -17,7 +17,20 @@ from .utils import dims, equals, ravel_index, real_axis
 
 
 def real_axes(ndim: int, axis: int | Sequence[int] | None) -> list[int]:
-    """Axes in order, counted from the front."""
+    """Axes in order, counted from the front.
+
+    Parameters
+    ----------
+    ndim : int
+        The number of dimensions.
+    axis : int or sequence of int, optional
+        The axes, all by default; negative ones count from the end.
+
+    Returns
+    -------
+    list of int
+        Each axis once.
+    """
     if axis is None:
         return list(range(ndim))
     named = [axis] if isinstance(axis, int) else list(axis)
@@ -34,7 +47,30 @@ def reduce_axes(
     | None = None,
     tag_name: str = tag.COMM_REDUCE,
 ) -> Any:
-    """The reduction `function(expr, axis=...)` of a tensor along axes."""
+    """The reduction `function(expr, axis=...)` of a tensor along axes.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    axis : int or sequence of int, optional
+        The axes, all by default.
+    keepdims : bool
+        Whether they stay, with extent 1.
+    function : callable
+        The reducer.
+    name : str
+        The name of the new stage.
+    combine : callable, optional
+        Makes the reduction of a function that loads an element, the indices and the axes.
+    tag_name : str
+        The tag of the new stage.
+
+    Returns
+    -------
+    te.Tensor or list of te.Tensor
+        Without the axes; several where the reducer has several results.
+    """
     ndim = len(data.shape)
     axes = real_axes(ndim, axis)
     reduced = [te.reduce_axis((0, data.shape[a]), name=f"k{a}") for a in axes]
@@ -66,7 +102,22 @@ def _reduction(name: str, function: Callable[..., PrimExpr]) -> Callable[..., te
         return out
 
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"`{name}` along axes (all by default)."
+    build.__doc__ = f"""`{name}` along axes.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    axis : int or sequence of int, optional
+        The axes, all by default; negative ones count from the end.
+    keepdims : bool
+        Whether they stay, with extent 1.
+
+    Returns
+    -------
+    te.Tensor
+        Of the dtype of `data`, without the axes.
+    """
     return build
 
 
@@ -150,7 +201,29 @@ def argmax(
     keepdims: bool = False,
     select_last_index: bool = False,
 ) -> te.Tensor:
-    """The position of the largest element along axes."""
+    """The position of the largest element along axes; that of a NaN if there is one.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    axis : int or sequence of int, optional
+        The axes, all by default.
+    keepdims : bool
+        Whether they stay, with extent 1.
+    select_last_index : bool
+        Whether the last of several equal elements counts, instead of the first.
+
+    Returns
+    -------
+    te.Tensor
+        Positions in the flattened axes, without them; int32, or int64 where those do not fit.
+
+    Raises
+    ------
+    TVMError
+        If there is no element along the axes.
+    """
     reducer = _arg_reducer("argmax", lambda a, b: a > b, tir.min_value, select_last_index)
     return _arg_reduction(data, axis, keepdims, reducer, "argmax")
 
@@ -161,7 +234,29 @@ def argmin(
     keepdims: bool = False,
     select_last_index: bool = False,
 ) -> te.Tensor:
-    """The position of the smallest element along axes."""
+    """The position of the smallest element along axes; that of a NaN if there is one.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    axis : int or sequence of int, optional
+        The axes, all by default.
+    keepdims : bool
+        Whether they stay, with extent 1.
+    select_last_index : bool
+        Whether the last of several equal elements counts, instead of the first.
+
+    Returns
+    -------
+    te.Tensor
+        Positions in the flattened axes, without them; int32, or int64 where those do not fit.
+
+    Raises
+    ------
+    TVMError
+        If there is no element along the axes.
+    """
     reducer = _arg_reducer("argmin", lambda a, b: a < b, tir.max_value, select_last_index)
     return _arg_reduction(data, axis, keepdims, reducer, "argmin")
 

@@ -15,6 +15,7 @@ from tvm.relax import op as _op
 from tvm.relax.expr import PrimValue, StringImm, const
 from tvm.relax.struct_info import ObjectStructInfo
 
+from .ccl import ccl_allgather, ccl_allreduce, ccl_broadcast_from_worker0
 from .core import Object, Parameter, Tensor, current_builder, get_default_dtype, wrap_nested
 from .io_effect import CURRENT
 from .sampling import (
@@ -396,23 +397,6 @@ def cumsum(
 ) -> Tensor:  # fmt: skip
     """Sums of all elements up to each, along an axis."""
     return _emitted(_op.cumsum, name, data, axis, dtype, exclusive)
-
-
-def ccl_allreduce(
-    x: Tensor, op_type: str = "sum", in_group: bool = True, name: str = "ccl_allreduce"
-) -> Tensor:
-    """The tensors of all workers combined; ``op_type`` is sum, prod, min, max or avg."""
-    return _emitted(_op.ccl.allreduce, name, x, op_type, in_group)
-
-
-def ccl_allgather(x: Tensor, num_workers: int, name: str = "ccl_allgather") -> Tensor:
-    """The tensors of all workers, one behind the other."""
-    return _emitted(_op.ccl.allgather, name, x, num_workers)
-
-
-def ccl_broadcast_from_worker0(x: Tensor, name: str = "broadcast_from_worker") -> Tensor:
-    """The tensor of the first worker."""
-    return _emitted(_op.ccl.broadcast_from_worker0, name, x)
 
 
 def sort(x: Tensor, axis: int = -1, descending: bool = False, name: str = "sort") -> Tensor:
