@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -200,33 +201,32 @@ def test_rules_of_programs_come_first() -> None:
     assert [len(s.stages[2].iters) for s in search.generate_sketches()] == [3, 4]
 
 
-def test_tasks_share_trials_in_turn(tmp_path: Path) -> None:
-    log = str(tmp_path / "log.json")
-    tasks = [task(matmul_auto_scheduler_test, n, n, n) for n in (2, 4)]
-    tuner = auto_scheduler.TaskScheduler(tasks, strategy="round-robin", callbacks=[])
+def trials_by_task(
+    tuner: auto_scheduler.TaskScheduler, tasks: Sequence[auto_scheduler.SearchTask], log: Path
+) -> list[int]:
+    """How many of four trials each task gets."""
     options = auto_scheduler.TuningOptions(
         num_measure_trials=4, num_measures_per_round=1, verbose=0,
-        measure_callbacks=[auto_scheduler.RecordToFile(log)],
+        measure_callbacks=[auto_scheduler.RecordToFile(str(log))],
     )  # fmt: skip
     tuner.tune(options, search_policy="sketch.random")
-    keys = [inp.task.workload_key for inp, _ in auto_scheduler.load_records(log)]
-    assert all(keys.count(t.workload_key) == 2 for t in tasks)
+    keys = [inp.task.workload_key for inp, _ in auto_scheduler.load_records(str(log))]
+    return [keys.count(t.workload_key) for t in tasks]
+
+
+def test_tasks_share_trials_in_turn(tmp_path: Path) -> None:
+    tasks = [task(matmul_auto_scheduler_test, n, n, n) for n in (2, 4)]
+    tuner = auto_scheduler.TaskScheduler(tasks, strategy="round-robin", callbacks=[])
+    assert trials_by_task(tuner, tasks, tmp_path / "log.json") == [2, 2]
 
 
 def test_gradients_go_where_the_objective_falls(tmp_path: Path) -> None:
-    log = str(tmp_path / "log.json")
     tasks = [task(matmul_auto_scheduler_test, n, n, n) for n in (2, 4)]
     tuner = auto_scheduler.TaskScheduler(
         tasks, objective_func=lambda costs: 1e5 * costs[0], callbacks=[]
     )
     tuner.best_costs = np.array([1e2, 1e-8])
-    options = auto_scheduler.TuningOptions(
-        num_measure_trials=4, num_measures_per_round=1, verbose=0,
-        measure_callbacks=[auto_scheduler.RecordToFile(log)],
-    )  # fmt: skip
-    tuner.tune(options, search_policy="sketch.random")
-    keys = [inp.task.workload_key for inp, _ in auto_scheduler.load_records(log)]
-    assert [keys.count(t.workload_key) for t in tasks] == [3, 1]
+    assert trials_by_task(tuner, tasks, tmp_path / "log.json") == [3, 1]
 
 
 def test_boosted_trees_learn_and_are_saved(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 import tvm
 import tvm.testing
+from tests.threads import run_in_threads
 from tvm import relay, te
 from tvm.contrib import cc, graph_executor, utils
 from tvm.contrib.debugger import debug_executor
@@ -288,11 +288,7 @@ def test_executors_of_one_library_are_independent(model: Any) -> None:
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(run, [(i,) for i in range(4)])
     assert errors == []
 
 

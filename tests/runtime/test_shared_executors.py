@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 import tvm
 from tests.runtime import stress
+from tests.threads import run_in_threads
 from tvm import relay
 from tvm.contrib.graph_executor import GraphModule
 from tvm.error import TVMError
@@ -135,9 +135,5 @@ def test_executors_of_one_library_run_side_by_side() -> None:
             if (mine.get_output(1).numpy() != thread + i + 1).any():
                 wrong.append(i)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, [(i,) for i in range(4)])
     assert not wrong

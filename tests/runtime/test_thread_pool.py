@@ -15,6 +15,7 @@ import pytest
 
 import tvm
 import tvm.runtime.ndarray as nd
+from tests.threads import run_in_threads
 from tvm._ffi import get_global_func, libinfo
 from tvm.runtime import Module, convert, num_threads
 from tvm.script import tir as T
@@ -105,11 +106,7 @@ def test_several_callers_at_once(library: Module) -> None:
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, [()] * 4)
     assert not errors
 
 

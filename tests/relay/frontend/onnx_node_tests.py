@@ -25,6 +25,7 @@ import onnxruntime
 from onnx.backend.test.runner import Runner
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
+from tests.threads import run_in_threads
 from tvm.contrib.onnx_backend import TVMBackend
 from tvm.relay.frontend.onnx.functions import has_function
 from tvm.relay.frontend.onnx.registry import CONVERTERS
@@ -116,11 +117,7 @@ def run_all(
                 with lock, open(log, "a", encoding="utf8") as file:
                     file.write(json.dumps([name, results[name]]) + "\n")
 
-    threads = [threading.Thread(target=work) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, [()] * jobs)
     return {name: results[name] for name in names}
 
 

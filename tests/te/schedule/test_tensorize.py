@@ -125,6 +125,12 @@ def transposed(rows: int, cols: int, depth: int) -> tuple[te.Tensor, te.Tensor, 
     return w, x, out
 
 
+def check_transposed(s: te.Schedule, tensors: tuple[te.Tensor, te.Tensor, te.Tensor]) -> None:
+    source = np.random.default_rng(0)
+    w, x = [source.random([int(n) for n in t.shape], "float32") for t in tensors[:2]]
+    np.testing.assert_allclose(run(s, list(tensors), w, x)[0], x @ w.T, rtol=1e-5)
+
+
 @pytest.mark.parametrize("order", ["j io ko", "ko j io", "j ko io", "io ko j"])
 @pytest.mark.parametrize("parts", ["body reset update", "reset update", "body update"])
 def test_reductions_are_cleared_once(parts: str, order: str) -> None:
@@ -149,9 +155,7 @@ def test_the_whole_reduction_needs_the_body_only() -> None:
     s = te.create_schedule(c.op)
     _, ii = s[c].split(c.op.axis[1], factor=4)
     s[c].tensorize(ii, gemv_intrin(4, 12, "body"))
-    source = np.random.default_rng(0)
-    p, q = source.random((8, 12), "float32"), source.random((3, 12), "float32")
-    np.testing.assert_allclose(run(s, [w, x, c], p, q)[0], q @ p.T, rtol=1e-5)
+    check_transposed(s, (w, x, c))
 
 
 def test_tails_outside_the_tensorized_loop_are_guarded() -> None:
@@ -161,9 +165,7 @@ def test_tails_outside_the_tensorized_loop_are_guarded() -> None:
     s[c].split(j, factor=2)
     _, ii = s[c].split(i, factor=4)
     s[c].tensorize(ii, gemv_intrin(4, 12, "body"))
-    source = np.random.default_rng(0)
-    p, q = source.random((8, 12), "float32"), source.random((5, 12), "float32")
-    np.testing.assert_allclose(run(s, [w, x, c], p, q)[0], q @ p.T, rtol=1e-5)
+    check_transposed(s, (w, x, c))
 
 
 def test_padded_strides_reach_the_intrinsic() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.threads import run_in_threads
 from tvm import tir
 from tvm.tir.interp import Interpreter
 
@@ -91,10 +92,6 @@ def run_block(func: tir.PrimFunc, extents: dict[str, int], *arrays: np.ndarray) 
             errors.append(error)
             team.barrier.abort()
 
-    threads = [threading.Thread(target=run, args=(numbers,)) for numbers in every]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(run, [(numbers,) for numbers in every])
     if errors:
         raise errors[0]
