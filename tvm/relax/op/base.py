@@ -370,6 +370,7 @@ def null_value() -> Expr:
 
 
 def _tuple_of_nothing(call: Call, bb: Any) -> StructInfo:
+    """An empty tuple."""
     return TupleStructInfo([])
 
 
@@ -377,6 +378,7 @@ _PRINT = define("relax.print", _tuple_of_nothing, pure=False, FCallPacked="relax
 
 
 def _infer_assert(call: Call, bb: Any) -> StructInfo:
+    """An empty tuple."""
     if not call.args:
         raise fail(call, "requires a condition")
     info = call.args[0].struct_info
@@ -426,6 +428,7 @@ def assert_op(condition: Any, format_args: Any = None, format: str | RelayExpr =
 
 
 def _infer_shape_of(call: Call, bb: Any) -> StructInfo:
+    """A shape."""
     info = tensors(call, 1)[0]
     dims = info.dimensions
     return ShapeStructInfo(dims) if dims is not None else ShapeStructInfo(ndim=info.ndim)
@@ -443,6 +446,7 @@ def shape_of(expr: Expr) -> Expr:
 
 
 def _infer_tensor_to_shape(call: Call, bb: Any) -> StructInfo:
+    """A shape."""
     info = tensors(call, 1)[0]
     if info.ndim not in (-1, 1):
         raise fail(call, f"requires a tensor of one dimension, got {info}")
@@ -464,6 +468,7 @@ def tensor_to_shape(expr: Expr) -> Expr:
 
 
 def _infer_shape_to_tensor(call: Call, bb: Any) -> StructInfo:
+    """A vector of dtype int64, with an element for each dimension."""
     check_count(call, 1)
     info = call.args[0].struct_info
     if not isinstance(info, ShapeStructInfo):
@@ -498,6 +503,7 @@ def _device(value: Any) -> Any:
 
 
 def _on_device(call: Call, bb: Any) -> StructInfo:
+    """A tensor of the operand's shape and dtype, on the device."""
     info = tensors(call, 1)[0]
     device = call.attrs.dst_vdevice
     if info.shape is not None:

@@ -22,12 +22,14 @@ def _operands(call: Any) -> list[Any]:
 
 
 def _arithmetic(call: Any, bb: Any) -> Any:
+    """A tensor of the shape that both operands broadcast to, and of their dtype."""
     infos = _operands(call)
     kind = common_dtype(call, infos)
     return broadcast_shape(call, infos, kind, common_vdevice(call, infos))
 
 
 def _comparison(call: Any, bb: Any) -> Any:
+    """A tensor of the shape that both operands broadcast to, and of dtype bool."""
     infos = _operands(call)
     return broadcast_shape(call, infos, "bool", common_vdevice(call, infos))
 

@@ -19,6 +19,7 @@ from .operator import DataType, Expr, Shape, operator
 
 
 def _infer_full(call: Any, bb: Any) -> Any:
+    """A tensor of the given shape; of dtype `dtype`, or that of the value."""
     check_count(call, 2)
     info = call.args[0].struct_info
     if not isinstance(info, ShapeStructInfo):
@@ -77,6 +78,7 @@ def full(shape: Shape, fill_value: Expr, dtype: DataType = None) -> Expr:
 
 
 def _infer_full_like(call: Any, bb: Any) -> Any:
+    """A tensor of the shape of `x`; of dtype `dtype`, or that of `x`."""
     info, fill = tensors(call, 2)
     if fill.ndim != 0:
         raise fail(call, f"requires a scalar as fill_value, got {fill}")
@@ -102,6 +104,7 @@ def full_like(x: Expr, fill_value: Expr, dtype: DataType = None) -> Expr:
 
 
 def _infer_init(call: Any, bb: Any) -> Any:
+    """A tensor of the given shape and dtype."""
     check_count(call, 1)
     shape_argument(call, 0)
     if call.attrs.dtype.is_void:
@@ -110,6 +113,7 @@ def _infer_init(call: Any, bb: Any) -> Any:
 
 
 def _infer_init_like(call: Any, bb: Any) -> Any:
+    """A tensor of the shape of `x`; of dtype `dtype`, or that of `x`."""
     info = tensors(call, 1)[0]
     return with_dtype(info, info.dtype if call.attrs.dtype.is_void else call.attrs.dtype)
 
@@ -139,6 +143,7 @@ zeros, zeros_like = _init("zeros", 0)
 
 
 def _infer_arange(call: Any, bb: Any) -> Any:
+    """A vector of dtype `dtype`; its extent is the number of steps."""
     check_count(call, 3)
     values = []
     for arg in call.args:
@@ -198,6 +203,7 @@ def arange(start: Expr, end: Expr = None, step: Expr = 1, dtype: DataType = None
 
 
 def _infer_tri(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of the operand."""
     check_count(call, 2)
     info = tensor(call, 0)
     if 0 <= info.ndim < 2:

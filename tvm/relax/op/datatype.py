@@ -12,6 +12,7 @@ from .operator import DataType, Expr, operator
 
 
 def _infer(call: Any, bb: Any) -> Any:
+    """A tensor of the operand's shape, and of dtype `dtype`."""
     return with_dtype(tensors(call, 1)[0], call.attrs.dtype)
 
 

@@ -32,6 +32,7 @@ from .operator import Expr, Tensors, operator
 
 
 def _infer_take(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `x`: in its shape the axis is replaced by the shape of the indices."""
     check_count(call, 2)
     info, indices = tensor(call, 0), call.args[1].struct_info
     if isinstance(indices, PrimStructInfo):
@@ -115,6 +116,7 @@ def _numbers(call: Any, index: int, integers: bool = True) -> list[Any] | None:
 
 
 def _infer_slice(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `x`, each extent the number of elements that the slice takes."""
     check_count(call, 4, 5)
     info = tensor(call, 0)
     parts = [_numbers(call, i) for i in range(1, len(call.args))]
@@ -280,6 +282,7 @@ def strided_slice(
 
 
 def _infer_dynamic_slice(call: Any, bb: Any) -> Any:
+    """A tensor of the rank and dtype of `x`, whose extents the run decides."""
     info, *rest = tensors(call, 4)
     for other in rest:
         if not other.dtype.is_void and other.dtype != "int64":

@@ -102,34 +102,34 @@ def require_float(call: Call, info: TensorStructInfo) -> None:
 
 
 def an_object(call: Call, bb: Any) -> StructInfo:
-    """The struct info of what is no tensor, such as storage."""
+    """What is no tensor, such as storage."""
     return ObjectStructInfo()
 
 
 def no_result(call: Call, bb: Any) -> StructInfo:
-    """The struct info of a call that is made for its effect."""
+    """An empty tuple: the call is made for its effect."""
     return TupleStructInfo([])
 
 
 def same(call: Call, bb: Any) -> StructInfo:
-    """A tensor like the only argument."""
+    """A tensor of the shape and dtype of the only tensor."""
     return tensors(call, 1)[0]
 
 
 def same_float(call: Call, bb: Any) -> StructInfo:
-    """A tensor like the only argument, of floats."""
+    """A tensor of the shape and dtype of the only tensor, which is of floats."""
     info = tensors(call, 1)[0]
     require_float(call, info)
     return info
 
 
 def same_bool(call: Call, bb: Any) -> StructInfo:
-    """A tensor of bool like the only argument."""
+    """A tensor of the shape of the only tensor, and of dtype bool."""
     return with_dtype(tensors(call, 1)[0], "bool")
 
 
 def same_as_first(call: Call, bb: Any) -> StructInfo:
-    """What the first argument is."""
+    """What the first argument is: a value of its shape and dtype."""
     found: StructInfo = call.args[0].struct_info
     return found
 

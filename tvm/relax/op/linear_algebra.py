@@ -36,6 +36,9 @@ def _product_dtype(call: Any, infos: Any) -> Any:
 
 
 def _infer_matmul(call: Any, bb: Any) -> Any:
+    """A tensor of shape (batch, rows, columns), whose batch is what those of the operands
+    broadcast to; vectors have no row or no column. Of dtype `out_dtype`, or that of the operands.
+    """
     a, b = infos = tensors(call, 2)
     device = common_vdevice(call, infos)
     kind = _product_dtype(call, infos) if call.attrs.out_dtype.is_void else call.attrs.out_dtype
@@ -151,6 +154,7 @@ def linear(data: Any, weight: Any, bias: Any = None, out_dtype: Any = None) -> A
 
 
 def _infer_einsum(call: Any, bb: Any) -> Any:
+    """A tensor of the operands' dtype, with an axis for each letter of the result."""
     check_count(call, 1)
     infos = tuple_of_tensors(call, 0)
     if not infos:

@@ -44,6 +44,7 @@ from .operator import Attr, Expr, Ints, Shape, Tensors, as_int, operator
 
 
 def _infer_broadcast_to(call: Any, bb: Any) -> Any:
+    """A tensor of the given shape and the dtype of `x`."""
     check_count(call, 2)
     info, shape = tensor(call, 0), shape_argument(call, 1)
     if shape.ndim >= 0 and info.ndim > shape.ndim:
@@ -82,6 +83,7 @@ def _collapsed(call: Any, info: Any, dims: Any) -> None:
 
 
 def _infer_collapse_sum_like(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `data` and the second operand's shape."""
     info, target = tensors(call, 2)
     _collapsed(call, info, known_dims(target))
     if target.shape is not None:
@@ -112,6 +114,7 @@ def collapse_sum_like(data: Expr, collapse_target: Expr) -> Expr:
 
 
 def _infer_collapse_sum_to(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `data` and the given shape."""
     check_count(call, 2)
     info, shape = tensor(call, 0), shape_argument(call, 1)
     _collapsed(call, info, shape.values)
@@ -139,6 +142,7 @@ def collapse_sum_to(data: Expr, shape: Shape) -> Expr:
 
 
 def _infer_concat(call: Any, bb: Any) -> Any:
+    """A tensor of the operands' dtype and shape; along the axis it has the sum of their extents."""
     check_count(call, 1)
     infos = tuple_of_tensors(call, 0)
     if not infos:
@@ -212,6 +216,7 @@ def concat(tensors: Tensors, axis: int | None = 0) -> Expr:
 
 
 def _infer_split(call: Any, bb: Any) -> Any:
+    """A tuple of tensors of the dtype of `x`, which differ from its shape along the axis alone."""
     info = tensors(call, 1)[0]
     parts, axis = call.attrs.indices_or_sections, call.attrs.axis
     dims = dims_of(info)
@@ -287,6 +292,7 @@ def split(x: Expr, indices_or_sections: Attr, axis: int = 0) -> Expr:
 
 
 def _infer_expand_dims(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `x`, with dimensions of extent 1 more."""
     info = tensors(call, 1)[0]
     axes = call.attrs.axis
     if not axes:
@@ -333,6 +339,7 @@ def expand_dims(x: Expr, axis: Ints) -> Expr:
 
 
 def _infer_flatten(call: Any, bb: Any) -> Any:
+    """A vector of the dtype of `x`, with as many elements."""
     info = tensors(call, 1)[0]
     if info.ndim == 0:
         return made((1,), info.dtype, info.vdevice)
@@ -361,6 +368,8 @@ def flatten(x: Expr) -> Expr:
 
 
 def _infer_permute(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `x`, its dimensions in the order of `axes`; without axes the other
+    way round."""
     info = tensors(call, 1)[0]
     axes = call.attrs.axes
     if axes is None:
@@ -399,6 +408,7 @@ def permute_dims(x: Expr, axes: Ints = None) -> Expr:
 
 
 def _infer_squeeze(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `x` without the dimensions that are left out."""
     info = tensors(call, 1)[0]
     axes = call.attrs.axis
     if info.ndim < 0:
@@ -439,6 +449,7 @@ def squeeze(x: Expr, axis: Ints = None) -> Expr:
 
 
 def _infer_reshape(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `x` and the given shape."""
     check_count(call, 2)
     info, shape = tensor(call, 0), shape_argument(call, 1)
     old, new = known_dims(info), shape.values
@@ -509,6 +520,7 @@ def reshape(x: Expr, shape: Shape) -> Expr:
 
 
 def _infer_layout(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `x` and the shape that the index map gives."""
     info = tensors(call, 1)[0]
     index_map, pad = call.attrs.index_map, call.attrs.pad_value
     if pad is not None and not info.dtype.is_void and pad.value.dtype != info.dtype:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, signature
+from types import FunctionType
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from tvm.error import TypeCheckError
@@ -23,6 +24,7 @@ from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.node import NodeMeta, leaf
 from tvm.ir.op import Op, register_op
 from tvm.relax.expr import Call, DataTypeImm, ShapeExpr, StringImm, Tuple, as_expr
+from tvm.support.docstrings import returns
 from tvm.support.dtype import dtype as as_dtype
 from tvm.tir import FloatImm, IntImm
 
@@ -134,7 +136,8 @@ def operator(
     attrs : str or Attrs, optional
         The name of the record of attributes (``"SoftmaxAttrs"``), or the record.
     infer : callable
-        The struct info of a call, from it and the block builder that normalises it.
+        The struct info of a call, from it and the block builder that normalises it. Its docstring says
+        what the function returns.
     pure : bool
         Whether it has no side effects.
     facets
@@ -142,6 +145,8 @@ def operator(
     """
 
     def declare(function: F) -> F:
+        if isinstance(infer, FunctionType):
+            returns("relax.Expr", infer.__doc__)(function)
         op = define(name, infer, pure, **facets)
         hints = typing.get_type_hints(function, include_extras=True)
         parameters = signature(function).parameters

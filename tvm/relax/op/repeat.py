@@ -25,6 +25,7 @@ from .operator import Expr, Int, Ints, operator
 
 
 def _infer_repeat(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `data`, whose axis is `repeats` times as long; flat without an axis."""
     info = tensors(call, 1)[0]
     axis, repeats = call.attrs.axis, call.attrs.repeats
     if axis is not None and info.ndim >= 0:
@@ -70,6 +71,8 @@ def repeat(data: Expr, repeats: Int, axis: int | None = None) -> Expr:
 
 
 def _infer_tile(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `data`: the shape and `repeats` are filled up by ones in front, and
+    multiplied."""
     info = tensors(call, 1)[0]
     repeats = call.attrs.repeats
     dims = dims_of(info)
@@ -103,6 +106,7 @@ def tile(data: Expr, repeats: Ints) -> Expr:
 
 
 def _infer_flip(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of the operand."""
     info = tensors(call, 1)[0]
     if info.ndim >= 0:
         axis_of(call, call.attrs.axis, info.ndim)
@@ -128,6 +132,7 @@ def flip(data: Expr, axis: Int) -> Expr:
 
 
 def _infer_scatter_elements(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of `data`."""
     data, indices, updates = tensors(call, 3)
     ndims = [i.ndim for i in (data, indices, updates)]
     known = {n for n in ndims if n >= 0}
@@ -180,6 +185,7 @@ def scatter_elements(
 
 
 def _infer_scatter_nd(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of `data`."""
     data, indices, updates = tensors(call, 3)
     if not data.dtype.is_void and not updates.dtype.is_void and data.dtype != updates.dtype:
         raise fail(call, f"requires updates of {data.dtype}, got {updates.dtype}")

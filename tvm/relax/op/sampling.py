@@ -9,6 +9,7 @@ from .operator import DataType, Expr, operator
 
 
 def _infer(call: Any, bb: Any) -> Any:
+    """A tensor of shape (samples, 1), and of dtype `dtype`."""
     prob, uniform, indices = tensors(call, 3)
     for info in (prob, uniform):
         if not info.dtype.is_void and not info.dtype.is_float:

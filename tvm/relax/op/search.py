@@ -14,6 +14,8 @@ from .statistical import reduced
 
 
 def _infer_where(call: Any, bb: Any) -> Any:
+    """A tensor of the shape that all three operands broadcast to, and of the dtype of the two
+    values."""
     check_count(call, 3)
     infos = [arg.struct_info for arg in call.args]
     for info in infos:
@@ -40,6 +42,7 @@ def where(condition: Expr, x1: Expr, x2: Expr) -> Expr:
 
 
 def _infer_arg(call: Any, bb: Any) -> Any:
+    """A tensor of dtype int64 without the reduced axes, which have extent 1 if `keepdims`."""
     info = tensors(call, 1)[0]
     axis = call.attrs.axis
     axes = None if axis is None else (axis,)

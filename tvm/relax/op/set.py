@@ -15,6 +15,8 @@ from .operator import Expr, OptExpr, operator
 
 
 def _infer_unique(call: Any, bb: Any) -> Any:
+    """The values, a tensor of the dtype of `x`; with indices, inverse indices or counts, which are
+    int64 vectors, a tuple of all."""
     check_count(call, 5, 6)
     info = tensor(call, 0)
     axis = None
@@ -110,6 +112,7 @@ def numpy_unique(
 
 
 def _infer_nonzero(call: Any, bb: Any) -> Any:
+    """A tensor of dtype int64, with a row for each dimension of `x`."""
     info = tensors(call, 1)[0]
     ndim = -1 if info.ndim < 0 else max(info.ndim, 1) + 1
     return TensorStructInfo(None, "int64", info.vdevice, ndim)

@@ -33,6 +33,7 @@ def sort(x: Expr, axis: int = -1, descending: bool = False) -> Expr:
 
 
 def _infer_argsort(call: Any, bb: Any) -> Any:
+    """A tensor of the operand's shape; of dtype `dtype`, or that of the operand."""
     info = tensors(call, 1)[0]
     kind = info.dtype if call.attrs.dtype.is_void else call.attrs.dtype
     return with_dtype(info, kind)
@@ -66,6 +67,8 @@ def argsort(
 
 
 def _infer_topk(call: Any, bb: Any) -> Any:
+    """Tensors of the shape of `data` whose axis has `k` elements: values of its dtype, positions of
+    dtype `dtype`, or both, as `ret_type` says."""
     info = tensors(call, 1)[0]
     attrs = call.attrs
     if attrs.ret_type not in ("both", "values", "indices"):

@@ -39,6 +39,7 @@ def reduced(call: Any, info: Any, axes: Any, keepdims: bool, kind: Any) -> Any:
 
 
 def _infer(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `x` without the reduced axes, which have extent 1 if `keepdims`."""
     info = tensors(call, 1)[0]
     return reduced(call, info, call.attrs.axis, call.attrs.keepdims, info.dtype)
 
@@ -92,6 +93,8 @@ variance = _reduction("variance", _variance, "Variances.")
 
 
 def _infer_scan(call: Any, bb: Any) -> Any:
+    """A tensor of the shape of `data`, flat if there is no axis; of dtype `dtype`, or that of
+    `data`."""
     info = tensors(call, 1)[0]
     kind = info.dtype if call.attrs.dtype.is_void else call.attrs.dtype
     if call.attrs.axis is not None:

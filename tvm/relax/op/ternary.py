@@ -11,6 +11,7 @@ from .operator import Expr, operator
 
 
 def _infer(call: Any, bb: Any) -> Any:
+    """A tensor of the operands' shape and dtype."""
     infos = tensors(call, 3)
     ndims = {i.ndim for i in infos if i.ndim >= 0}
     if len(ndims) > 1:

@@ -15,6 +15,8 @@ from tvm.tir.data_layout import layout as make_layout
 
 
 def _infer(call: Any, bb: Any) -> Any:
+    """A tensor in the layout of `data`, its spatial axes of the given size; of dtype `out_dtype`,
+    or that of `data`."""
     check_count(call, 2)
     info = tensor(call, 0)
     size = call.args[1].struct_info

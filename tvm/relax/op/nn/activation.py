@@ -104,6 +104,7 @@ def silu(data: Expr) -> Expr:
 
 
 def _infer_softmax(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of the operand."""
     info = tensors(call, 1)[0]
     if info.ndim >= 0:
         axis_of(call, call.attrs.axis, info.ndim)
@@ -151,6 +152,7 @@ def log_softmax(data: Expr, axis: int = -1) -> Expr:
 
 
 def _infer_dropout(call: Any, bb: Any) -> Any:
+    """Two tensors of the shape and dtype of the operand: the values and the mask."""
     info = tensors(call, 1)[0]
     return TupleStructInfo([info, info])
 

@@ -28,6 +28,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _infer_attention(call: Any, bb: Any) -> Any:
+    """A tensor of shape (batch, queries, heads, size of a value) and the operands' dtype."""
     check_count(call, 3, 4)
     q, k, v = [tensor(call, i) for i in range(3)]
     kind = common_dtype(call, [q, k, v])
@@ -141,6 +142,7 @@ attention_bias_op.set_facets(attrs_type=Op.get("relax.nn.attention").attrs_type)
 
 
 def _infer_var_len(call: Any, bb: Any) -> Any:
+    """A tensor of shape (batch, queries, heads, size of a value) and the operands' dtype."""
     infos = [tensor(call, i) for i in range(3)]
     q, _, v = infos
     kind = common_dtype(call, infos)

@@ -83,6 +83,8 @@ def _conv_infer(canonical: str, kernel: str, transposed: bool) -> Any:
     rank = len(canonical) - 2
 
     def infer(call: Any, bb: Any) -> Any:
+        """A tensor in `out_layout`, or the layout of `data`; of dtype `out_dtype`, or that of the
+        operands."""
         data, weight = infos = tensors(call, 2)
         attrs = call.attrs
         device = common_vdevice(call, infos)

@@ -23,6 +23,7 @@ def _differ(a: Any, b: Any) -> bool:
 
 
 def _infer_cross_entropy(call: Any, bb: Any) -> Any:
+    """A scalar of the operands' dtype."""
     infos = tensors(call, 2)
     a, b = infos
     kind = common_dtype(call, infos)
@@ -59,6 +60,8 @@ def cross_entropy_with_logits(predictions: Expr, labels: Expr) -> Expr:
 
 
 def _infer_nll(call: Any, bb: Any) -> Any:
+    """A tensor of the predictions' dtype: of the targets' shape if `reduction` is none, else a
+    scalar."""
     infos = tensors(call, 2, 3)
     pred, target = infos[:2]
     attrs = call.attrs

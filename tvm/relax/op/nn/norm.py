@@ -112,6 +112,7 @@ def batch_norm(
 
 
 def _infer_layer_norm(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of `data`."""
     infos = tensors(call, 3)
     return _like(infos[0], _normalized(call, infos, call.attrs.axes))
 
@@ -142,6 +143,7 @@ def layer_norm(
 
 
 def _infer_group_norm(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of `data`."""
     infos = tensors(call, 3)
     data, attrs = infos[0], call.attrs
     if data.ndim >= 0:
@@ -189,6 +191,7 @@ def group_norm(
 
 
 def _infer_rms_norm(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of `data`."""
     infos = tensors(call, 2)
     return _like(infos[0], _normalized(call, infos, call.attrs.axes))
 

@@ -12,6 +12,7 @@ from tvm.tir import FloatImm, IntImm
 
 
 def _infer(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `data`; each extent is longer by what is put before and behind."""
     info = tensors(call, 1)[0]
     widths = call.attrs.pad_width
     if 0 <= info.ndim != len(widths) // 2:

@@ -28,6 +28,8 @@ def _checked(call: Any, rank: int) -> Any:
 
 def _infer_pool(rank: int) -> Any:
     def infer(call: Any, bb: Any) -> Any:
+        """A tensor in `out_layout`, or the layout of `data`, with a position for each place of the
+        window; of the dtype of `data`."""
         info, mapping, out = _checked(call, rank)
         attrs, dims = call.attrs, dims_of(info)
         if dims is None:
@@ -117,6 +119,8 @@ avg_pool1d, avg_pool2d, avg_pool3d = [_pool(rank, "avg") for rank in (1, 2, 3)]
 
 def _infer_adaptive(rank: int) -> Any:
     def infer(call: Any, bb: Any) -> Any:
+        """A tensor in `out_layout`, or the layout of `data`, its spatial axes of the wanted size;
+        of the dtype of `data`."""
         info, mapping, out = _checked(call, rank)
         attrs, dims = call.attrs, dims_of(info)
         if dims is None:
