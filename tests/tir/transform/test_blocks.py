@@ -297,3 +297,21 @@ def test_blocks_around_a_moved_buffer_do_not_access_it() -> None:
     a, b = np.arange(16, dtype="float32"), np.zeros(16, "float32")
     interpret(after, a, b)
     np.testing.assert_array_equal(b, a[::-1] * 2)
+
+
+def test_sums_are_allocated_outside_of_the_loops_they_are_over() -> None:
+    @T.prim_func
+    def row_sums(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+        total = T.alloc_buffer((4,), "float32")
+        for i, k in T.grid(4, 8):
+            with T.block("sum"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    total[vi] = T.float32(0)
+                total[vi] = total[vi] + A[vi, vk]
+            with T.block("so_far"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = total[vi]
+
+    after = apply(transform.PlanAndUpdateBufferAllocationLocation(), row_sums)
+    assert_same_results(row_sums, after, (4, 8), 4)

@@ -71,6 +71,10 @@ class AncestorFinder(Visitor):
         for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
             if axis.iter_type not in (IterVar.DataPar, IterVar.CommReduce):
                 self.depth_of[axis.var] = self._depth_around(value)
+            elif axis.iter_type == IterVar.CommReduce:
+                # what is summed up stays from one iteration to the next
+                for region in block.writes:
+                    self._touch(region.buffer, self._depth_around(value))
         self.path.append(block)
         if block.init is not None:
             self.visit(block.init)
