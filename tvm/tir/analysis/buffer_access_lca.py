@@ -22,7 +22,12 @@ def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, Stmt | None]:
     of global memory that a kernel accesses are accessed by all its thread blocks: nothing inside of the
     loops over blocks is their ancestor.
     """
-    finder = AncestorFinder(func)
+    return ancestors(func, keeps_sums=False)
+
+
+def ancestors(func: PrimFunc, keeps_sums: bool) -> dict[Buffer, Stmt | None]:
+    """The ancestors; ``keeps_sums``: of what a block sums up, outside of the loops that it sums over."""
+    finder = AncestorFinder(func, keeps_sums)
     finder.visit(func.body)
     finder.leave_kernels()
     return {buffer: (path[-1] if path else None) for buffer, path in finder.common.items()}
@@ -35,7 +40,8 @@ class AncestorFinder(Visitor):
     iteration of the loops that it is bound to.
     """
 
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, keeps_sums: bool) -> None:
+        self.keeps_sums = keeps_sums
         self.path: list[Stmt] = []
         self.common: dict[Buffer, list[Stmt]] = {}
         self.of_pointer: dict[Var, list[Buffer]] = {}
@@ -71,7 +77,7 @@ class AncestorFinder(Visitor):
         for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
             if axis.iter_type not in (IterVar.DataPar, IterVar.CommReduce):
                 self.depth_of[axis.var] = self._depth_around(value)
-            elif axis.iter_type == IterVar.CommReduce:
+            elif axis.iter_type == IterVar.CommReduce and self.keeps_sums:
                 # what is summed up stays from one iteration to the next
                 for region in block.writes:
                     self._touch(region.buffer, self._depth_around(value))

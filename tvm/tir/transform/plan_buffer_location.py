@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tvm.ir.visitor import Rewriter
 from tvm.tir.analysis.block_access_region import get_block_read_write_region
-from tvm.tir.analysis.buffer_access_lca import detect_buffer_access_lca
+from tvm.tir.analysis.buffer_access_lca import ancestors
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import IntImm
 from tvm.tir.function import PrimFunc
@@ -75,7 +75,7 @@ def plan_buffer_location(func: PrimFunc) -> PrimFunc:
     allocating.visit(func.body)
     places: dict[int, list[Buffer]] = {}
     moving: dict[Buffer, None] = {}
-    for buffer, place in detect_buffer_access_lca(func).items():
+    for buffer, place in ancestors(func, keeps_sums=True).items():
         owner = allocating.owners.get(buffer)
         if buffer in arguments or owner is None or place is None or place is owner:
             continue
