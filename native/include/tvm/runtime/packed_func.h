@@ -302,7 +302,7 @@ TVMRetValue PackedFunc::operator()(Args&&... args) const {
   TVMValue values[count + 1];
   int type_codes[count + 1];
   TVMArgsSetter set(values, type_codes);
-  size_t i = 0;
+  [[maybe_unused]] size_t i = 0;  // there may be no arguments
   (set(i++, std::forward<Args>(args)), ...);
   TVMRetValue rv;
   CallPacked(TVMArgs(values, type_codes, static_cast<int>(count)), &rv);
