@@ -205,8 +205,18 @@ def _is_supported(root: Call) -> bool:
         and str(attrs.out_layout) in ("", str(attrs.data_layout))
     ):
         return False
-    if not host_feature_set().isdisjoint({"avx512vnni", "avxvnni"}):
-        return True
+    return has_byte_products() or _is_exact_in_16_bits(root)
+
+
+def has_byte_products() -> bool:
+    """Whether this machine has dot products of bytes, of which the library's sums are exact."""
+    return not host_feature_set().isdisjoint({"avx512vnni", "avxvnni"})
+
+
+def _is_exact_in_16_bits(root: Call) -> bool:
+    data, kernel = root.args[:2]
+    if calls(root, ops.qnn.conv2d) and dtype_of(data) == "int8":
+        return False  # the library halves the weights of convolutions of signed data
     return int(np.abs(_array(kernel).astype("int32")).max()) <= SAFE_WEIGHT
 
 
