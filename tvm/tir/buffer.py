@@ -231,6 +231,23 @@ class Buffer(Scriptable, Node):
         return start if is_one else Ramp(start, as_expr(item.step), as_lanes(lanes))
 
 
+def allocation_shape(buffer: Buffer) -> tuple[PrimExpr, ...]:
+    """The extents of the memory that a buffer needs.
+
+    Where each stride is a multiple of the next they tell the extents, rows that are padded for
+    alignment count as such; else there is one, from the first element to the last.
+    """
+    strides = buffer.strides
+    if not strides:
+        return buffer.shape or (as_expr(1),)
+    steps = [int(step) for step in strides if isinstance(step, IntImm)]
+    is_nested = len(steps) == len(strides) and steps[-1] == 1 and min(steps) > 0
+    if is_nested and not any([outer % inner for outer, inner in pairwise(steps)]):
+        return (buffer.shape[0], *[outer // inner for outer, inner in pairwise(strides)])
+    ends = [(extent - 1) * step for extent, step in zip(buffer.shape, strides, strict=True)]
+    return (sum(ends, start=as_expr(1)),)
+
+
 def content_dtype(dtype: DType) -> DType:
     """The type of elements in memory: a bool occupies one byte."""
     return as_dtype("int8").with_lanes(dtype.lanes) if dtype.is_bool else dtype

@@ -20,7 +20,7 @@ from tvm.support import DType, ScalableLanes, deep
 
 from . import expr as e
 from . import stmt as s
-from .buffer import Buffer, BufferType
+from .buffer import Buffer, BufferType, allocation_shape
 from .function import PrimFunc
 from .interp_threads import KernelThreads
 from .interp_values import (
@@ -401,7 +401,7 @@ class Interpreter(KernelThreads, Visitor):
         for iter_var, value in zip(block.iter_vars, values, strict=True):
             self.env[iter_var.var] = value
         for buffer in block.alloc_buffers:
-            extents = [int(self.visit(dim)) for dim in buffer.shape]
+            extents = [int(self.visit(dim)) for dim in allocation_shape(buffer)]
             self._allocate(buffer.data, buffer.dtype, extents)
         for match in block.match_buffers:
             self._bind_view(match)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm
 from tvm import te, tir
 from tvm.ir import IRModule, assert_structural_equal
 from tvm.ir.transform import PassContext, Sequential
@@ -315,3 +316,28 @@ def test_sums_are_allocated_outside_of_the_loops_they_are_over() -> None:
 
     after = apply(transform.PlanAndUpdateBufferAllocationLocation(), row_sums)
     assert_same_results(row_sums, after, (4, 8), 4)
+
+
+@pytest.mark.parametrize("strides", [(4, 1), (7, 1), (9, 2), (7, 2), (1, 3)])
+def test_buffers_with_strides_have_room_for_all_elements(strides: tuple[int, int]) -> None:
+    @T.prim_func
+    def func(a: T.handle, b: T.handle) -> None:
+        source = T.match_buffer(a, (3, 4), "float32")
+        target = T.match_buffer(b, (3, 4), "float32")
+        between = T.alloc_buffer((3, 4), "float32", strides=strides)
+        for i, j in T.grid(3, 4):
+            with T.block("first"):
+                x, y = T.axis.remap("SS", [i, j])
+                between[x, y] = source[x, y] + T.float32(1)
+        for i, j in T.grid(3, 4):
+            with T.block("second"):
+                x, y = T.axis.remap("SS", [i, j])
+                target[x, y] = between[x, y] * T.float32(2)
+
+    data = np.arange(12, dtype="float32").reshape(3, 4)
+    found = np.zeros_like(data)
+    interpret(func, data, found)
+    np.testing.assert_array_equal(found, (data + 1) * 2)
+    built = tvm.nd.array(np.zeros_like(data))
+    tvm.build(func, target="llvm")(tvm.nd.array(data), built)
+    np.testing.assert_array_equal(built.numpy(), found)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tvm.arith import Analyzer
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
-from tvm.tir.buffer import Buffer
+from tvm.tir.buffer import Buffer, allocation_shape
 from tvm.tir.expr import BufferLoad, Range, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import Allocate, Block, BufferRegion, BufferStore, Stmt
@@ -22,7 +22,6 @@ from tvm.tir.stmt_functor import BufferRewriter
 from tvm.tir.transform.block_form import require_no_init, require_opaque
 from tvm.tir.transform.common import comes_from_te, is_const, prim_func_pass
 from tvm.tir.transform.dim_align import DIM_ALIGN, AlignFinder, Aligns, DimAlign, aligned_strides
-from tvm.tir.transform.lower_opaque_block import allocation_shape
 from tvm.tir.transform.used_region import used_regions
 
 

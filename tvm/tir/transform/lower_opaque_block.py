@@ -12,6 +12,7 @@ from typing import Any
 
 from tvm.ir.expr import PrimExpr
 from tvm.ir.pass_context import PassContext
+from tvm.tir.buffer import allocation_shape
 from tvm.tir.expr import IterVar, Range, StringImm, Var, as_expr
 from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import (
@@ -89,15 +90,6 @@ class OpaqueBlockLowerer(Substituter):
 def is_pragma(key: str) -> bool:
     """Whether an annotation becomes an attribute, which has no place for the loop's variable."""
     return key.startswith("pragma_") and key != LOOP_PARTITION_HINT
-
-
-def allocation_shape(buffer: Any) -> tuple[PrimExpr, ...]:
-    """The memory a buffer needs: with strides, each outer stride tells the extent inside it."""
-    if not buffer.strides:
-        return tuple(buffer.shape) or (as_expr(1),)
-    outer = buffer.shape[0]
-    inner = [a // b for a, b in zip(buffer.strides, buffer.strides[1:], strict=False)]
-    return (outer, *inner)
 
 
 def thread_attribute(loop: For, start: PrimExpr, extent: PrimExpr, body: Stmt) -> Stmt:
