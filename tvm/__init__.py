@@ -14,7 +14,7 @@ from ._ffi.registry import get_global_func, register_extension, register_func, r
 from ._ffi.registry import import_for_functions as _import_for_functions
 from ._ffi.runtime_ctypes import DataTypeCode
 from .compat.paths import install as _install_classic_paths
-from .driver import build, lower
+from .driver import build, compile, lower
 from .ir import IRModule, instrument, transform
 from .ir.memory_pools import (
     ConstantMemoryPools,

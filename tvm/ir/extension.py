@@ -106,6 +106,8 @@ relax_item: Extension[Callable[[Any, Any], Any]] = Extension("tvm.relax")
 relax_inspect: Extension[Callable[[Any, str], Any]] = Extension("tvm.relax")
 # the struct info that a function's own declaration gives
 struct_info_of: ClassExtension[Callable[[Any], Any]] = ClassExtension()
+# compiles a module with functions of a class, from (it, target, pipeline): an executable
+compile_model: ClassExtension[Callable[[Any, Any, Any], Any]] = ClassExtension()
 # whether one struct info describes all that another one does
 is_base_of: Extension[Callable[[Any, Any], bool]] = Extension("tvm.relax")
 # the function that says what a packed function returns

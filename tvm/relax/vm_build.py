@@ -10,6 +10,7 @@ from typing import Any
 
 from tvm.driver.build_module import build as build_library
 from tvm.error import TVMError
+from tvm.ir import extension
 from tvm.ir.module import IRModule
 from tvm.relax.backend.vm_codegen import compile_functions
 from tvm.relax.backend.vm_tir_codegen import lower_functions
@@ -66,6 +67,13 @@ def build(
     builder = ExecBuilder()
     rest = _vmcodegen(builder, mod, exec_mode)
     return _vmlink(builder, kind, rest, externals, dict(constants), system_lib=system_lib)
+
+
+def _compile(mod: IRModule, target: str | Target | None, pipeline: Any) -> Executable:
+    return build(mod, target, pipeline="default_build" if pipeline == "default" else pipeline)
+
+
+extension.compile_model.provide(Function, _compile)
 
 
 def bound(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:

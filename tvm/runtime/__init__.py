@@ -37,6 +37,7 @@ from tvm.runtime.device import (
     vulkan,
     webgpu,
 )
+from tvm.runtime.executable import Executable
 from tvm.runtime.module import (
     Module,
     ModulePropertyMask,
@@ -48,6 +49,8 @@ from tvm.runtime.module import (
     system_lib,
 )
 from tvm.runtime.ndarray import NDArray
+from tvm.runtime.ndarray import NDArray as Tensor
+from tvm.runtime.ndarray import array as tensor
 from tvm.runtime.object import Object
 from tvm.runtime.object_generic import ObjectGeneric, const, convert, convert_to_object
 from tvm.runtime.object_path import ObjectPath

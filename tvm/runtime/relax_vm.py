@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from tvm._ffi.runtime_ctypes import Device
-from tvm.contrib import utils
 from tvm.runtime.benchmark import BenchmarkResult
-from tvm.runtime.module import Module, load_module
+from tvm.runtime.executable import Executable as _Executable
+from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray, array
 from tvm.runtime.object import Object
 from tvm.runtime.packed_func import PackedFunc
@@ -36,7 +36,7 @@ class VMInstrumentReturnKind(IntEnum):
     SKIP_RUN = 1
 
 
-class Executable:
+class Executable(_Executable):
     """A compiled program: functions, constants and the library with the kernels.
 
     Parameters
@@ -44,11 +44,6 @@ class Executable:
     mod : Module
         The native executable, as :func:`tvm.relax.build` makes it.
     """
-
-    def __init__(self, mod: Module) -> None:
-        if not isinstance(mod, Module):
-            raise TypeError(f"Executable needs a Module, got {type(mod).__name__}")
-        self.mod = mod
 
     def __getitem__(self, name: str) -> PackedFunc:
         return self.mod[name]
@@ -74,47 +69,6 @@ class Executable:
             The file, which ``tvm.runtime.load_module(path, "relax.Executable")`` reads.
         """
         self.mod["save_to_file"](str(path))
-
-    def jit(
-        self,
-        fcompile: Callable[..., Any] | None = None,
-        addons: list[str] | None = None,
-        **kwargs: Any,
-    ) -> Module:
-        """The module that runs in this process; code that is only source is compiled first.
-
-        Parameters
-        ----------
-        fcompile, addons, kwargs :
-            As of :meth:`export_library`.
-        """
-        sources = self.mod._collect_from_import_tree(
-            lambda module: module.is_dso_exportable and not module.is_runnable
-        )
-        if not sources and not addons:
-            return self.mod
-        with utils.tempdir() as folder:
-            path = folder.relpath("exported.so")
-            self.mod.export_library(path, fcompile=fcompile, addons=addons, **kwargs)
-            return load_module(path)
-
-    def export_library(
-        self,
-        file_name: str | Path,
-        fcompile: Callable[..., Any] | None = None,
-        workspace_dir: str | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        """Write the program, its constants and its kernels as one library.
-
-        Parameters
-        ----------
-        file_name, fcompile, workspace_dir, kwargs :
-            As of :meth:`tvm.runtime.Module.export_library`.
-        """
-        return self.mod.export_library(
-            file_name, fcompile=fcompile, workspace_dir=workspace_dir, **kwargs
-        )
 
 
 class VirtualMachine:
