@@ -270,6 +270,11 @@ def array(
         A kind of memory on the device.
     ctx : Device, optional
         The name of ``device`` in older releases.
+
+    Returns
+    -------
+    NDArray
+        Of the shape of ``arr``, and of its data type or that of `numpy.array`.
     """
     if ctx is not None:
         warn_renamed("array(ctx=...)", "array(device=...)")
