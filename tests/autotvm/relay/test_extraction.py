@@ -167,7 +167,8 @@ def test_tiles_of_plain_convolutions_compute_the_same() -> None:
     rest = ((1, 1), (1,) * 4, (1, 1), "float32")
     task = autotvm.task.create("conv2d_nchw.x86", args=(*args, *rest), target="llvm")
     space = task.config_space
-    assert len(space) >= 20 and list(space.space_map) == [
+    # 16 where vectors have eight lanes, more for wider ones
+    assert len(space) >= 16 and list(space.space_map) == [
         "tile_y",
         "tile_x",
         "tile_oh",

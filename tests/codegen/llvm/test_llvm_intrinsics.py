@@ -124,7 +124,8 @@ LOWERED_BEFORE = {
     "tir.tvm_stack_make_array", "tir.tvm_stack_make_shape", "tir.q_multiply_shift",
     "tir.q_multiply_shift_per_axis", "tir.type_annotation", "tir.tvm_thread_context",
     "tir.anylist_resetitem", "tir.anylist_setitem_call_packed",
-    "tir.anylist_setitem_call_cpacked",
+    "tir.anylist_setitem_call_cpacked", "tir.dma_copy", "tir.dma_wait", "tir.dma_start_group",
+    "tir.dma_end_group",
 }  # fmt: skip
 OF_OTHERS = [
     op.name for op in INTRINSICS.values() if op.name not in WRITTEN and op.name not in LOWERED_BEFORE
