@@ -74,6 +74,7 @@ def plans() -> list[tuple[Graph, StoragePlan]]:
 @pytest.fixture(scope="session")
 def report(plans: list[tuple[Graph, StoragePlan]]) -> explain.Report:
     mod, params = small_model()
+    plans.clear()  # of a report that another module's fixture of this name asked for
     with tvm.transform.PassContext(opt_level=3), pytest.MonkeyPatch.context() as patch:
 
         def noted(graph: Graph) -> StoragePlan:
