@@ -56,3 +56,27 @@ def test_a_reduction_that_is_repeated_in_part_is_initialised_inside() -> None:
     sch.decompose_reduction("B", inner)
     for found, wanted in zip(run(sch.mod["main"]), run(overlapping_windows), strict=True):
         np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)
+
+
+@T.prim_func
+def matmul(
+    A: T.Buffer((10, 7), "float32"),
+    B: T.Buffer((7, 10), "float32"),
+    C: T.Buffer((10, 10), "float32"),
+):
+    for i, j, k in T.grid(10, 10, 7):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_fused_loops_whose_parts_do_not_come_out_even_are_no_repetition(count: int) -> None:
+    sch = tir.Schedule(matmul, debug_mask="all")
+    fused = sch.fuse(*sch.get_loops("C")[:count])
+    outer, _, _ = sch.split(fused, [None, 4, 8])
+    sch.decompose_reduction("C", outer)
+    for found, wanted in zip(run(sch.mod["main"]), run(matmul), strict=True):
+        np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)

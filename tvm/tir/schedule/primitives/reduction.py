@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from tvm.arith import Analyzer, IterMapLevel, detect_iter_map
 from tvm.arith.pattern import conjuncts
 from tvm.ir.expr import PrimExpr
+from tvm.ir.structural import structural_equal
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.constants import is_true
-from tvm.tir.expr import IntImm, IterVar, Range, Var, const
+from tvm.tir.expr import FloorDiv, FloorMod, IntImm, IterVar, Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, Stmt, seq
 from tvm.tir.stmt_functor import substitute, variables_of
 
@@ -66,7 +67,7 @@ def _require_bound(realize: BlockRealize, loops: Sequence[StmtSRef]) -> None:
             )  # fmt: skip
     domain = {s.loop.loop_var: Range.from_min_extent(s.loop.min, s.loop.extent) for s in loops}
     # without the predicate: what is distinct on all of the loops is so on a part of them
-    values = realize.iter_values
+    values = _without_quotients(realize.iter_values)
     if loops and not detect_iter_map(values, domain, check_level=IterMapLevel.Bijective).indices:
         raise PrimitiveError(
             "ScheduleError: Loops repeat parts of the reduction",
@@ -74,6 +75,33 @@ def _require_bound(realize: BlockRealize, loops: Sequence[StmtSRef]) -> None:
             "same values of its variables: what they repeat can't be initialised outside of them",
             loops[0].loop, realize.block,
         )  # fmt: skip
+
+
+def _without_quotients(values: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """The values, with x for each pair x // n and x % n, as fused loops leave them: it says as much.
+
+    The quotients are as distinct as x is, also where n does not divide the extent of x.
+    """
+    left = list(values)
+    for quotient in left:
+        if not isinstance(quotient, FloorDiv):
+            continue
+        whole, count = quotient.a, quotient.b
+        for rest in left:
+            if isinstance(rest, FloorMod) and _is_rest(rest, whole, count):
+                others = [value for value in left if value is not quotient and value is not rest]
+                return _without_quotients([*others, whole])
+    return left
+
+
+def _is_rest(rest: FloorMod, whole: PrimExpr, count: PrimExpr) -> bool:
+    """Whether an expression is whole % count: of x % m, where count divides m, it is x % count."""
+    if not structural_equal(rest.b, count):
+        return False
+    if structural_equal(rest.a, whole):
+        return True
+    is_inner = isinstance(whole, FloorMod) and structural_equal(rest.a, whole.a)
+    return is_inner and Analyzer().can_prove_equal(op.floormod(whole.b, count), 0)
 
 
 def update_block(block: Block) -> Block:
