@@ -100,8 +100,9 @@ def _is_rest(rest: FloorMod, whole: PrimExpr, count: PrimExpr) -> bool:
         return False
     if structural_equal(rest.a, whole):
         return True
-    is_inner = isinstance(whole, FloorMod) and structural_equal(rest.a, whole.a)
-    return is_inner and Analyzer().can_prove_equal(op.floormod(whole.b, count), 0)
+    if not isinstance(whole, FloorMod) or not structural_equal(rest.a, whole.a):
+        return False
+    return bool(Analyzer().can_prove_equal(op.floormod(whole.b, count), 0))
 
 
 def update_block(block: Block) -> Block:
