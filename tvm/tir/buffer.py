@@ -240,12 +240,27 @@ def allocation_shape(buffer: Buffer) -> tuple[PrimExpr, ...]:
     strides = buffer.strides
     if not strides:
         return buffer.shape or (as_expr(1),)
-    steps = [int(step) for step in strides if isinstance(step, IntImm)]
-    is_nested = len(steps) == len(strides) and steps[-1] == 1 and min(steps) > 0
-    if is_nested and not any([outer % inner for outer, inner in pairwise(steps)]):
-        return (buffer.shape[0], *[outer // inner for outer, inner in pairwise(strides)])
+    inner = [a // b for a, b in pairwise(strides)]
+    is_nested = _is_number(strides[-1], 1) and all([_divides(b, a) for a, b in pairwise(strides)])
+    if is_nested and not any(map(_is_less, inner, buffer.shape[1:])):
+        return (buffer.shape[0], *inner)
     ends = [(extent - 1) * step for extent, step in zip(buffer.shape, strides, strict=True)]
     return (sum(ends, start=as_expr(1)),)
+
+
+def _divides(inner: PrimExpr, outer: PrimExpr) -> bool:
+    """Whether a stride is known to be a multiple of another one; of nothing more than itself."""
+    if isinstance(inner, IntImm) and isinstance(outer, IntImm):
+        return inner.value > 0 and outer.value >= inner.value and outer.value % inner.value == 0
+    return _is_number(extension.simplified.required(op.floormod(outer, inner)), 0)
+
+
+def _is_less(a: PrimExpr, b: PrimExpr) -> bool:
+    return isinstance(a, IntImm) and isinstance(b, IntImm) and a.value < b.value
+
+
+def _is_number(value: PrimExpr, number: int) -> bool:
+    return isinstance(value, IntImm) and value.value == number
 
 
 def content_dtype(dtype: DType) -> DType:

@@ -14,7 +14,8 @@ from tvm.ir.transform import PassContext, Sequential
 from tvm.script import tir as T
 from tvm.tir import transform
 from tvm.tir.analysis import verify_well_formed
-from tvm.tir.expr import IterVar, Range
+from tvm.tir.buffer import allocation_shape
+from tvm.tir.expr import IntImm, IterVar, Range
 from tvm.tir.interp import interpret
 from tvm.tir.pipeline import lower_module
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, MatchBufferRegion, Stmt
@@ -341,3 +342,13 @@ def test_buffers_with_strides_have_room_for_all_elements(strides: tuple[int, int
     built = tvm.nd.array(np.zeros_like(data))
     tvm.build(func, target="llvm")(tvm.nd.array(data), built)
     np.testing.assert_array_equal(built.numpy(), found)
+
+
+def test_rows_of_symbolic_length_tell_the_extents() -> None:
+    n = tir.Var("n", "int32")
+    padded = tir.decl_buffer((2, n, 64), strides=(72 * n, 72, 1))
+    assert_structural_equal(
+        list(allocation_shape(padded)), [IntImm("int32", 2), n, IntImm("int32", 72)]
+    )
+    windows = tir.decl_buffer((3, 4), strides=(2, 1))  # rows overlap: 2 * 2 + 3 is the last element
+    assert [int(extent) for extent in allocation_shape(windows)] == [8]
