@@ -9,6 +9,7 @@ import pytest
 
 import tvm
 from tvm import te, tir
+from tvm.arith import Analyzer
 from tvm.ir import IRModule, assert_structural_equal
 from tvm.ir.transform import PassContext, Sequential
 from tvm.script import tir as T
@@ -347,8 +348,7 @@ def test_buffers_with_strides_have_room_for_all_elements(strides: tuple[int, int
 def test_rows_of_symbolic_length_tell_the_extents() -> None:
     n = tir.Var("n", "int32")
     padded = tir.decl_buffer((2, n, 64), strides=(72 * n, 72, 1))
-    assert_structural_equal(
-        list(allocation_shape(padded)), [IntImm("int32", 2), n, IntImm("int32", 72)]
-    )
+    found = [Analyzer().simplify(extent) for extent in allocation_shape(padded)]
+    assert_structural_equal(found, [IntImm("int32", 2), n, IntImm("int32", 72)])
     windows = tir.decl_buffer((3, 4), strides=(2, 1))  # rows overlap: 2 * 2 + 3 is the last element
     assert [int(extent) for extent in allocation_shape(windows)] == [8]
