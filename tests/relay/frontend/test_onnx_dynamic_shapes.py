@@ -90,6 +90,21 @@ def test_given_shapes_tell_dimensions_of_the_same_names() -> None:
     assert isinstance(mask.checked_type.shape[1], relay.Any)
 
 
+@pytest.mark.parametrize("terms", [2, 20000])
+def test_dimensions_may_have_any_name(terms: int) -> None:
+    name = "+".join(["n"] * terms)
+    model = helper.make_model(
+        helper.make_graph(
+            [node("Relu", "x", "y")],
+            "g",
+            [helper.make_tensor_value_info("x", F32, [name, "n"])],
+            [helper.make_tensor_value_info("y", F32, None)],
+        )
+    )
+    x = relay.frontend.from_onnx(model)[0]["main"].params[0]
+    assert all(isinstance(extent, relay.Any) for extent in x.checked_type.shape)
+
+
 def test_products_broadcast_open_batches() -> None:
     kinds = {"x": (F32, ["b", 3, 4]), "w": (F32, [1, 4, 5])}
     check([node("MatMul", "x w", "y")], kinds, {"x": f32(6, 3, 4), "w": f32(1, 4, 5)})

@@ -374,7 +374,7 @@ def keep_shape(who: str, dtype: str) -> TypeRelation:
     """The type relation of operators that keep the shape and give a fixed dtype."""
 
     def relation(attrs: Attrs, arg_types: Sequence[Type]) -> Type:
-        """A tensor of the operand's shape, and of dtype bool."""
+        """A tensor of the operand's shape, and of the fixed dtype."""
         return tensor(shape_of_type(expect_tensor(arg_types[0], who)), dtype)
 
     return relation

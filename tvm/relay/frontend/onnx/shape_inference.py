@@ -76,10 +76,9 @@ def named_extent(name: str, known: Mapping[str, Any]) -> Any:
     if name in known:
         return known[name]
     try:
-        formula = ast.parse(name.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
+        return _evaluated(ast.parse(name.strip(), mode="eval").body, known)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # any text may be a name
         return None
-    return _evaluated(formula, known)
 
 
 def _evaluated(formula: ast.expr, known: Mapping[str, Any]) -> Any:
