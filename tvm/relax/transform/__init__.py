@@ -56,7 +56,9 @@ from .reorder_take_after_matmul import ReorderTakeAfterMatmul
 from .rewrite_cuda_graph import RewriteCUDAGraph
 from .rewrite_dataflow_reshape import RewriteDataflowReshape
 from .run_codegen import RunCodegen
+from .specialize_call_sites import SpecializePrimFuncBasedOnCallSite
 from .split_call_tir_by_pattern import SplitCallTIRByPattern
+from .split_layout_rewrite_preproc import AttachAttrLayoutFreeBuffers, SplitLayoutRewritePreproc
 from .static_plan_block_memory import StaticPlanBlockMemory
 from .to_mixed_precision import ToMixedPrecision
 from .to_non_dataflow import ToNonDataflow
@@ -70,6 +72,7 @@ __all__ = [
     "AdjustMatmulOrder",
     "AllocateWorkspace",
     "AnnotateTIROpPattern",
+    "AttachAttrLayoutFreeBuffers",
     "AttachExternModules",
     "AttachGlobalSymbol",
     "BindParams",
@@ -126,6 +129,8 @@ __all__ = [
     "RewriteCUDAGraph",
     "RewriteDataflowReshape",
     "RunCodegen",
+    "SpecializePrimFuncBasedOnCallSite",
+    "SplitLayoutRewritePreproc",
     "StaticPlanBlockMemory",
     "ToMixedPrecision",
     "ToNonDataflow",
