@@ -270,3 +270,20 @@ def test_code_that_is_source_is_compiled_for_this_process() -> None:
     assert compiled is not executable.mod
     vm = relax.VirtualMachine(compiled, tvm.cpu())
     np.testing.assert_array_equal(vm["main"](pair()[0]).numpy(), [2.0, 4.0])
+
+
+def test_the_machine_of_runtime_runs_executables_of_relax(tmp_path: Path) -> None:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        return R.add(x, x)
+
+    executable = relax.build(tvm.IRModule({"main": main}), "llvm")
+    executable.export_library(str(tmp_path / "sum.so"))
+    loaded = tvm.runtime.load_module(str(tmp_path / "sum.so"))
+    x = tvm.nd.array(np.arange(3, dtype="float32"))
+    for program in (executable, executable.mod, loaded):
+        machine = tvm.runtime.vm.VirtualMachine(program, tvm.cpu())
+        assert isinstance(machine, relax.VirtualMachine)
+        np.testing.assert_array_equal(machine["main"](x).numpy(), x.numpy() * 2)
+    profiled = tvm.runtime.vm.VirtualMachine(executable, tvm.cpu(), profile=True)
+    assert profiled.profile("main", x).calls

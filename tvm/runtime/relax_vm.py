@@ -26,7 +26,7 @@ from tvm.runtime.object import Object
 from tvm.runtime.packed_func import PackedFunc
 from tvm.runtime.profiling import Report
 from tvm.runtime.remote import on_machine_of, own_device_type, own_type_key, remote_host
-from tvm.runtime.vm import ALLOCATORS, as_devices, with_allocators
+from tvm.runtime.vm_devices import ALLOCATORS, as_devices, with_allocators
 
 
 class VMInstrumentReturnKind(IntEnum):
@@ -71,6 +71,13 @@ class Executable(_Executable):
         self.mod["save_to_file"](str(path))
 
 
+def is_relax_program(value: Any) -> bool:
+    """Whether a value is an executable of relax."""
+    if isinstance(value, Module):
+        return own_type_key(value) == "relax.Executable"
+    return isinstance(value, Executable)
+
+
 class VirtualMachine:
     """Runs an executable, one run at a time; threads wait for each other.
 
@@ -105,7 +112,7 @@ class VirtualMachine:
         if not isinstance(memory_cfg, (str, Mapping, type(None))):
             raise TypeError(f"memory_cfg must be text or a dict, got {type(memory_cfg).__name__}")
         name = "vm_profiler_load_executable" if profile else "vm_load_executable"
-        if not rt_mod.is_runnable and own_type_key(rt_mod) != "relax.Executable":
+        if not rt_mod.is_runnable and not is_relax_program(rt_mod):
             raise ValueError(f"a module of type {rt_mod.type_key} is no executable of relax")
         self.module: Module = rt_mod[name]()
         self._host = remote_host(rt_mod)

@@ -22,12 +22,16 @@ from tvm.runtime.container import ADT
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray, array, empty, from_dlpack
 from tvm.runtime.object import Object
+from tvm.runtime.relax_vm import VirtualMachine as _RelaxVirtualMachine
+from tvm.runtime.relax_vm import VMInstrumentReturnKind as VMInstrumentReturnKind
+from tvm.runtime.relax_vm import is_relax_program
 from tvm.runtime.remote import (
     global_function_beside,
     on_machine_of,
     own_device_type,
     remote_host,
 )
+from tvm.runtime.vm_devices import ALLOCATORS, as_devices, with_allocators
 from tvm.runtime.vm_executable import Executable
 
 
@@ -70,32 +74,6 @@ def _typed(arg: Any) -> np.ndarray:
     return np.asarray(arg)
 
 
-# how a device's memory is handed out, by name
-ALLOCATORS = {"naive": 1, "pooled": 2}
-
-
-def as_devices(device: Device | Iterable[Device]) -> list[Device]:
-    """The devices that a machine was given."""
-    devices = list(device) if isinstance(device, Iterable) else [device]
-    for item in devices:
-        if not isinstance(item, Device):
-            raise TypeError(f"VirtualMachine needs a Device, got {type(item).__name__}")
-    return devices
-
-
-def with_allocators(
-    devices: Iterable[Device], memory_cfg: str | Mapping[Device, str] | None
-) -> list[int]:
-    """Kind, number and allocator of each device in turn, as native machines take them."""
-    numbers: list[int] = []
-    for item in devices:
-        kind = memory_cfg.get(item) if isinstance(memory_cfg, Mapping) else memory_cfg
-        if kind is not None and kind not in ALLOCATORS:
-            raise ValueError(f'memory_cfg must be "naive" or "pooled", got {kind!r}')
-        numbers += [own_device_type(item), item.device_id, ALLOCATORS[kind or "pooled"]]
-    return numbers
-
-
 def _check_outputs(arrays: Iterable[Any]) -> None:
     for i, array_ in enumerate(arrays):
         if isinstance(array_, NDArray):
@@ -104,6 +82,9 @@ def _check_outputs(arrays: Iterable[Any]) -> None:
 
 class VirtualMachine:
     """Runs an executable, one run at a time.
+
+    Of an executable of relax, as programs of later releases give it, this makes a
+    :class:`tvm.relax.VirtualMachine`.
 
     Threads may share a machine: they wait for each other, and the results of :meth:`invoke` and
     :meth:`run` belong to the caller. Of inputs or results that a thread has left in the machine
@@ -117,11 +98,18 @@ class VirtualMachine:
         Where it runs.
     memory_cfg : str or dict of Device to str, optional
         "pooled" (the default) keeps freed memory for the next tensors, "naive" does not.
+    profile : bool
+        Of an executable of relax, whether `profile` is wanted.
     """
 
     NAIVE_ALLOCATOR = ALLOCATORS["naive"]
     POOLED_ALLOCATOR = ALLOCATORS["pooled"]
     _create = "runtime._VirtualMachine"
+
+    def __new__(cls, exe: Any, device: Any, memory_cfg: Any = None, profile: bool = False) -> Any:
+        if cls is VirtualMachine and is_relax_program(exe):
+            return _RelaxVirtualMachine(exe, device, memory_cfg, profile)
+        return super().__new__(cls)
 
     def __init__(
         self,
