@@ -7,6 +7,8 @@ STAMPS := $(VENV)/stamps
 NATIVE := $(shell find native -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt) $(wildcard tvm/_ffi/*.px[di] tvm/_ffi/*.pyx)
 
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+# many tests start a Python of their own: the package is not compiled anew in each
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
 .PHONY: test demo bench docs lint sanitize install install-test clean
