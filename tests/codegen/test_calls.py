@@ -49,6 +49,24 @@ def test_functions_of_the_module_are_called_by_their_convention(
     assert array.numpy().tolist() == [8, 10]
 
 
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_private_functions_have_pointers_as_arguments(target: str) -> None:
+    @I.ir_module
+    class module:
+        @T.prim_func
+        def main(A: T.Buffer(2, "float32")):
+            T.func_attr({"global_symbol": "main"})
+            module.double(A.data)
+
+        @T.prim_func(private=True)
+        def double(A: T.Buffer(2, "float32")):
+            for i in range(2):
+                A[i] = A[i] * T.float32(2)
+
+    with pytest.raises(TVMError, match="a private function has pointers as arguments"):
+        tvm.build(module, target=target)
+
+
 def test_packed_calls_need_a_name() -> None:
     @T.prim_func
     def main(arg: T.handle("float32")):
