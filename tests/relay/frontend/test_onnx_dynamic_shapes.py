@@ -577,3 +577,17 @@ def test_sequences_of_parts_whose_sizes_the_run_knows() -> None:
     feeds = [{"x": f32(2, 6), "sizes": i64(1, 2, 3)}, {"x": f32(2, 9), "sizes": i64(4, 0, 5)}]
     check(nodes, kinds, *feeds, two=np.array(2))
     check(nodes, kinds, *feeds, two=np.array(1))
+
+
+@pytest.mark.parametrize("attrs", [{}, {"axis": 0}, {"axis": -1, "sorted": 0}])
+def test_distinct_slices_of_tensors_of_the_run(attrs: dict[str, Any]) -> None:
+    kinds = {"x": (F32, ["n", 3])}
+    rows = RNG.integers(0, 2, (9, 3)).astype("float32")
+    check([node("Unique", "x", "y first which counts", **attrs)], kinds, {"x": rows})
+
+
+@pytest.mark.parametrize("attrs", [{}, {"exclusive": 1, "reverse": 1}])
+def test_sums_run_along_an_axis_of_the_run(attrs: dict[str, Any]) -> None:
+    kinds = {"x": (F32, ["n", 3]), "axis": (I64, [])}
+    feeds = [{"x": f32(4, 3), "axis": np.array(axis)} for axis in (0, 1, -1, -2)]
+    check([node("CumSum", "x axis", "y", **attrs)], kinds, *feeds)

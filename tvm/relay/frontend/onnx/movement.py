@@ -439,10 +439,23 @@ def _cumulative(scan: Callable[..., RelayExpr]) -> Callable[..., RelayExpr]:
         *,
         node: OnnxNode,
     ) -> RelayExpr:
-        axis = int(node.require_scalar(1, "axis"))
-        if reverse:
-            return _op.reverse(scan(_op.reverse(x, axis), axis, exclusive=exclusive), axis)
-        return scan(x, axis, exclusive=exclusive)
+        def along(axis: int) -> RelayExpr:
+            if reverse:
+                return _op.reverse(scan(_op.reverse(x, axis), axis, exclusive=exclusive), axis)
+            return scan(x, axis, exclusive=exclusive)
+
+        axis = node.value_or_expr(1, "axis")
+        if not isinstance(axis, RelayExpr):
+            return along(int(axis.reshape(-1)[0]))
+        # one of all axes is that of the run
+        axis, rank = _op.reshape(axis, ()), len(node.shape(0))
+        result = along(0)
+        for i in range(1, rank):
+            is_asked = _op.logical_or(
+                _op.equal(axis, scalar_like(i, axis)), _op.equal(axis, scalar_like(i - rank, axis))
+            )
+            result = _op.where(is_asked, along(i), result)
+        return result
 
     return convert
 

@@ -60,8 +60,9 @@ def _unique(node: OnnxNode) -> list[RelayExpr]:
     axis = node.attr("axis")
     if node.allow_dynamic and node.value(0) is None:
         if axis is not None and len(node.shape(0)) > 1:
-            raise node.unsupported("slices of run-time data")
-        return _dynamic_unique(node)
+            return _dynamic_unique_slices(node, axis)
+        row = _op.reshape(node[0], (-1,))
+        return _dynamic_unique(node, row, row, 0)
     data = node.require_value(0, "the data")
     plain = data.astype("float32") if data.dtype.kind == "V" else data
     found, first, which, counts = np.unique(
@@ -76,16 +77,29 @@ def _unique(node: OnnxNode) -> list[RelayExpr]:
     return [constant(found.astype(data.dtype)), *integers][: node.output_count]
 
 
-def _dynamic_unique(node: OnnxNode) -> list[RelayExpr]:
-    """The distinct elements of run-time data; their number is dynamic."""
-    row = _op.reshape(node[0], (-1,))
-    found = _op.unique(row, bool(node.attr("sorted", 1)), True)
-    values, first, which, count, counts = [found[i] for i in range(5)]
+def _dynamic_unique_slices(node: OnnxNode, axis: int) -> list[RelayExpr]:
+    """The distinct slices of run-time data: each is told by how many come before it, element by element."""
+    rank = len(node.shape(0))
+    axis %= rank
+    others = [i for i in range(rank) if i != axis]
+    data = _op.cast(node[0], "int8") if node.dtype(0) == "bool" else node[0]
+    rows = _op.reshape(_op.transpose(data, (axis, *others)), (0, -1))
+    here, there = _op.expand_dims(rows, 1), _op.expand_dims(rows, 0)
+    differ = _op.cast(_op.not_equal(here, there), "int8")
+    first = _op.argmax(differ, axis=2, keepdims=True)
+    before = _op.gather(_op.cast(_op.less(there, here), "int32"), 2, first)
+    return _dynamic_unique(node, _op.sum(before, axis=[1, 2]), node[0], axis)
+
+
+def _dynamic_unique(node: OnnxNode, keys: RelayExpr, data: RelayExpr, axis: int) -> list[RelayExpr]:
+    """The slices of run-time data whose keys are distinct; their number is dynamic."""
+    found = _op.unique(keys, bool(node.attr("sorted", 1)), True)
+    _, first, which, count, counts = [found[i] for i in range(5)]
     begin, step = constant([0], "int64"), constant([1], "int64")
     end = _op.cast(count, "int64")
-    cut = [_op.strided_slice(part, begin, end, step) for part in (values, first, counts)]
-    integers = [_op.cast(part, "int64") for part in (cut[1], which, cut[2])]
-    return [cut[0], *integers][: node.output_count]
+    first, counts = [_op.strided_slice(part, begin, end, step) for part in (first, counts)]
+    integers = [_op.cast(part, "int64") for part in (first, which, counts)]
+    return [_op.take(data, first, axis), *integers][: node.output_count]
 
 
 @onnx_op("com.microsoft.Unique")
