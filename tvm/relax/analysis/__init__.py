@@ -15,6 +15,7 @@ from tvm.relax.struct_info_relations import (
 
 from .calls import computable_at_compile_time, detect_recursion
 from .estimate_memory_usage import estimate_memory_usage
+from .layout_transforms import suggest_layout_transforms
 from .reshape import has_reshape_pattern
 from .unused import remove_all_unused
 from .variables import (
@@ -37,6 +38,6 @@ __all__ = [
     "defined_symbolic_vars", "definable_tir_vars_in_struct_info", "derive_call_ret_struct_info",
     "detect_recursion", "erase_to_well_defined", "estimate_memory_usage", "free_symbolic_vars", "free_vars",
     "get_static_type", "get_var2val", "has_reshape_pattern", "name_to_binding", "post_order_visit",
-    "remove_all_unused", "struct_info_base_check", "struct_info_lca", "tir_vars_in_struct_info",
+    "remove_all_unused", "struct_info_base_check", "struct_info_lca", "suggest_layout_transforms", "tir_vars_in_struct_info",
     "udchain", "well_formed",
 ]  # fmt: skip
