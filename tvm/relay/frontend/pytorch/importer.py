@@ -406,9 +406,9 @@ class GraphImporter(SharedMemory):
             return empty if len(empty) > 1 else empty[0]
         if node.kind() == "aten::as_strided":
             args = self._strided_arguments(node, args)
-        convert = self.find(node)
-        if convert is None:
-            return self.decomposer.apply(overload_of(node), args)
+        convert = self.find(node) or (
+            lambda *given: self.decomposer.apply(overload_of(node), given)
+        )
         assert callable(convert)
         if node.kind() not in self.aware and has_quantized(args):
             return on_quantized(node.kind(), convert, args)

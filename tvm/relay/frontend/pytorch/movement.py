@@ -92,15 +92,6 @@ def _transpose(x: RelayExpr, a: int, b: int) -> RelayExpr:
     return _op.transpose(x, axes)
 
 
-@torch_op("movedim")
-def _movedim(x: RelayExpr, source: Any, destination: Any) -> RelayExpr:
-    rank = len(infer_shape(x))
-    origin, target = axes_of(as_ints(source), rank), axes_of(as_ints(destination), rank)
-    rest = iter([axis for axis in range(rank) if axis not in origin])
-    positions = dict(zip(target, origin, strict=True))
-    return _op.transpose(x, [positions[i] if i in positions else next(rest) for i in range(rank)])
-
-
 @torch_op("squeeze")
 def _squeeze(x: RelayExpr, dim: Any = None) -> RelayExpr:
     shape = infer_shape(x)
@@ -163,17 +154,6 @@ def _dynamic_pieces(x: RelayExpr, sizes: list[Any], dim: int) -> list[RelayExpr]
         return [x]
     edges = list(itertools.accumulate(sizes, initial=0))
     return [cut(x, dim, first, last, 1) for first, last in itertools.pairwise(edges)]
-
-
-@torch_op("tensor_split")
-def _tensor_split(x: RelayExpr, sections: Any, dim: int = 0) -> list[RelayExpr]:
-    extent, cuts = infer_shape(x)[dim], as_number(sections)
-    if isinstance(cuts, int):
-        sizes = [extent // cuts + (i < extent % cuts) for i in range(cuts)]
-    else:
-        edges = [0, *as_ints(sections), extent]
-        sizes = [b - a for a, b in itertools.pairwise(edges)]
-    return _pieces(x, sizes, dim)
 
 
 @torch_op("unbind")
@@ -266,15 +246,6 @@ def _pad(x: RelayExpr, widths: Any, mode: Any = "constant", value: Any = None) -
     return padded(x, pairs_by_axis, float(as_number(value) or 0.0), _PAD_MODES[mode])
 
 
-@torch_op("pixel_shuffle")
-def _pixel_shuffle(x: RelayExpr, factor: int) -> RelayExpr:
-    *batch, c, h, w = infer_shape(x)
-    rank = len(batch)
-    split = _op.reshape(x, (*batch, c // factor**2, factor, factor, h, w))
-    axes = [*range(rank), rank, rank + 3, rank + 1, rank + 4, rank + 2]
-    return _op.reshape(_op.transpose(split, axes), (*batch, c // factor**2, h * factor, w * factor))
-
-
 @torch_op("one_hot")
 def _one_hot(indices: RelayExpr, count: int = -1) -> RelayExpr:
     on, off = constant(1, "int64"), constant(0, "int64")
@@ -306,31 +277,6 @@ def _unfold(x: RelayExpr, dim: int, size: int, step: int) -> RelayExpr:
     return windows_along(x, dim % len(infer_shape(x)), size, step)
 
 
-@torch_op("pixel_unshuffle")
-def _pixel_unshuffle(x: RelayExpr, factor: int) -> RelayExpr:
-    *batch, c, h, w = infer_shape(x)
-    rank = len(batch)
-    split = _op.reshape(x, (*batch, c, h // factor, factor, w // factor, factor))
-    axes = [*range(rank), rank, rank + 2, rank + 4, rank + 1, rank + 3]
-    moved = _op.transpose(split, axes)
-    return _op.reshape(moved, (*batch, c * factor**2, h // factor, w // factor))
-
-
-@torch_op("channel_shuffle", "native_channel_shuffle")
-def _channel_shuffle(x: RelayExpr, groups: int) -> RelayExpr:
-    n, c, *spatial = infer_shape(x)
-    split = _op.reshape(x, (n, groups, c // groups, *spatial))
-    moved = _op.transpose(split, (0, 2, 1, *range(3, 3 + len(spatial))))
-    return _op.reshape(moved, (n, c, *spatial))
-
-
-@torch_op("vstack", "row_stack")
-def _vstack(tensors: list[RelayExpr]) -> RelayExpr:
-    if len(infer_shape(tensors[0])) == 1:
-        return stack(tensors, 0)
-    return _op.concatenate(promoted(*tensors), 0)
-
-
 @torch_op("combinations")
 def _combinations(x: RelayExpr, count: int = 2, repeats: bool = False) -> RelayExpr:
     pick = itertools.combinations_with_replacement if repeats else itertools.combinations
@@ -347,9 +293,6 @@ torch_ops({
     "len": lambda x: size_of(x, 0) if is_tensor(x) else len(x),
     "view_as reshape_as": lambda x, other: reshaped(x, sizes_of(other)),
     "t numpy_T": lambda x: _op.transpose(x) if len(infer_shape(x)) > 1 else x,
-    "hstack": lambda tensors: _op.concatenate(
-        promoted(*tensors), 0 if len(infer_shape(tensors[0])) == 1 else 1
-    ),
     "mT mH adjoint": swap_last,
     "trace": lambda x: _op.sum(_diagonal(x)),
     "unsqueeze": lambda x, dim: _op.expand_dims(x, dim % (len(infer_shape(x)) + 1)),
@@ -361,10 +304,6 @@ torch_ops({
     "meshgrid": lambda tensors, indexing="ij": [
         _op.meshgrid(tensors, indexing)[i] for i in range(len(tensors))
     ],
-    "broadcast_tensors": lambda tensors: [
-        _op.broadcast_to(t, np.broadcast_shapes(*[infer_shape(t) for t in tensors]))
-        for t in tensors
-    ],
 })  # fmt: skip
 
 # copies of views share the converters of the views
@@ -373,4 +312,3 @@ for _name in (
     "unbind", "unfold", "unsqueeze", "view", "slice", "select",
 ):  # fmt: skip
     CONVERTERS[f"aten::{_name}_copy"] = CONVERTERS[f"aten::{_name}"]
-CONVERTERS["aten::tensor_split.tensor_indices_or_sections"] = CONVERTERS["aten::tensor_split"]

@@ -153,14 +153,6 @@ def _pow(base: Any, exponent: Any) -> Any:
     return _op.power(as_dtype(base, dtype), as_dtype(exponent, dtype))
 
 
-@torch_op("logit")
-def _logit(x: RelayExpr, eps: Any = None) -> RelayExpr:
-    value = as_float(x)
-    if eps is not None:
-        value = _op.clip(value, float(eps), 1 - float(eps))
-    return _op.log(value / (scalar_like(1.0, value) - value))
-
-
 # ---- logic
 
 
