@@ -13,9 +13,10 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType
 from tvm.relay import op as _op
 from tvm.relay.analysis.infer import infer_type_of, tensor_type_of
-from tvm.relay.expr import Call, If, Let, Tuple, TupleGetItem, Var
+from tvm.relay.expr import Call, If, Tuple, TupleGetItem, Var
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, static_or
 from tvm.relay.frontend.dynamic_extents import with_static_extents
+from tvm.relay.frontend.hoisting import with_bindings
 from tvm.relay.loops import while_loop
 from tvm.relay.traverse import free_vars, operands, post_order, rewrite_post_order
 from tvm.relay.ty import Any as AnyDim
@@ -23,6 +24,8 @@ from tvm.tir import IntImm
 
 # what a trip gives: whether there is a next one, the states, a row for each collection
 Trip = tuple[Any, Sequence[Any], Sequence[Any]]
+# from the index of a step, its index from the end, and the states to states and rows
+Step = Callable[[Any, Any, Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
 def collecting_loop(
@@ -63,35 +66,68 @@ def collecting_loop(
     bindings, (condition, *following) = _hoisted([has_next(*trip), *following], variables)
     loop = while_loop(lambda *_: condition, variables, lambda *_: following)
     last: RelayExpr = Call(loop, first)
-    for name, value in reversed(bindings):
-        last = Let(name, value, last)
+    last = with_bindings(bindings, last)
     fields = [TupleGetItem(last, i) for i in range(len(variables))]
     rest = iter(fields[2 + len(states) :])
     rows = [c.result(fields[0], *[next(rest) for _ in c.variables]) for c in collections]
     return [*fields[2 : 2 + len(states)], *rows]
 
 
-def loop_over_steps(
-    count: RelayExpr,
+def scan(
+    step: Step, x: RelayExpr, axis: int, initial: Sequence[Any], backwards: Sequence[bool]
+) -> tuple[list[Any], list[Any]]:
+    """The last states, and what the steps gave, a row for each: one step for each slice of ``x``.
+
+    They are unrolled if their number is known, else a loop.
+    """
+    length = infer_shape(x)[axis]
+    if isinstance(length, int):
+        return _unrolled(step, length, list(initial), backwards)
+    count, goes_on = extent_of(x, axis), constant(True, "bool")
+    last = count - constant(1, "int64")
+    results = collecting_loop(
+        lambda trip, _, states: (goes_on, *step(trip, last - trip, states)),
+        lambda trip, _: _op.less(trip, count), goes_on, initial, backwards,
+    )  # fmt: skip
+    return results[: len(initial)], results[len(initial) :]
+
+
+def _unrolled(
+    step: Step, length: int, states: list[Any], backwards: Sequence[bool]
+) -> tuple[list[Any], list[Any]]:
+    if length == 0:
+        first = constant(0, "int64")
+        return states, [no_rows_of(piece) for piece in step(first, first, states)[1]]
+    rows = []
+    for trip in range(length):
+        positions = constant(trip, "int64"), constant(length - 1 - trip, "int64")
+        states, pieces = step(*positions, states)
+        rows.append(pieces)
+    columns = zip(zip(*rows, strict=True), backwards, strict=True)
+    return states, [_op.stack(list(c[::-1] if back else c), 0) for c, back in columns]
+
+
+def recurrence(
     inputs: RelayExpr,
     initial: Sequence[RelayExpr],
     step: Callable[[RelayExpr, RelayExpr, list[RelayExpr]], tuple[RelayExpr, list[RelayExpr]]],
     backwards: bool,
 ) -> tuple[RelayExpr, list[RelayExpr]]:
-    """The outputs of all steps, and the last states, of a recurrence over rows of inputs.
+    """The outputs of all steps, one for each row of inputs, and the last states.
 
-    `step(time, row, states)` gives an output and states; the run has `count` of them.
+    `step(time, row, states)` gives an output and states.
     """
-    goes_on, last = constant(True, "bool"), count - constant(1, "int64")
+    count = infer_shape(inputs)[0]
+    parts = list(_op.split(inputs, count, 0)) if isinstance(count, int) and count else []
+    known = iter(parts[::-1] if backwards else parts)
 
-    def body(trip: Var, _: Var, states: Sequence[Var]) -> Trip:
-        time = last - trip if backwards else trip
-        output, new = step(time, _op.take(inputs, time, 0), list(states))
-        return goes_on, new, [output]
+    def body(position: Any, mirrored: Any, states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        time = mirrored if backwards else position
+        row = _op.squeeze(next(known), [0]) if parts else _op.take(inputs, time, 0)
+        output, new = step(time, row, list(states))
+        return new, [output]
 
-    *states, outputs = collecting_loop(
-        body, lambda trip, _: _op.less(trip, count), goes_on, initial, [backwards]
-    )
+    states, (outputs,) = scan(body, inputs, 0, initial, [backwards])
     return outputs, states
 
 

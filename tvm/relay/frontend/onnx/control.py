@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,13 @@ from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import If, Tuple, TupleGetItem, Var
-from tvm.relay.frontend.collecting_loops import Trip, collecting_loop, extent_of, no_rows_of
+from tvm.relay.frontend.collecting_loops import Trip, collecting_loop, no_rows_of, scan
 from tvm.relay.frontend.common import constant, infer_shape, infer_value
 
 from .registry import OnnxNode, TensorSequence, Value, ValueRequired, onnx_op
 
 # an unrolled loop is a program of that many copies of its body
 _MOST_TRIPS = 20_000
-
-# from the index of a trip, its index from the end, and the states to states and rows
-_Step = Callable[[Any, Any, Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
 @onnx_op("If")
@@ -139,7 +136,6 @@ def _batched_scan(node: OnnxNode) -> list[Value]:
 
 
 def _scanned(node: OnnxNode, inputs: Sequence[Any]) -> list[Any]:
-    """Unrolled if the length is known, else a loop."""
     body, count = node.attr("body"), node.attr("num_scan_inputs")
     names = [value.name for value in body.input]
     initial, scanned = list(inputs[: len(inputs) - count]), list(inputs[len(inputs) - count :])
@@ -157,41 +153,10 @@ def _scanned(node: OnnxNode, inputs: Sequence[Any]) -> list[Any]:
         results = node.import_graph(body, dict(zip(names, [*states, *parts], strict=True)))
         return results[: len(states)], results[len(states) :]
 
-    length = infer_shape(scanned[0])[axes[0]]
-    if isinstance(length, int):
-        states, columns = _unrolled_scan(step, length, initial, reverse)
-    else:
-        states, columns = _looped_scan(step, extent_of(scanned[0], axes[0]), initial, reverse)
+    states, columns = scan(step, scanned[0], axes[0], initial, reverse)
     return [*states, *[
         _first_axis_to(rows, axis) for rows, axis in zip(columns, out_axes, strict=True)
     ]]  # fmt: skip
-
-
-def _unrolled_scan(
-    step: _Step, length: int, initial: list[Any], reverse: Sequence[bool]
-) -> tuple[list[Any], list[Any]]:
-    if length == 0:
-        first = constant(0, "int64")
-        return initial, [no_rows_of(piece) for piece in step(first, first, initial)[1]]
-    states, rows = initial, []
-    for trip in range(length):
-        positions = constant(trip, "int64"), constant(length - 1 - trip, "int64")
-        states, pieces = step(*positions, states)
-        rows.append(pieces)
-    columns = zip(zip(*rows, strict=True), reverse, strict=True)
-    return states, [_op.stack(list(c[::-1] if back else c), 0) for c, back in columns]
-
-
-def _looped_scan(
-    step: _Step, length: RelayExpr, initial: list[Any], reverse: Sequence[bool]
-) -> tuple[list[Any], list[Any]]:
-    goes_on = constant(True, "bool")
-    last = length - constant(1, "int64")
-    results = collecting_loop(
-        lambda trip, _, states: (goes_on, *step(trip, last - trip, states)),
-        lambda trip, _: _op.less(trip, length), goes_on, initial, reverse,
-    )  # fmt: skip
-    return results[: len(initial)], results[len(initial) :]
 
 
 def _first_axis_to(x: RelayExpr, axis: int) -> RelayExpr:

@@ -11,7 +11,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend import composites
 from tvm.relay.frontend.cells import gru_state, lstm_step
-from tvm.relay.frontend.collecting_loops import extent_of, loop_over_steps
+from tvm.relay.frontend.collecting_loops import recurrence
 from tvm.relay.frontend.common import constant, infer_shape, scalar_like
 from tvm.relay.frontend.dynamic_extents import extent, reshaped, with_static_extents
 
@@ -50,37 +50,16 @@ def _recurrent(node: OnnxNode) -> list[RelayExpr]:
     passes = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
     cells = {"GRU": _gru_cell, "RNN": _rnn_cell}
     cell = cells.get(node.op_type, _lstm_cell)
-    run = _unrolled if isinstance(node.shape(0)[0], int) else _looped
     sequences, states = [], []
     for index, backwards in enumerate(passes):
-        outputs, state = run(node, index, cell(node, index, batch), backwards)
+        projection, step, initial = cell(node, index, batch)
+        gates = _projected(node, index, *projection)
+        outputs, state = recurrence(gates, initial, partial(_advanced, node, step), backwards)
         sequences.append(outputs)
         states.append([_of_begun(node, value) for value in state])
     result = [_op.stack(sequences, 1)]
     result += [_op.stack(list(kind), 0) for kind in zip(*states, strict=True)]
     return result[: max(node.output_count, 1)]
-
-
-def _unrolled(
-    node: OnnxNode, index: int, cell: Cell, backwards: bool
-) -> tuple[RelayExpr, list[RelayExpr]]:
-    """The outputs of all steps in one direction, and the last states."""
-    project, step, state = cell
-    outputs, steps = [], node.shape(0)[0]
-    for time, x in enumerate(_projected(node, index, *project, backwards)):
-        at = steps - 1 - time if backwards else time
-        output, state = _advanced(node, step, constant(at, "int64"), x, state)
-        outputs.append(output)
-    return _op.stack(outputs[::-1] if backwards else outputs, 0), state
-
-
-def _looped(
-    node: OnnxNode, index: int, cell: Cell, backwards: bool
-) -> tuple[RelayExpr, list[RelayExpr]]:
-    (weight, bias), step, initial = cell
-    gates = _product(node, node[0], weight, index, 8) + bias
-    advance = partial(_advanced, node, step)
-    return loop_over_steps(extent_of(node[0], 0), gates, initial, advance, backwards)
 
 
 def _advanced(
@@ -157,15 +136,13 @@ def _product(node: OnnxNode, x: RelayExpr, weight: RelayExpr, index: int, at: in
     return reshaped(scaled, [*leading, infer_shape(weight)[0]])
 
 
-def _projected(
-    node: OnnxNode, index: int, weight: RelayExpr, bias: RelayExpr, backwards: bool
-) -> list[RelayExpr]:
-    """The inputs' part of the gates, in the order of the steps: one product for all of them."""
+def _projected(node: OnnxNode, index: int, weight: RelayExpr, bias: RelayExpr) -> RelayExpr:
+    """The inputs' part of the gates: one product for all steps."""
     steps = node.shape(0)[0]
+    if not isinstance(steps, int):
+        return _product(node, node[0], weight, index, 8) + bias
     product = _product(node, _op.reshape(node[0], (-3, 0)), weight, index, 8) + bias
-    gates = _op.reshape(product, (steps, -1, infer_shape(product)[1]))
-    found = [_op.squeeze(x, [0]) for x in _op.split(gates, steps, 0)]
-    return found[::-1] if backwards else found
+    return _op.reshape(product, (steps, -1, infer_shape(product)[1]))
 
 
 def _initial(node: OnnxNode, input_index: int, index: int, batch: Any) -> RelayExpr:

@@ -9,7 +9,7 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.cells import gru_state, lstm_step
-from tvm.relay.frontend.collecting_loops import extent_of, loop_over_steps
+from tvm.relay.frontend.collecting_loops import recurrence
 from tvm.relay.frontend.common import constant, infer_shape
 
 from .products import linear
@@ -111,29 +111,12 @@ def _layer(
     sequence: RelayExpr, state: State, cell: Cell, weights: Weights, backwards: bool
 ) -> tuple[RelayExpr, State]:
     """The inputs of all steps are projected at once, outside the recurrence."""
-    steps = infer_shape(sequence)[0]
-    projected = _projected(sequence, weights[0], weights[2])
-    if not isinstance(steps, int):
-        return _looped(projected, state, cell, weights, backwards)
-    order = range(steps - 1, -1, -1) if backwards else range(steps)
-    parts = _op.split(projected, steps, 0)
-    outputs: dict[int, RelayExpr] = {}
-    for step in order:
-        state = cell(_op.squeeze(parts[step], [0]), state, weights)
-        outputs[step] = state[0]
-    return _op.stack([outputs[step] for step in range(steps)], 0), state
-
-
-def _looped(
-    projected: RelayExpr, state: State, cell: Cell, weights: Weights, backwards: bool
-) -> tuple[RelayExpr, State]:
-    """As many steps as the run has."""
 
     def step(_: RelayExpr, x: RelayExpr, states: State) -> tuple[RelayExpr, State]:
         new = cell(x, states, weights)
         return new[0], new
 
-    return loop_over_steps(extent_of(projected, 0), projected, state, step, backwards)
+    return recurrence(_projected(sequence, weights[0], weights[2]), state, step, backwards)
 
 
 torch_ops({
