@@ -213,12 +213,12 @@ def shape_of(
     relay.Expr
         A vector with an element for each axis.
     """
-    shape = infer_shape(x)[slice(start, end)]
-    if is_static(shape):
-        return constant(np.array(shape, dtype))
-    rank = len(infer_shape(x))
+    part, rank = infer_shape(x)[slice(start, end)], len(infer_shape(x))
+    if is_static(part):
+        return constant(np.array(part, dtype))
     first, last, _ = slice(start, end).indices(rank)
-    return _op.strided_slice(_op.shape_of(x, dtype), [first], [last])
+    dims = _op.shape_of(x, dtype)
+    return dims if len(part) == rank else _op.strided_slice(dims, [first], [last])
 
 
 def unbind(data: RelayExpr, axis: int = 0) -> TupleWrapper:

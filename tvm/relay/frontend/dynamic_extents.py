@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,25 +79,22 @@ def iota(count: Any) -> RelayExpr:
     return _op.arange(zero, _op.reshape(count, ()), one, "int64")
 
 
-def sum_of(first: Any, second: Any) -> Any:
-    """The sum of two extents, a number if both are."""
-    if isinstance(first, int) and isinstance(second, int):
-        return first + second
-    return as_vector(first) + as_vector(second)
+def _arithmetic(
+    on_numbers: Callable[[int, int], int], on_vectors: Callable[[RelayExpr, RelayExpr], RelayExpr]
+) -> Callable[[Any, Any], Any]:
+    """A function of two extents, a number if both are."""
+
+    def compute(first: Any, second: Any) -> Any:
+        if isinstance(first, int) and isinstance(second, int):
+            return on_numbers(first, second)
+        return on_vectors(as_vector(first), as_vector(second))
+
+    return compute
 
 
-def difference_of(first: Any, second: Any) -> Any:
-    """The first of two extents less the second, a number if both are."""
-    if isinstance(first, int) and isinstance(second, int):
-        return first - second
-    return as_vector(first) - as_vector(second)
-
-
-def quotient_of(first: Any, second: Any) -> Any:
-    """The first of two extents divided by the second and rounded down, a number if both are."""
-    if isinstance(first, int) and isinstance(second, int):
-        return first // second
-    return _op.floor_divide(as_vector(first), as_vector(second))
+sum_of = _arithmetic(operator.add, _op.add)
+difference_of = _arithmetic(operator.sub, _op.subtract)
+quotient_of = _arithmetic(operator.floordiv, _op.floor_divide)  # rounded down
 
 
 def reshaped(x: RelayExpr, extents: Sequence[Any]) -> RelayExpr:

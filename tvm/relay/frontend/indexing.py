@@ -22,6 +22,14 @@ def along_axis(axis: int, rank: int) -> list[int]:
     return [-1 if i == axis % rank else 1 for i in range(rank)]
 
 
+def move_axis(x: RelayExpr, source: int, destination: int) -> RelayExpr:
+    """``x`` with one of its axes at another position, the others in order."""
+    rank = len(infer_shape(x))
+    order = [axis for axis in range(rank) if axis != source % rank]
+    order.insert(destination % rank, source % rank)
+    return x if order == list(range(rank)) else _op.transpose(x, order)
+
+
 def from_front(indices: RelayExpr, extent: Any) -> RelayExpr:
     """Indices, of which negative ones count from the end of an extent (a number or an expression)."""
     if isinstance(indices, Constant) and (indices.data.numpy() >= 0).all():
@@ -75,7 +83,6 @@ def _edges(extent: int, before: int, after: int) -> Array:
 
 def windows_along(x: RelayExpr, axis: int, size: int, step: int) -> RelayExpr:
     """Windows along an axis, their elements along a new last one."""
-    rank = len(infer_shape(x))
     starts = np.arange(0, infer_shape(x)[axis] - size + 1, step)
     picked = _op.take(x, constant(starts[:, None] + np.arange(size), "int64"), axis)
-    return _op.transpose(picked, [*[i for i in range(rank + 1) if i != axis + 1], axis + 1])
+    return move_axis(picked, axis + 1, -1)

@@ -13,6 +13,7 @@ from tvm.relay import op as _op
 from tvm.relay.expr import If, Tuple, TupleGetItem, Var
 from tvm.relay.frontend.collecting_loops import Trip, collecting_loop, no_rows_of, scan
 from tvm.relay.frontend.common import constant, infer_shape, infer_value
+from tvm.relay.frontend.indexing import move_axis
 
 from .registry import OnnxNode, TensorSequence, Value, ValueRequired, onnx_op
 
@@ -154,16 +155,8 @@ def _scanned(node: OnnxNode, inputs: Sequence[Any]) -> list[Any]:
         return results[: len(states)], results[len(states) :]
 
     states, columns = scan(step, scanned[0], axes[0], initial, reverse)
-    return [*states, *[
-        _first_axis_to(rows, axis) for rows, axis in zip(columns, out_axes, strict=True)
-    ]]  # fmt: skip
-
-
-def _first_axis_to(x: RelayExpr, axis: int) -> RelayExpr:
-    rank = len(infer_shape(x))
-    order = list(range(1, rank))
-    order.insert(axis % rank, 0)
-    return x if axis % rank == 0 else _op.transpose(x, order)
+    moved = [move_axis(rows, 0, axis) for rows, axis in zip(columns, out_axes, strict=True)]
+    return [*states, *moved]
 
 
 @onnx_op("SequenceMap")

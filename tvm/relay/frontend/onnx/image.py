@@ -13,7 +13,7 @@ from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_sta
 from tvm.relay.frontend.deformable import Window, deformable_conv2d
 from tvm.relay.frontend.dynamic_extents import as_vector, element, extent
 from tvm.relay.frontend.dynamic_resize import resize_dynamic_axis
-from tvm.relay.frontend.indexing import along_axis
+from tvm.relay.frontend.indexing import along_axis, move_axis
 from tvm.relay.frontend.resize import Resizing, has_ties, is_exact, resize_axis, resize_images
 
 from .registry import OnnxNode, onnx_op, onnx_ops
@@ -246,7 +246,7 @@ def _grid_sample(
         raise node.unsupported(f"data of {rank} dimensions")
     mode = mode or ("linear" if node.opset >= 20 else "bilinear")
     return _op.image.grid_sample(
-        x, _op.transpose(grid, (0, rank - 1, *range(1, rank - 1))),
+        x, move_axis(grid, -1, 1),
         {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode),
         "NCHW" if rank == 4 else "NCDHW", padding_mode, align_corners,
     )  # fmt: skip

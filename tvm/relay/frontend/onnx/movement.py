@@ -17,6 +17,7 @@ from tvm.relay.frontend.common import (
     infer_shape,
     is_static,
     scalar_like,
+    shape_of,
 )
 from tvm.relay.frontend.dynamic_extents import (
     as_vector,
@@ -36,6 +37,7 @@ _SCATTERS: dict[str, str] = {
     "none": "update", "update": "update", "add": "add", "mul": "mul", "min": "min", "max": "max",
 }  # fmt: skip
 onnx_ops({
+    "Shape": lambda x, start=0, *, end=None: shape_of(x, "int64", start, end),
     "Transpose": lambda x, *, perm=None: _op.transpose(x, perm),
     "Concat": lambda *parts, axis=1: _op.concatenate(list(parts), axis),
     "DepthToSpace": lambda x, *, blocksize, mode="DCR": _op.nn.depth_to_space(
@@ -55,17 +57,6 @@ onnx_ops({
         x, _positions(x, indices), updates, _SCATTERS[reduction]
     ),
 })  # fmt: skip
-
-
-@onnx_op("Shape")
-def _shape(x: RelayExpr, start: int = 0, *, end: int | None = None) -> RelayExpr:
-    shape = infer_shape(x)
-    part = shape[slice(start, end)]
-    if is_static(part):
-        return constant(np.array(part, "int64"))
-    dims = _op.shape_of(x, "int64")
-    last = len(shape) if end is None else end
-    return dims if len(part) == len(shape) else _op.strided_slice(dims, [start], [last], [1])
 
 
 @onnx_op("Size")
@@ -278,13 +269,9 @@ def _front(x: RelayExpr, indices: RelayExpr, axis: int) -> RelayExpr:
 def _positions(x: RelayExpr, indices: RelayExpr, first: int = 0) -> RelayExpr:
     """Indices whose last axis indexes the axes from ``first`` on, that axis in front;
     numbers below zero count from the end."""
-    shape, rank = infer_shape(x), len(infer_shape(indices))
-    end, dtype = first + infer_shape(indices)[-1], infer_dtype(indices)
+    rank, end = len(infer_shape(indices)), first + infer_shape(indices)[-1]
     if not (isinstance(indices, Constant) and (indices.data.numpy() >= 0).all()):
-        if is_static(shape[first:end]):
-            extents: RelayExpr = constant(np.array(shape[first:end]), dtype)
-        else:
-            extents = _op.strided_slice(_op.shape_of(x, dtype), [first], [end])
+        extents = shape_of(x, infer_dtype(indices), first, end)
         negative = _op.less(indices, scalar_like(0, indices))
         indices = _op.where(negative, indices + extents, indices)
     return _op.transpose(indices, (rank - 1, *range(rank - 1)))

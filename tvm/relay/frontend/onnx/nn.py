@@ -10,7 +10,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, is_static, same_padding, scalar_like
 from tvm.relay.frontend.dynamic_extents import with_static_extents
-from tvm.relay.frontend.indexing import SLICE_END
+from tvm.relay.frontend.indexing import SLICE_END, move_axis
 from tvm.relay.frontend.windows import conv_transpose, convolution
 
 from .registry import OnnxNode, onnx_op, onnx_ops
@@ -83,10 +83,9 @@ def biased_conv(node: OnnxNode) -> RelayExpr:
 
 def channels_last(node: OnnxNode, convert: Callable[[OnnxNode], RelayExpr]) -> RelayExpr:
     """What a converter of data (batch, channels, ...) gives for data whose channels are last."""
-    rank = len(node.shape(0))
-    data = _op.transpose(node[0], (0, rank - 1, *range(1, rank - 1)))
+    data = move_axis(node[0], -1, 1)
     result = convert(replace(node, inputs=[data, *node.inputs[1:]]))
-    return _op.transpose(result, (0, *range(2, rank), 1))
+    return move_axis(result, 1, -1)
 
 
 onnx_ops({

@@ -161,12 +161,7 @@ def _max_unpool(node: OnnxNode) -> RelayExpr:
     inner = [extent(node[0], axis) for axis in range(2)]
     for i, (size, step) in enumerate(zip(kernel, strides, strict=True)):
         rest = size - step - pads[i] - pads[len(kernel) + i]
-        have = extent(node[0], 2 + i)
-        is_known = isinstance(have, int)
-        inner.append(
-            have * step + rest if is_known
-            else have * constant([step], "int64") + constant([rest], "int64")
-        )  # fmt: skip
+        inner.append(sum_of(product_of([extent(node[0], 2 + i), step]), rest))
     flat = broadcast(_op.full(scalar_like(0, node[0]), (1,), node.dtype(0)), [product_of(inner)])
     positions, values = _op.reshape(node[1], (-1,)), _op.reshape(node[0], (-1,))
     result = reshaped(_op.scatter_elements(flat, positions, values, 0), inner)

@@ -11,7 +11,16 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import If
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, static_or
-from tvm.relay.frontend.dynamic_extents import as_vector, extent, iota
+from tvm.relay.frontend.dynamic_extents import (
+    as_vector,
+    difference_of,
+    extent,
+    iota,
+    product_of,
+    quotient_of,
+    sum_of,
+)
+from tvm.relay.frontend.indexing import move_axis
 from tvm.relay.frontend.matmul import matmul
 
 from .registry import OnnxNode, onnx_op
@@ -106,30 +115,19 @@ def _transformed(node: OnnxNode, axis: int) -> RelayExpr:
     half_given = inverse and onesided
     length = int(node.require_scalar(1, "the length")) if node.has(1) else extent(node[0], axis)
     if half_given and not node.has(1):
-        length = _scaled(length, 2, -2)
-    order = [i for i in range(rank - 1) if i != axis] + [axis]
-    back = [order.index(i) for i in range(rank - 1)]
-    real = _op.transpose(real, order)
-    imaginary = None if imaginary is None else _op.transpose(imaginary, order)
+        length = sum_of(product_of([length, 2]), -2)
+    real = move_axis(real, axis, -1)
+    imaginary = None if imaginary is None else move_axis(imaginary, axis, -1)
     if half_given and imaginary is not None:
         real, imaginary = mirrored(real, imaginary, length)
     bins = half(length) if onesided and not inverse else length
-    result = [_op.transpose(x, back) for x in fourier(real, imaginary, length, inverse, bins)]
+    result = [move_axis(x, -1, axis) for x in fourier(real, imaginary, length, inverse, bins)]
     return _op.expand_dims(result[0], rank - 1) if half_given else _op.stack(result, rank - 1)
 
 
 def half(length: Any) -> Any:
     """How many frequencies of a real signal are not conjugates of others."""
-    if isinstance(length, int):
-        return length // 2 + 1
-    one, two = constant([1], "int64"), constant([2], "int64")
-    return _op.floor_divide(length, two) + one
-
-
-def _scaled(count: Any, factor: int, offset: int) -> Any:
-    if isinstance(count, int):
-        return count * factor + offset
-    return count * constant([factor], "int64") + constant([offset], "int64")
+    return sum_of(quotient_of(length, 2), 1)
 
 
 def mirrored(real: RelayExpr, imaginary: RelayExpr, length: Any) -> tuple[RelayExpr, RelayExpr]:
@@ -159,11 +157,7 @@ def _stft(node: OnnxNode) -> RelayExpr:
             node.static_shape(2)
     else:
         raise node.unsupported("neither a window nor a length of frames")
-    total = extent(node[0], 1)
-    if isinstance(total, int):
-        count: Any = (total - length) // step + 1
-    else:
-        count = _op.floor_divide(_scaled(total, 1, step - length), constant([step], "int64"))
+    count = sum_of(quotient_of(difference_of(extent(node[0], 1), length), step), 1)
     starts = iota(count) * constant(step, "int64")
     positions = _op.expand_dims(starts, 1) + iota(length)
     parts = [None if x is None else _op.take(x, positions, 1) for x in parts_of(node[0])]

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tvm.error import OpNotImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, static_or
+from tvm.relay.frontend.indexing import move_axis
 
 from .dynamic_shapes import size_of
 from .nested import DynamicList, Slot, filled, is_dynamic_list, item_parts
@@ -40,9 +39,7 @@ def extended(values: list[DynamicList], items: Sequence[Any]) -> list[DynamicLis
 
 def slices(x: RelayExpr, axis: int) -> list[DynamicList]:
     """The slices of an axis whose size is known at run time only."""
-    rank = len(infer_shape(x))
-    order = [axis % rank, *[i for i in range(rank) if i != axis % rank]]
-    return [DynamicList(Slot(0), (x if axis % rank == 0 else _op.transpose(x, order),))]
+    return [DynamicList(Slot(0), (move_axis(x, axis, 0),))]
 
 
 def length(values: list[DynamicList]) -> Any:
@@ -65,25 +62,15 @@ def _as_expr(size: Any) -> RelayExpr:
 
 def stacked(values: list[DynamicList], dim: int = 0) -> RelayExpr:
     """The items along a new axis."""
-    (stack,) = values[0].stacks
-    rank = len(infer_shape(stack))
-    return stack if dim % rank == 0 else _op.transpose(stack, _order(rank, dim % rank))
+    return move_axis(values[0].stacks[0], 0, dim)
 
 
 def concatenated(values: list[DynamicList], dim: int = 0) -> RelayExpr:
     """The items behind each other along one of their axes."""
     (stack,) = values[0].stacks
-    rank = len(infer_shape(stack))
-    axis = dim % (rank - 1)
-    moved = stack if axis == 0 else _op.transpose(stack, _order(rank, axis))
-    sizes = infer_shape(stack)[1:]
-    kept = [int(size) if isinstance(size, (int, np.integer)) else 0 for size in sizes]
-    return _op.reshape(moved, [*kept[:axis], -1, *kept[axis + 1 :]])
-
-
-def _order(rank: int, position: int) -> list[int]:
-    """The axes with the first one moved to a position."""
-    return [*range(1, position + 1), 0, *range(position + 1, rank)]
+    kept = static_or(infer_shape(stack)[1:], 0)
+    axis = dim % len(kept)
+    return _op.reshape(move_axis(stack, 0, axis), [*kept[:axis], -1, *kept[axis + 1 :]])
 
 
 def _write(values: list[Any], more: Sequence[Any]) -> list[Any]:

@@ -12,6 +12,7 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.indexing import move_axis
 from tvm.relay.op.signal import dft
 from tvm.relay.op.signal import stft as sliding_transform
 
@@ -21,12 +22,10 @@ from .registry import CONVERTERS, as_float, as_ints, as_number, axes_of, torch_o
 
 def _transform(z: Complex, axis: int, inverse: bool, division: int) -> Complex:
     """The transform along an axis, over its extent to the power of 0, 1/2 or 1."""
-    rank, extent = len(infer_shape(z.real)), infer_shape(z.real)[axis]
-    order = [i for i in range(rank) if i != axis] + [axis]
-    moved = z.map(lambda part: _op.transpose(part, order))
+    extent = infer_shape(z.real)[axis]
+    moved = z.map(lambda part: move_axis(part, axis, -1))
     found = Complex(*[dft(moved.real, moved.imag, inverse)[i] for i in range(2)])
-    back = np.argsort(order).tolist()
-    found = found.map(lambda part: _op.transpose(part, back))
+    found = found.map(lambda part: move_axis(part, -1, axis))
     # the inverse transform divides by the extent already
     return scaled(found, float(extent ** (inverse - division / 2)))
 

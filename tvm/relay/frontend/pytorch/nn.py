@@ -12,6 +12,7 @@ from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_shape, is_static
 from tvm.relay.frontend.dynamic_extents import extent
 from tvm.relay.frontend.dynamic_resize import resize_dynamic_axis, resize_to_dynamic_extents
+from tvm.relay.frontend.indexing import move_axis
 from tvm.relay.frontend.resize import Resizing, is_exact, resize_axes, resize_images
 from tvm.relay.frontend.windows import conv_transpose, convolution
 
@@ -167,10 +168,8 @@ def _ratio(have: int, want: int, align: bool, factor: float | None) -> float:
 @torch_op("grid_sampler", "grid_sampler_2d", "grid_sampler_3d")
 def _grid_sampler(x: RelayExpr, grid: RelayExpr, mode: int, padding: int, align: Any) -> RelayExpr:
     rank = len(infer_shape(x)) - 2
-    axes = (0, rank + 1, *range(1, rank + 1))
     return _op.image.grid_sample(
-        x, _op.transpose(grid, axes),
-        method=("bilinear", "nearest", "bicubic")[mode],
+        x, move_axis(grid, -1, 1), method=("bilinear", "nearest", "bicubic")[mode],
         layout=("NCHW", "NCDHW")[rank - 2],
         padding_mode=("zeros", "border", "reflection")[padding], align_corners=bool(align),
     )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.indexing import move_axis
 
 from .dynamic_shapes import cut
 from .registry import as_dtype, as_number, torch_op, torch_ops
@@ -54,11 +55,10 @@ def _along(x: RelayExpr, dim: int, find: Any) -> tuple[RelayExpr, RelayExpr, Rel
     """The distinct slices along an axis, which each slice is, and how often each occurs."""
     shape = infer_shape(x)
     axis = dim % len(shape)
-    order = [axis, *[a for a in range(len(shape)) if a != axis]]
-    slices = _op.transpose(x, order)
+    slices = move_axis(x, axis, 0)
     rows = _op.reshape(slices, (shape[axis], math.prod(shape) // max(shape[axis], 1)))
     values, inverse, counts = find(slices, rows)
-    return _op.transpose(values, np.argsort(order).tolist()), inverse, counts
+    return move_axis(values, 0, axis), inverse, counts
 
 
 def _consecutive(x: RelayExpr, rows: RelayExpr) -> tuple[RelayExpr, RelayExpr, RelayExpr]:
