@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -43,7 +44,7 @@ from .cells import gru_cell, lstm_cell, rnn_cell
 __all__ = [
     "AttrCvt", "DuplicateFilter", "ExprFolder", "ExprTable", "Renamer", "RequiredAttr",
     "StrAttrsDict", "Unsupported", "as_exprs", "autopad", "constant", "ensure_scalar_shape",
-    "flat_names", "fold_constant", "get_name", "get_relay_op", "gru_cell", "infer_channels", "infer_dtype",
+    "extremes", "flat_names", "fold_constant", "get_name", "get_relay_op", "gru_cell", "infer_channels", "infer_dtype",
     "infer_shape", "infer_type", "infer_value", "infer_value_simulated", "is_static", "lstm_cell", "new_var",
     "unsupported_operators", "rnn_cell", "same_padding", "scalar_like", "set_span", "shape_of", "static_or",
     "should_fill_span", "to_int_list", "try_infer_value", "try_resolve_var_to_const", "unbind",
@@ -292,6 +293,14 @@ def fold_constant(node: RelayExpr, mod: Any = None) -> RelayExpr:
 def scalar_like(value: float, node: RelayExpr) -> RelayExpr:
     """A 0-d constant of the element type of ``node``."""
     return const(value, infer_dtype(node))
+
+
+def extremes(dtype: str) -> tuple[float, float]:
+    """The least and the greatest value of an element type, infinities for floats."""
+    if "float" in dtype:
+        return -math.inf, math.inf
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
 
 
 def as_exprs(result: Any) -> list[RelayExpr]:

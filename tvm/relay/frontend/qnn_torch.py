@@ -12,6 +12,8 @@ from tvm.relay import op as _op
 from tvm.relay import qnn
 from tvm.relay.expr import Constant, const
 
+from .pytorch.quantized import scale_and_zero
+
 Array = np.ndarray[Any, Any]
 
 
@@ -58,24 +60,16 @@ class ConvPackedParam(QNNParam):
 
 def make_qnn_param(qweight: Any, bias: Any) -> QNNParam:
     """The parameters of a layer with a quantised weight of torch."""
-    return QNNParam(qweight.dequantize().numpy(), bias, *_qparams(qweight))
+    return QNNParam(qweight.dequantize().numpy(), bias, *scale_and_zero(qweight)[:2])
 
 
 def make_conv_packed_param(qweight: Any, bias: Any, packed_params: Any) -> ConvPackedParam:
     """The parameters of a convolution, which a packed object of torch holds."""
     return ConvPackedParam(
-        qweight.dequantize().numpy(), bias, *_qparams(qweight), packed_params.stride(),
+        qweight.dequantize().numpy(), bias, *scale_and_zero(qweight)[:2], packed_params.stride(),
         packed_params.padding(), packed_params.dilation(), packed_params.groups(),
         packed_params.output_padding(),
     )  # fmt: skip
-
-
-def _qparams(weight: Any) -> tuple[Any, Any]:
-    import torch
-
-    if weight.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
-        return weight.q_scale(), weight.q_zero_point()
-    return weight.q_per_channel_scales().numpy(), weight.q_per_channel_zero_points().numpy()
 
 
 def get_weight_quant_params(

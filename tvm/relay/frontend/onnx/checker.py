@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tvm.error import OpAttributeInvalid, OpAttributeRequired, OpError, TVMError, suggest
@@ -62,13 +63,13 @@ def _check_names(graph: Any) -> None:
             )
 
 
+@dataclass
 class _Schemas:
     """ONNX's definitions of operators in the versions that a graph imports."""
 
-    def __init__(self, opsets: Opsets, local: set[tuple[str, str]]) -> None:
-        self._opsets = opsets
-        self._local = local
-        self._found: dict[tuple[str, str], tuple[Any, dict[str, Any]] | None] = {}
+    _opsets: Opsets
+    _local: set[tuple[str, str]]
+    _found: dict[tuple[str, str], tuple[Any, dict[str, Any]] | None] = field(default_factory=dict)
 
     def check(self, node: Any) -> None:
         """The numbers of inputs and outputs, and the attributes."""

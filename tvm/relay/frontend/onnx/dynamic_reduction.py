@@ -7,16 +7,19 @@ An element adds to the one that its coordinates along the kept axes name, in one
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, scalar_like
+from tvm.relay.frontend.common import (
+    constant,
+    extremes,
+    infer_dtype,
+    infer_shape,
+    is_static,
+    scalar_like,
+)
 from tvm.relay.frontend.dynamic_extents import element, extent, iota
 from tvm.relay.frontend.indexing import along_axis
 
@@ -37,7 +40,8 @@ class Scatter:
         dtype = infer_dtype(x)
         work = {"bool": "uint8", "float16": "float32", "bfloat16": "float32"}.get(dtype, dtype)
         elements = _op.cast(_op.reshape(x, (-1,)), work)
-        start = constant(_identity(reduction, work), work)
+        low, high = extremes(work)
+        start = constant({"add": 0, "mul": 1, "min": high, "max": low}[reduction], work)
         size = _op.prod(self.extents, keepdims=True)
         total = _op.full(start, size, work)
         return _op.cast(_op.scatter_elements(total, self.targets, elements, 0, reduction), dtype)
@@ -45,16 +49,6 @@ class Scatter:
     def spread(self, flat: RelayExpr, x: RelayExpr) -> RelayExpr:
         """A reduced element for each element of the tensor."""
         return _op.reshape_like(_op.take(flat, self.targets, 0), x)
-
-
-def _identity(reduction: str, dtype: str) -> Any:
-    """The result of no elements."""
-    if reduction in ("add", "mul"):
-        return int(reduction == "mul")
-    if dtype.startswith("float"):
-        return math.inf if reduction == "min" else -math.inf
-    limits = np.iinfo(dtype)
-    return limits.max if reduction == "min" else limits.min
 
 
 def _scatter(x: RelayExpr, flags: RelayExpr) -> Scatter:

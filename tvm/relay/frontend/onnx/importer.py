@@ -56,61 +56,32 @@ class UnknownInputError(TVMError, AssertionError):
     """A shape or data type is given for an input that the model does not have; once an assertion."""
 
 
+@dataclass
 class GraphImporter:
-    """Names of an ONNX graph and the values they stand for.
+    """Names of an ONNX graph and the values they stand for."""
 
-    Parameters
-    ----------
-    shapes : of inputs that the model leaves open.
-    dtype : of inputs by name, or of those that the model has no type for.
-    opsets : the version of each domain.
-    freeze : make weights constants rather than parameters.
-    functions : the model's own, by domain and name.
-    bound : values of inputs that become constants.
-    like : values (arrays, lists of arrays, None) that inputs are shaped like.
-    fallback : let a reference compute what no converter can.
-    config : options of converters.
-    allow_dynamic : shapes may depend on values known only at run time.
-    dims : of values of the main graph, as far as ONNX's shape inference knows.
-    types : ONNX's numbers of the types of values that are held wider.
-    """
+    shapes: Mapping[str, Sequence[int]]  # of inputs that the model leaves open
+    dtype: str | Mapping[str, str]  # of inputs by name, or of those that the model has no type for
+    opsets: Opsets  # the version of each domain
+    freeze: bool  # make weights constants rather than parameters
+    functions: Mapping[tuple[str, str], Any]  # the model's own, by domain and name
+    bound: Mapping[str, Any]  # values of inputs that become constants
+    like: Mapping[str, Any]  # values (arrays, lists of arrays, None) that inputs are shaped like
+    folder_of: str  # the folder of external data
+    fallback: bool  # let a reference compute what no converter can
+    config: Mapping[str, Any]  # options of converters
+    allow_dynamic: bool  # shapes may depend on values known only at run time
+    dims: Mapping[str, Dims]  # of values of the main graph, as ONNX's shape inference knows them
+    types: Mapping[str, int]  # ONNX's numbers of the types of values that are held wider
 
-    def __init__(
-        self,
-        shapes: Mapping[str, Sequence[int]],
-        dtype: str | Mapping[str, str],
-        opsets: Opsets,
-        freeze: bool = True,
-        functions: Mapping[tuple[str, str], Any] | None = None,
-        bound: Mapping[str, Any] | None = None,
-        like: Mapping[str, Any] | None = None,
-        folder_of: str = "",
-        fallback: bool = False,
-        config: Mapping[str, Any] | None = None,
-        allow_dynamic: bool = False,
-        dims: Mapping[str, Dims] | None = None,
-        types: Mapping[str, int] | None = None,
-    ) -> None:
-        self.shapes = shapes
-        self.dtype = dtype
-        self.opsets = opsets
-        self.freeze = freeze
-        self.functions = functions or {}
-        self.bound = bound or {}
-        self.like = like or {}
-        self.folder_of = folder_of  # the folder of external data
+    def __post_init__(self) -> None:
         self.values: dict[str, Value | _Unread] = {}
         self.inputs: dict[str, Value] = {}
         self.params: dict[str, nd.NDArray] = {}
         self.folder = ExprFolder()
         self.attributes: Attributes = {}  # of the function that is being imported
         self.called: list[tuple[str, str]] = []  # the functions that are being imported
-        self.fallback = fallback
         self.left: set[str] = set()  # operators that a reference computes
-        self.config = config or {}
-        self.allow_dynamic = allow_dynamic
-        self.dims = dims or {}
-        self.types = types or {}
 
     def run(self, graph: Any) -> list[Value]:
         """The outputs of the graph."""

@@ -135,7 +135,7 @@ def import_model(
     dims = named_dims(model, given) if allow_dynamic and _has_dynamic_inputs(model, given) else {}
     importer = GraphImporter(
         given, dtype, opsets, freeze_params, {(f.domain, f.name): f for f in model.functions},
-        bound, like, folder, fallback, config, allow_dynamic, dims,
+        bound or {}, like or {}, folder, fallback, config, allow_dynamic, dims,
         narrow_types(model),
     )  # fmt: skip
     outputs = importer.run(model.graph)

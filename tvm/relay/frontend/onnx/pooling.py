@@ -12,7 +12,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, scalar_like
+from tvm.relay.frontend.common import constant, extremes, scalar_like
 from tvm.relay.frontend.dynamic_extents import (
     as_vector,
     broadcast,
@@ -91,7 +91,7 @@ def pool_of(node: OnnxNode) -> RelayExpr:
         options["count_include_pad"] = bool(node.attr("count_include_pad", 0))
     if len(kernel) > 3:
         raise node.unsupported("pooling over more than three axes")
-    view, x = with_borders(node, node[0], kernel, 0.0 if is_mean else _lowest(node.dtype(0)))
+    view, x = with_borders(node, node[0], kernel, 0.0 if is_mean else extremes(node.dtype(0))[0])
     result = _pooled(view, x, options)
     if is_mean and x is not node[0] and not options["count_include_pad"]:
         ones = _op.ones_like(node[0])
@@ -106,14 +106,10 @@ def _pooled(node: OnnxNode, x: RelayExpr, options: Mapping[str, Any]) -> RelayEx
     return pool(kind, x, kernel, strides, padding, dilations, **options)
 
 
-def _lowest(dtype: str) -> float:
-    return -math.inf if "float" in dtype else float(np.iinfo(dtype).min)
-
-
 def _max_indices(node: OnnxNode) -> RelayExpr:
     """Where the largest elements are in the input, laid out by rows or by columns."""
     windows, x = Windows.of(node), node[0]
-    seen = _op.stack(windows.parts(x, _lowest(node.dtype(0))), 0)
+    seen = _op.stack(windows.parts(x, extremes(node.dtype(0))[0]), 0)
     winner = windows.trimmed(x, _op.cast(_op.argmax(seen, axis=0), "int64"))
     rank = len(windows.kernel)
     extents = [extent(x, axis) for axis in range(2 + rank)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tvm.error import OpNotImplemented, TVMError, suggest
@@ -88,23 +89,16 @@ def _plain(value: Any) -> Any:
     return dtype_number(value) if kind.__name__ == "dtype" else value
 
 
+@dataclass
 class FxRunner:
     """Values of the nodes of FX graphs."""
 
-    def __init__(
-        self,
-        converters: Mapping[str, Converter],
-        decompose: Decompose | None = None,
-        folder: ExprFolder | None = None,
-        knows: Callable[[Any], bool] = lambda overload: False,
-        fallback: bool = False,
-    ) -> None:
-        self.converters = converters
-        self.decompose = decompose
-        self.knows = knows  # what decompose takes
-        self.folder = folder or ExprFolder()
-        self.fallback = fallback  # whether torch computes what is unknown
-        self.left: set[str] = set()  # operators that it computes
+    converters: Mapping[str, Converter]
+    decompose: Decompose
+    folder: ExprFolder
+    knows: Callable[[Any], bool]  # what decompose takes
+    fallback: bool = False  # whether torch computes what is unknown
+    left: set[str] = field(default_factory=set)  # operators that it computes
 
     def run(self, module: Any, inputs: Sequence[Any]) -> Any:
         """The outputs of a graph module, nested as it nests them."""
@@ -215,11 +209,7 @@ class FxRunner:
     def convert(self, overload: Any, arguments: Sequence[Any]) -> Any:
         """The results of an operator."""
         found = find_converter(self.converters, overload)
-        if found is not None:
-            return found(*arguments)
-        if self.decompose is None:
-            raise OpNotImplemented(f"{kind_of(overload)} has no converter", hint=_HINT)
-        return self.decompose(overload, arguments)
+        return self.decompose(overload, arguments) if found is None else found(*arguments)
 
     def fold_results(self, result: Any) -> Any:
         """Constant parts computed, types inferred, tuples as lists."""

@@ -11,7 +11,7 @@ from tvm.error import OpAttributeUnImplemented
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Constant
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, extremes, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.indexing import along_axis, from_front
 
 from .dynamic_shapes import (
@@ -194,8 +194,7 @@ def scatter_reduce(
 
 
 def _neutral(reduce: str, dtype: str) -> Any:
-    limits: Any = np.finfo(dtype) if category(dtype) == 2 else np.iinfo(dtype)
-    low, high = (-math.inf, math.inf) if category(dtype) == 2 else (limits.min, limits.max)
+    low, high = extremes(dtype)
     return {"sum": 0, "mean": 0, "prod": 1, "amax": low, "amin": high}[reduce]
 
 

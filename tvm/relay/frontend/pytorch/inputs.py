@@ -129,13 +129,13 @@ class InputList(list[Any]):
         return super().__getitem__(index)
 
 
+@dataclass(frozen=True)
 class _Reader:
     """Reads what a user says about one input."""
 
-    def __init__(self, name: str, default_dtype: str, prelude: Prelude | None) -> None:
-        self.name = name
-        self.default_dtype = default_dtype
-        self.prelude = prelude
+    name: str
+    default_dtype: str
+    prelude: Prelude | None
 
     def read(self, spec: Any, declared: Any) -> _Described:
         kind = declared.kind()

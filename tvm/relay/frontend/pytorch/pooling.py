@@ -11,7 +11,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, extremes, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.windows import pool
 
 from .registry import as_ints, as_number, spread, torch_op
@@ -135,10 +135,7 @@ def _flat_positions(
 def _argmax_positions(x: RelayExpr, tables: Sequence[np.ndarray[Any, Any]]) -> RelayExpr:
     """Where the maxima of windows are in the flattened image."""
     picked, inside = _windows(x, tables)
-    lowest = scalar_like(-math.inf, x) if "float" in infer_dtype(x) else scalar_like(
-        int(np.iinfo(infer_dtype(x)).min), x
-    )  # fmt: skip
-    known = _op.where(inside, picked, lowest)
+    known = _op.where(inside, picked, scalar_like(extremes(infer_dtype(x))[0], x))
     rank = len(infer_shape(known)) - 1
     chosen = _op.argmax(known, axis=rank, keepdims=True)
     index, _ = _flat_positions(tables, infer_shape(x)[-len(tables) :])

@@ -62,15 +62,21 @@ _OF_INTEGERS = {"mean", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_
 
 def quantized_constant(tensor: Any) -> Quantized:
     """A quantised tensor of torch."""
+    integers = tensor.int_repr().numpy()
+    scale, zero, axis = scale_and_zero(tensor)
+    if axis >= 0:
+        scale, zero = constant(scale, "float32"), constant(zero, "int32")
+    return Quantized(constant(integers), scale, zero, str(integers.dtype), axis)
+
+
+def scale_and_zero(tensor: Any) -> tuple[Any, Any, int]:
+    """Scale and zero point of a quantised tensor of torch; arrays along an axis, which is -1 else."""
     import torch
 
-    integers = constant(tensor.int_repr().numpy())
-    dtype = str(tensor.int_repr().dtype).removeprefix("torch.")
     if tensor.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
-        return Quantized(integers, tensor.q_scale(), tensor.q_zero_point(), dtype)
-    scale = constant(tensor.q_per_channel_scales().numpy().astype("float32"))
-    zero = constant(tensor.q_per_channel_zero_points().numpy().astype("int32"))
-    return Quantized(integers, scale, zero, dtype, tensor.q_per_channel_axis())
+        return tensor.q_scale(), tensor.q_zero_point(), -1
+    scales, zeros = tensor.q_per_channel_scales(), tensor.q_per_channel_zero_points()
+    return scales.numpy(), zeros.numpy(), tensor.q_per_channel_axis()
 
 
 # functions with a fixed range have a fixed scale, and zero points for quint8 and qint8

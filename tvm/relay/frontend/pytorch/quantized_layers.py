@@ -22,7 +22,7 @@ from tvm.relay.frontend.common import constant, infer_shape
 from tvm.support.scope import Scoped
 
 from .products import linear
-from .quantized import Quantized, quantized
+from .quantized import Quantized, quantized, scale_and_zero
 from .registry import Converter, as_number, torch_ops
 from .requantization import Engine, engine_of_convolution, engine_of_dense, requantized
 
@@ -46,18 +46,14 @@ class Weight:
 
     @classmethod
     def unpacked(cls, packed: Any, weight: Any, bias: Any, axis: int = 0) -> Weight:
-        import torch
-
-        if weight.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
-            scales, zeros = np.float32(weight.q_scale()), np.int32(weight.q_zero_point())
-        else:
-            if weight.q_per_channel_axis() != axis:
-                raise OpAttributeUnImplemented("weights require scales of their output channels")
-            scales = weight.q_per_channel_scales().numpy().astype("float32")
-            zeros = weight.q_per_channel_zero_points().numpy().astype("int32")
+        scales, zeros, of_axis = scale_and_zero(weight)
+        if of_axis not in (-1, axis):
+            raise OpAttributeUnImplemented("weights require scales of their output channels")
         added = None if bias is None else bias.detach().numpy().astype("float64")
         integers = weight.int_repr().numpy()
-        return cls(integers, np.asarray(scales), np.asarray(zeros), added, packed)
+        return cls(
+            integers, np.asarray(scales, "float32"), np.asarray(zeros, "int32"), added, packed
+        )
 
     def operand(self) -> RelayExpr:
         """The integers as the quantised operators take them."""

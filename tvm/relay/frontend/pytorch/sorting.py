@@ -9,7 +9,7 @@ import numpy as np
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
-from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.common import constant, extremes, infer_dtype, infer_shape, scalar_like
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.op.annotation import stop_fusion
 
@@ -117,7 +117,7 @@ def _mode(x: RelayExpr, dim: int = -1, keepdim: bool = False) -> list[RelayExpr]
     rows, columns = _op.expand_dims(x, axis + 1), _op.expand_dims(x, axis)
     counts = _op.sum(_op.cast(_op.equal(rows, columns), "int64"), axis=[axis + 1])
     frequent = _op.equal(counts, _op.max(counts, axis=[axis], keepdims=True))
-    largest = scalar_like(_largest(infer_dtype(x)), x)
+    largest = scalar_like(extremes(infer_dtype(x))[1], x)
     value = _op.min(_op.where(frequent, x, largest), axis=[axis], keepdims=True)
     index = _op.max(_op.where(_op.equal(x, value), _positions(x, axis), constant(0, "int64")), axis=[axis],
                     keepdims=True)  # fmt: skip
@@ -128,10 +128,6 @@ def _positions(x: RelayExpr, axis: int) -> RelayExpr:
     """The indices along an axis, to broadcast."""
     shape = infer_shape(x)
     return constant(np.arange(shape[axis]).reshape(along_axis(axis, len(shape))), "int64")
-
-
-def _largest(dtype: str) -> Any:
-    return float("inf") if category(dtype) == 2 else int(np.iinfo(dtype).max)
 
 
 def _running(compare: Callable[..., RelayExpr]) -> Callable[..., list[RelayExpr]]:

@@ -43,11 +43,11 @@ class View:
     piece: int | None = None  # which one of the results of the node
 
 
+@dataclass(frozen=True)
 class Stale:
     """A value that was written to through a view that is not supported."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    kind: str
 
 
 def views_of(node: Any) -> dict[str, View]:
