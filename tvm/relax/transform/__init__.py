@@ -25,6 +25,7 @@ from .fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern, PatternCheckCo
 from .fuse_tir import FuseTIR
 from .fuse_transpose_matmul import FuseTransposeMatmul
 from .gradient import Gradient
+from .ipc_memory import IPCAllReduceRewrite, LowerGPUIPCAllocStorage
 from .kill_after_last_use import KillAfterLastUse
 from .lambda_lift import LambdaLift
 from .lazy_transform_params import LazyGetInput, LazySetOutput, LazyTransformParams
@@ -102,6 +103,7 @@ __all__ = [
     "FuseTransposeMatmul",
     "FusionPattern",
     "Gradient",
+    "IPCAllReduceRewrite",
     "InlinePrivateFunctions",
     "KillAfterLastUse",
     "LambdaLift",
@@ -111,6 +113,7 @@ __all__ = [
     "LegalizeOps",
     "LiftTransformParams",
     "LowerAllocTensor",
+    "LowerGPUIPCAllocStorage",
     "LowerRuntimeBuiltin",
     "MergeCompositeFunctions",
     "MetaScheduleApplyDatabase",
