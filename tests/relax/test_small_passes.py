@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 import tvm
-from tvm import relax
+from tvm import relax, topi
 from tvm.error import DiagnosticError
-from tvm.ir import assert_structural_equal
+from tvm.ir import Op, assert_structural_equal
 from tvm.relax import transform
+from tvm.relax.expr import update_struct_info
+from tvm.relax.transform.legalize_ops.common import register_legalize
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tir as T
@@ -143,3 +145,18 @@ def test_values_of_variables_count_for_patterns_of_loop_programs() -> None:
 
     after = transform.AnnotateTIROpPattern()(Before)
     assert after["sums"].attrs["op_pattern"] == 3, "a reduction"
+
+
+def test_a_legalisation_may_be_registered_before_its_operator() -> None:
+    @register_legalize("sample.twice")
+    def twice(bb: relax.BlockBuilder, call: relax.Call) -> relax.Expr:
+        return bb.call_te(topi.add, call.args[0], call.args[0])
+
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        call = relax.Call(Op.get("sample.twice"), [x])
+        update_struct_info(call, x.struct_info)
+        bb.emit_func_output(bb.emit(call))
+    mod = relax.transform.LegalizeOps()(bb.finalize())
+    assert "add" in [gvar.name_hint for gvar in mod.get_global_vars()]
