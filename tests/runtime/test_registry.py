@@ -17,7 +17,7 @@ import tvm
 import tvm.testing
 from tvm._ffi import _api, _init_api, base, libinfo, register_func, runtime_ctypes
 from tvm._ffi._ctypes.packed_func import convert_to_tvm_func
-from tvm._ffi._ctypes.types import TVMPackedCFunc, TVMValue
+from tvm._ffi._ctypes.types import TVMPackedCFunc, TVMValue, check_call
 from tvm.runtime import convert
 
 
@@ -326,3 +326,11 @@ def test_values_become_expressions() -> None:
         call("testing.AcceptsPrimExpr")([1])
     with pytest.raises(TypeError, match="AcceptsArrayOfPrimExpr needs an Array, got int"):
         call("testing.AcceptsArrayOfPrimExpr")(1)
+
+
+def test_the_classic_module_of_types_checks_calls_of_the_c_border() -> None:
+    assert not base._RUNTIME_ONLY
+    module = ctypes.c_void_p()
+    check_call(0)
+    with pytest.raises(base.TVMError, match="missing.so"):
+        check_call(base._LIB.TVMModLoadFromFile(b"missing.so", b"so", ctypes.byref(module)))

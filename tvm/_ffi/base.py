@@ -48,6 +48,7 @@ __all__ = [
 __version__ = libinfo.__version__
 
 _LIB_NAME = "libtvm_runtime.so"
+_RUNTIME_ONLY = False  # the compiler is there, though in no library
 # the entry points of c_runtime_api.h; the library that the binding uses, not a second copy
 _LIB = ctypes.CDLL(str(libinfo.PACKAGE / _LIB_NAME), ctypes.RTLD_GLOBAL)
 _LIB.TVMGetLastError.restype = ctypes.c_char_p

@@ -2,6 +2,7 @@
 
 import ctypes
 
+from tvm._ffi.base import check_call, py_str
 from tvm._ffi.runtime_ctypes import ArgTypeCode, DLDataType, DLDevice, TVMByteArray
 
 
@@ -28,4 +29,7 @@ TVMPackedCFunc = ctypes.CFUNCTYPE(
 )
 TVMCFuncFinalizer = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
-__all__ = ["ArgTypeCode", "TVMByteArray", "TVMCFuncFinalizer", "TVMPackedCFunc", "TVMValue"]
+__all__ = [
+    "ArgTypeCode", "TVMByteArray", "TVMCFuncFinalizer", "TVMPackedCFunc", "TVMValue", "check_call",
+    "py_str",
+]  # fmt: skip
