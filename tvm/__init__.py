@@ -60,8 +60,8 @@ _LATER = (
 
 
 def _import_for_function(name: str) -> bool:
-    package = name.partition(".")[0]
-    if package not in _LATER or f"tvm.{package}" in _modules:
+    package = "tir.schedule" if name.startswith("tir.schedule.") else name.partition(".")[0]
+    if package not in (*_LATER, "tir.schedule") or f"tvm.{package}" in _modules:
         return False
     _importlib.import_module(f"tvm.{package}")
     return True

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tvm import te, tir
+from tvm import get_global_func, te, tir
 from tvm.arith import Analyzer
+from tvm.script import tir as T
 from tvm.testing import te_workload
 from tvm.tir.schedule.analysis import get_auto_tensorize_mapping_info, suggest_index_map
 from tvm.tir.tensor_intrin.cuda import WMMA_SYNC_16x16x16_f16f16f32_INTRIN
@@ -101,3 +102,38 @@ def test_blocks_fuse_into_the_variables_of_a_product(
         len(found.mappings[0].initial_indices),
         3,
     ]
+
+
+def test_the_normal_form_has_a_loop_for_each_variable_and_none_of_extent_1() -> None:
+    @T.prim_func
+    def product(
+        A: T.Buffer((8, 1, 4), "float32"),
+        C: T.Buffer((8, 1), "float32"),
+        D: T.Buffer((1,), "float32"),
+    ):
+        for i, j, k in T.grid(8, 1, 4):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] += A[vi, vj, vk]
+        for i in range(1):
+            with T.block("D"):
+                vi = T.axis.spatial(1, i)
+                D[vi] = C[vi, 0]
+
+    schedule = tir.Schedule(product)
+    blocks, loops, axes, is_reduction = get_global_func("tir.schedule.NormalizePrimFunc")(schedule)
+    assert [schedule.get(block).name_hint for block in blocks] == ["C", "D"]
+    extents = [[schedule.get(loop).extent.value for loop in of_block] for of_block in loops]
+    assert extents == [[8, 4], [1]]
+    assert [[int(axis.iter_type) for axis in of_block] for of_block in axes] == [[0, 2], [0]]
+    assert list(is_reduction) == [True, False]
+
+
+def test_blocks_at_split_loops_have_no_normal_form() -> None:
+    A = te.placeholder((16,), name="A")
+    func = te.create_prim_func([A, te.compute((16,), lambda i: A[i] * 2.0, name="B")])
+    schedule = tir.Schedule(func)
+    schedule.split(schedule.get_loops("B")[0], [4, 4])
+    assert get_global_func("tir.schedule.NormalizePrimFunc")(schedule) is None

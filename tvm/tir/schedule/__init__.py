@@ -3,6 +3,7 @@
 from tvm.error import ScheduleError
 from tvm.tir.block_scope import BlockScope, Dependency, DepKind, StmtSRef
 
+from . import normal_form  # a global function
 from .instruction import Instruction, InstructionKind
 from .random_variables import BlockRV, ExprRV, LoopRV
 from .schedule import Schedule
