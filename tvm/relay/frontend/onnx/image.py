@@ -21,23 +21,28 @@ from .registry import OnnxNode, onnx_op, onnx_ops
 
 @onnx_op("Resize", "Upsample")
 def _resize(node: OnnxNode) -> RelayExpr:
-    """Whole images by one operator where it does exactly the same, else axis by axis."""
-    shape, how = node.shape(0), _resizing(node)
-    if not is_static(shape) or _is_of_the_run(node, _scales_index(node), 3):
-        return _dynamic_resize(node, how)
-    given = _factors(node, shape)
-    size = _resized(node, shape, given)
-    factors = given or _sized_factors(node, shape, size)
-    if _is_plain(shape, size, given, how):
-        return resize_images(node[0], size[2:], how)
-    if how.coordinates == "tf_crop_and_resize" and _is_of_the_run(node, 1):
-        return _dynamic_resize(node, how)
-    regions = _regions(node, len(shape)) if how.coordinates == "tf_crop_and_resize" else {}
-    is_float = node.dtype(0).startswith("float")
-    x = node[0] if is_float or how.method == "nearest_neighbor" else node[0].astype("float32")
-    for axis, (want, factor) in enumerate(zip(size, factors, strict=True)):
-        if want != shape[axis] or factor != 1 or axis in regions:
-            x = resize_axis(x, axis, want, factor, how, regions.get(axis, (0.0, 1.0)))
+    """Whole images by one operator where it does exactly the same, else axis by axis.
+
+    Extents, scales and the part of the image that is shown may be the run's.
+    """
+    how = _resizing(node)
+    if (size := _size_of_images(node, how)) is not None:
+        return resize_images(node[0], size, how)
+    shape = node.shape(0)
+    axes, rank = _axes(node, len(shape)), len(shape)
+    is_crop, is_nearest = how.coordinates == "tf_crop_and_resize", how.method == "nearest_neighbor"
+    x = node[0] if is_nearest or node.dtype(0).startswith("float") else node[0].astype("float32")
+    roi = node.value_or_expr(1, "roi") if is_crop else np.repeat([0.0, 1.0], len(axes))
+    for position, (axis, (factor, want)) in enumerate(zip(axes, _wanted(node, axes), strict=True)):
+        region = _item(roi, position), _item(roi, position + len(axes))
+        if all(isinstance(known, (int, float)) for known in (factor, want, *region)):
+            if (want, factor, region) != (shape[axis], 1, (0.0, 1.0)):
+                x = resize_axis(x, axis, want, factor, how, region)
+            continue
+        is_one = isinstance(factor, float) and factor == 1
+        is_mixed = is_nearest or is_crop or axis >= 2 or rank < 3  # never images and channels
+        if is_mixed and (is_crop or not is_one):
+            x = resize_dynamic_axis(x, axis, factor, want, how, region)
     return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
 
 
@@ -53,66 +58,68 @@ def _is_of_the_run(node: OnnxNode, *indices: int) -> bool:
     )
 
 
-def _dynamic_resize(node: OnnxNode, how: Resizing) -> RelayExpr:
-    """By extents, scales or a part of the image that the run knows."""
-    if (size := _dynamic_size(node, how)) is not None:
-        return resize_images(node[0], size, how)
-    rank = len(node.shape(0))
-    is_crop = how.coordinates == "tf_crop_and_resize"
-    axes, is_nearest = _axes(node, rank), how.method == "nearest_neighbor"
-    x = node[0] if is_nearest or node.dtype(0).startswith("float") else node[0].astype("float32")
-    roi = node.value_or_expr(1, "roi") if is_crop else None
-    for position, (axis, (factor, want)) in enumerate(zip(axes, _wanted(node, axes), strict=True)):
-        is_mixed = is_nearest or is_crop or axis >= 2 or rank < 3  # never images and channels
-        if is_mixed and (is_crop or not _is_unchanged(node, axis, factor, want)):
-            region = (0.0, 1.0) if roi is None else (
-                _item(roi, position), _item(roi, position + len(axes))
-            )  # fmt: skip
-            x = resize_dynamic_axis(x, axis, factor, want, how, region)
-    return x if infer_dtype(x) == node.dtype(0) else _op.round(x).astype(node.dtype(0))
-
-
 def _item(values: Any, index: int) -> Any:
     """A number of an array, or a vector of one number of a vector."""
     return float(values[index]) if isinstance(values, np.ndarray) else element(values, index)
 
 
-def _is_unchanged(node: OnnxNode, axis: int, factor: Any, want: Any) -> bool:
-    if isinstance(factor, float):
-        return factor == 1.0
-    return factor is None and isinstance(want, int) and want == node.shape(0)[axis]
-
-
 def _wanted(node: OnnxNode, axes: Sequence[int]) -> list[tuple[Any, Any]]:
-    """For each axis its factor and its extent, None for the one that the other tells."""
+    """For each axis its factor and its extent; one may be None, which the run takes of the other."""
     shape, index = node.shape(0), _scales_index(node)
     if _is_of_the_run(node, index):
         return [(element(node[index], i), None) for i in range(len(axes))]
+    extents = [shape[axis] for axis in axes]
     if (factors := _factors(node, shape)) is not None:
-        return [(factors[axis], None) for axis in axes]
+        given = [factors[axis] for axis in axes]
+        return [
+            (f, int(np.floor(dim * f)) if isinstance(dim, int) else None)
+            for f, dim in zip(given, extents, strict=True)
+        ]
     sizes = node.value_or_expr(3, "sizes")
     wanted = [
         int(sizes[i]) if isinstance(sizes, np.ndarray) else _op.cast(element(sizes, i), "int64")
         for i in range(len(axes))
     ]
     policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    if is_static([*extents, *wanted]):
+        ratios = [want / have if have else 1.0 for want, have in zip(wanted, extents, strict=True)]
+        if policy == "stretch":
+            return list(zip(ratios, wanted, strict=True))
+        known = min(ratios) if policy == "not_larger" else max(ratios)
+        return [(known, int(np.floor(known * have + 0.5))) for have in extents]
     if policy == "stretch":
-        return [(None, want) for want in wanted]
+        return [
+            (want / have if is_static([want, have]) and have else None, want)
+            for want, have in zip(wanted, extents, strict=True)
+        ]
     have = [_op.cast(as_vector(extent(node[0], axis)), "float32") for axis in axes]
     pairs = zip(wanted, have, strict=True)
-    ratios = _op.concatenate([_op.cast(as_vector(w), "float32") / h for w, h in pairs], 0)
+    parts = _op.concatenate([_op.cast(as_vector(w), "float32") / h for w, h in pairs], 0)
     find = _op.min if policy == "not_larger" else _op.max
-    ratio, half = find(ratios, keepdims=True), constant([0.5], "float32")
+    ratio, half = find(parts, keepdims=True), constant([0.5], "float32")
     return [(ratio, _op.cast(_op.floor(ratio * h + half), "int64")) for h in have]
 
 
-def _dynamic_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int] | None:
-    """Height and width of the result where one operator resizes images, batches of any size."""
+def _size_of_images(node: OnnxNode, how: Resizing) -> RelayExpr | list[int] | None:
+    """Height and width of the result where one operator, ``image.resize2d``, does the same."""
     shape = node.shape(0)
     is_plain = how.coordinates in _COORDINATES and not (how.antialias or how.exclude_outside)
-    if len(shape) != 4 or not is_plain or not node.dtype(0).startswith("float"):
+    if len(shape) != 4 or not is_plain:
         return None
-    if _is_of_the_run(node, _scales_index(node)):
+    if not is_static(shape) or _is_of_the_run(node, _scales_index(node), 3):
+        return _dynamic_size(node, how)
+    axes, size, given = _axes(node, 4), list(shape), _factors(node, shape)
+    for axis, (_, want) in zip(axes, _wanted(node, axes), strict=True):
+        size[axis] = want
+    if size[:2] != list(shape[:2]) or (given and not is_exact(shape, size, given)):
+        return None
+    return None if how.method == "nearest_neighbor" and has_ties(shape, size) else size[2:]
+
+
+def _dynamic_size(node: OnnxNode, how: Resizing) -> RelayExpr | list[int] | None:
+    """The same for extents of the run, batches of any size."""
+    shape = node.shape(0)
+    if not node.dtype(0).startswith("float") or _is_of_the_run(node, _scales_index(node)):
         return None
     if (factors := _factors(node, shape)) is not None:
         return _size_by_factors(node, factors)
@@ -148,17 +155,6 @@ def _size_by_factors(node: OnnxNode, factors: list[float]) -> RelayExpr | list[i
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 
 
-def _is_plain(
-    shape: tuple[int, ...], size: list[int], given: list[float] | None, how: Resizing
-) -> bool:
-    """Whether ``image.resize2d`` does the same."""
-    if len(shape) != 4 or size[:2] != list(shape[:2]) or how.coordinates not in _COORDINATES:
-        return False
-    if how.antialias or how.exclude_outside or (given and not is_exact(shape, size, given)):
-        return False
-    return not (how.method == "nearest_neighbor" and has_ties(shape, size))
-
-
 def _resizing(node: OnnxNode) -> Resizing:
     method = {"nearest": "nearest_neighbor", "bilinear": "linear"}.get(
         mode := node.attr("mode", "nearest"), mode
@@ -180,14 +176,6 @@ def _axes(node: OnnxNode, rank: int) -> list[int]:
     return [axis % rank for axis in node.attr("axes", range(rank))]
 
 
-def _regions(node: OnnxNode, rank: int) -> dict[int, tuple[float, float]]:
-    """The part of each axis that is shown."""
-    axes = _axes(node, rank)
-    roi = [float(v) for v in node.require_value(1, "roi")]
-    parts = zip(roi[: len(axes)], roi[len(axes) :], strict=True)
-    return {axis: part for axis, part in zip(axes, parts, strict=True) if part != (0.0, 1.0)}
-
-
 def _factors(node: OnnxNode, shape: tuple[int, ...]) -> list[float] | None:
     """The factors of all axes, if the node states them."""
     values: Any = node.attr("scales")
@@ -202,38 +190,6 @@ def _factors(node: OnnxNode, shape: tuple[int, ...]) -> list[float] | None:
     for axis, factor in zip(_axes(node, len(shape)), values, strict=True):
         result[axis] = float(factor)
     return result
-
-
-def _resized(node: OnnxNode, shape: tuple[int, ...], factors: list[float] | None) -> list[int]:
-    """The extents wanted, from sizes or scales, of all axes."""
-    if factors is not None:
-        return [int(np.floor(dim * f)) for dim, f in zip(shape, factors, strict=True)]
-    result = list(shape)
-    sizes = [int(size) for size in node.require_value(3, "sizes")]
-    axes = _axes(node, len(shape))
-    if (ratio := _kept_ratio(node, shape, sizes)) is not None:
-        sizes = [int(np.floor(ratio * shape[axis] + 0.5)) for axis in axes]
-    for axis, size in zip(axes, sizes, strict=True):
-        result[axis] = size
-    return result
-
-
-def _kept_ratio(node: OnnxNode, shape: tuple[int, ...], sizes: Sequence[int]) -> float | None:
-    """The factor of all axes, if the policy is to keep their ratio."""
-    policy = node.attr("keep_aspect_ratio_policy", "stretch")
-    if policy == "stretch":
-        return None
-    axes = _axes(node, len(shape))
-    ratios = [size / shape[axis] for axis, size in zip(axes, sizes, strict=True)]
-    return min(ratios) if policy == "not_larger" else max(ratios)
-
-
-def _sized_factors(node: OnnxNode, shape: tuple[int, ...], size: list[int]) -> list[float]:
-    sizes = [int(size) for size in node.require_value(3, "sizes")]
-    if (ratio := _kept_ratio(node, shape, sizes)) is not None:
-        axes = _axes(node, len(shape))
-        return [ratio if axis in axes else 1.0 for axis in range(len(shape))]
-    return [want / have if have else 1.0 for have, want in zip(shape, size, strict=True)]
 
 
 @onnx_op("GridSample", "com.microsoft.GridSample")
