@@ -13,11 +13,10 @@ from tvm.relax.expr import Constant, Tuple
 from tvm.relax.frontend.relay import Translator
 from tvm.relay.expr import Constant as GraphConstant
 from tvm.relay.expr import Var as GraphVar
-from tvm.relay.frontend.common import ExprFolder
 from tvm.relay.frontend.pytorch.complex_tensors import Complex
-from tvm.relay.frontend.pytorch.decomposition import Decomposer
+from tvm.relay.frontend.pytorch.decomposition import decomposing_runner
 from tvm.relay.frontend.pytorch.exported import as_expr
-from tvm.relay.frontend.pytorch.fx import FxRunner, full_arguments, wants_no_indices
+from tvm.relay.frontend.pytorch.fx import full_arguments, wants_no_indices
 from tvm.relay.frontend.pytorch.registry import CONVERTERS, kind_of
 
 from .base_fx_graph_translator import BaseFXGraphImporter, NoEmitter, is_tensor
@@ -111,9 +110,7 @@ def by_relay(
         translator.bind(made, value)
         return made
 
-    folder = ExprFolder()
-    decomposer = Decomposer(CONVERTERS, folder)
-    runner = FxRunner(CONVERTERS, decomposer.apply, folder, decomposer.knows)
+    runner = decomposing_runner(CONVERTERS)
     given = [as_graph(arg) for arg in full_arguments(node.target, args, kwargs)]
     if any([isinstance(arg, PrimExpr) for arg in _leaves(given)]):
         raise OpNotImplemented(f"{node.target} of symbolic sizes is not supported")

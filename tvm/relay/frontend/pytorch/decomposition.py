@@ -17,6 +17,13 @@ from .symbolic_sizes import SymbolicSizes, traced_for_sizes
 from .tree import mapped
 
 
+def decomposing_runner(converters: Mapping[str, Converter], fallback: bool = False) -> FxRunner:
+    """A runner of graphs that decomposes what has no converter."""
+    folder = ExprFolder()
+    decomposer = Decomposer(converters, folder)
+    return FxRunner(converters, decomposer.apply, folder, decomposer.knows, fallback)
+
+
 class Decomposer:
     """Traces torch's decompositions of operators for the shapes at hand."""
 
@@ -150,14 +157,10 @@ def _argument(argument: Any, value: Any) -> Any:
     if "Tensor" not in kind:
         value = mapped(value, as_number)
     if argument.name == "dtype" and isinstance(value, int):
-        return _torch_type(value)
+        import torch
+
+        return getattr(torch, torch_dtype(value))
     return value
-
-
-def _torch_type(number: int) -> Any:
-    import torch
-
-    return getattr(torch, torch_dtype(number))
 
 
 def _fake(tensor: Any, sizes: SymbolicSizes) -> Any:

@@ -51,13 +51,9 @@ def item(values: list[DynamicList], index: Any) -> Any:
     index = as_number(index)
     if not is_tensor(index):
         given = constant(index, "int64")
-        index = given if index >= 0 else _as_expr(length(values)) + given
+        index = given if index >= 0 else as_dtype(length(values), "int64") + given
     parts = [_op.take(stack, index, 0) for stack in values[0].stacks]
     return filled(values[0].pattern, parts)
-
-
-def _as_expr(size: Any) -> RelayExpr:
-    return size if is_tensor(size) else constant(size, "int64")
 
 
 def stacked(values: list[DynamicList], dim: int = 0) -> RelayExpr:

@@ -74,11 +74,8 @@ def sizes_of(x: RelayExpr) -> list[Any]:
 def as_sizes(values: Any) -> list[Any]:
     """Sizes as numbers where they are known."""
     items = values if isinstance(values, (list, tuple)) else [values]
-    return [_int_or_expr(as_number(item)) for item in items]
-
-
-def _int_or_expr(value: Any) -> Any:
-    return value if is_tensor(value) else int(value)
+    numbers = [as_number(item) for item in items]
+    return [number if is_tensor(number) else int(number) for number in numbers]
 
 
 def has_dynamic(sizes: Sequence[Any]) -> bool:
@@ -88,9 +85,7 @@ def has_dynamic(sizes: Sequence[Any]) -> bool:
 
 def stacked(sizes: Sequence[Any]) -> RelayExpr:
     """Sizes as one tensor."""
-    return _op.stack([
-        _op.cast(s, "int64") if is_tensor(s) else constant(s, "int64") for s in sizes
-    ], 0)  # fmt: skip
+    return _op.stack([_expr(size) for size in sizes], 0)
 
 
 def symbol_of(size: Any) -> Any:

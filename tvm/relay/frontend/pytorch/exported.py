@@ -10,15 +10,15 @@ from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.relay.analysis import free_vars
 from tvm.relay.expr import Tuple, Var, var
-from tvm.relay.frontend.common import ExprFolder, constant
+from tvm.relay.frontend.common import constant
 from tvm.relay.function import OUTPUT_NAMES, Function
 from tvm.runtime import ndarray as nd
 from tvm.runtime.foreign.torch_call import to_numpy
 
 from .complex_tensors import Complex, as_pairs
-from .decomposition import Decomposer
+from .decomposition import decomposing_runner
 from .dynamic_shapes import without_variables
-from .fx import FxRunner, as_constant, writes
+from .fx import as_constant, writes
 from .output_names import exported_names
 from .registry import CONVERTERS, adapted, is_tensor
 
@@ -92,10 +92,7 @@ def run_fx(
     module: Any, inputs: Sequence[Any], converters: Mapping[str, Any], fallback: bool = False
 ) -> Any:
     """The outputs of a graph module of ATen operators for expressions as inputs."""
-    folder = ExprFolder()
-    decomposer = Decomposer(converters, folder)
-    runner = FxRunner(converters, decomposer.apply, folder, decomposer.knows, fallback)
-    return runner.run(module, inputs)
+    return decomposing_runner(converters, fallback).run(module, inputs)
 
 
 def as_expr(value: Any) -> RelayExpr:

@@ -93,11 +93,18 @@ def _fitted(x: RelayExpr, axis: int, extent: int) -> RelayExpr:
 # ---- windows that slide along signals
 
 
-def _window(window: Any, length: int, n_fft: int, dtype: str) -> RelayExpr:
-    """The window in the middle of a frame."""
-    given = constant(np.ones(length), dtype) if window is None else as_float(window)
-    before = (n_fft - length) // 2
-    return _op.nn.pad(given, [(before, n_fft - length - before)]) if length < n_fft else given
+def _frames(n_fft: Any, hop: Any) -> tuple[int, int]:
+    """The size of frames, and the step from one to the next."""
+    size = int(as_number(n_fft))
+    return size, size // 4 if hop is None else int(as_number(hop))
+
+
+def _window(window: Any, length: Any, size: int, dtype: str) -> RelayExpr:
+    """The window, of the frame's size by default, in the middle of a frame."""
+    width = size if length is None else int(as_number(length))
+    given = constant(np.ones(width), dtype) if window is None else as_float(window)
+    before = (size - width) // 2
+    return _op.nn.pad(given, [(before, size - width - before)]) if width < size else given
 
 
 @torch_op("stft")
@@ -107,11 +114,9 @@ def _stft(
 ) -> Any:  # fmt: skip
     if isinstance(x, Complex) or isinstance(window, Complex):
         raise OpAttributeUnImplemented("stft requires a real signal and window")
-    size = int(as_number(n_fft))
-    step = size // 4 if hop is None else int(as_number(hop))
-    width = size if length is None else int(as_number(length))
+    size, step = _frames(n_fft, hop)
     found = sliding_transform(
-        x, size, step, size, _window(window, width, size, infer_dtype(x)), bool(normalized),
+        x, size, step, size, _window(window, length, size, infer_dtype(x)), bool(normalized),
         onesided is None or bool(onesided),
     )  # fmt: skip
     return from_pairs(found) if as_complex_tensor else found
@@ -138,16 +143,14 @@ def _istft(
     spectrum = z if isinstance(z, Complex) else from_pairs(z)
     if as_complex_tensor:
         raise OpAttributeUnImplemented("istft is supported for real signals")
-    size = int(as_number(n_fft))
-    step = size // 4 if hop is None else int(as_number(hop))
-    width = size if length is None else int(as_number(length))
+    size, step = _frames(n_fft, hop)
     *batch, _, frames = infer_shape(spectrum.real)
     division, rank = 1 if normalized else 2, len(batch)
     if onesided is None or onesided:
         rows = _fft_c2r(spectrum, [rank], division, size)
     else:
         rows = _transform(spectrum, rank, True, division).real
-    weights = _window(window, width, size, infer_dtype(rows))
+    weights = _window(window, length, size, infer_dtype(rows))
     rows = _op.transpose(rows, [*range(rank), rank + 1, rank]) * weights
     total_length = size + step * (frames - 1)
     count = math.prod(batch)

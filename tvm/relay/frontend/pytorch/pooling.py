@@ -27,10 +27,13 @@ _ADAPTIVE_MAX = (
 )  # fmt: skip
 
 
-def _window_rank(x: RelayExpr, kernel: Any) -> int:
-    """The number of pooled axes: torch gives lists as long as that to all operators."""
-    count = len(as_ints(kernel))
-    return count if isinstance(kernel, (list, tuple)) else len(infer_shape(x)) - 2 or count
+def _window(x: RelayExpr, kernel: Any, strides: Any, padding: Any) -> list[tuple[int, ...]]:
+    """Extents, strides and padding for each pooled axis; torch gives lists to all operators."""
+    rank = len(as_ints(kernel))
+    if not isinstance(kernel, (list, tuple)):
+        rank = len(infer_shape(x)) - 2 or rank
+    size = spread(kernel, rank)
+    return [size, spread(strides, rank, size), spread(padding, rank)]
 
 
 def _batched(x: RelayExpr, rank: int, apply: Callable[[RelayExpr], T]) -> T:
@@ -47,11 +50,11 @@ def _max_pool(
     x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> RelayExpr:  # fmt: skip
-    rank = _window_rank(x, kernel)
-    size = spread(kernel, rank)
-    steps, pads = spread(strides, rank, size), spread(padding, rank)
-    gaps, up = spread(dilation, rank), bool(ceil_mode)
-    return _batched(x, rank, lambda data: pool("max", data, size, steps, pads, gaps, ceil_mode=up))
+    size, steps, pads = _window(x, kernel, strides, padding)
+    gaps, up = spread(dilation, len(size)), bool(ceil_mode)
+    return _batched(
+        x, len(size), lambda data: pool("max", data, size, steps, pads, gaps, ceil_mode=up)
+    )
 
 
 @torch_op("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -59,14 +62,12 @@ def _avg_pool(
     x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor: Any = None,
 ) -> RelayExpr:  # fmt: skip
-    rank = _window_rank(x, kernel)
-    size = spread(kernel, rank)
-    steps, pads = spread(strides, rank, size), spread(padding, rank)
+    size, steps, pads = _window(x, kernel, strides, padding)
     if divisor is not None:
-        return _batched(x, rank, lambda data: _sums(data, size, steps, pads, ceil_mode) / scalar_like(
+        return _batched(x, len(size), lambda data: _sums(data, size, steps, pads, ceil_mode) / scalar_like(
             float(as_number(divisor)), data))  # fmt: skip
     options: Any = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
-    return _batched(x, rank, lambda data: pool("avg", data, size, steps, pads, **options))
+    return _batched(x, len(size), lambda data: pool("avg", data, size, steps, pads, **options))
 
 
 def _sums(
@@ -150,10 +151,8 @@ def _max_pool_with_indices(
     x: RelayExpr, kernel: Any, strides: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> list[RelayExpr]:  # fmt: skip
-    rank = _window_rank(x, kernel)
-    size = spread(kernel, rank)
-    steps, pads = spread(strides, rank, size), spread(padding, rank)
-    tables = _strided(x, size, steps, pads, spread(dilation, rank), bool(ceil_mode))
+    window = _window(x, kernel, strides, padding)
+    tables = _strided(x, *window, spread(dilation, len(window[0])), bool(ceil_mode))
     maxima = _max_pool(x, kernel, strides, padding, dilation, ceil_mode)
     return [maxima, _argmax_positions(x, tables)]
 

@@ -33,17 +33,8 @@ TORCH_DTYPES = {
 _COMPLEX_NUMBERS = {"complex64": 9, "complex128": 10}
 _CATEGORY = {"bool": 0, "uint": 1, "int": 1, "float": 2, "bfloat": 2}
 _RANK = [
-    "bool",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "bfloat16",
-    "float16",
-    "float32",
-    "float64",
-]
+    "bool", "uint8", "int8", "int16", "int32", "int64", "bfloat16", "float16", "float32", "float64",
+]  # fmt: skip
 
 
 def adapted(converters: Mapping[str, Callable[..., Any]] | None) -> dict[str, Converter]:
