@@ -34,11 +34,13 @@ def reference_call(
     """
     plain = without_references(node, attributes, view)
     given = {n: v for n, v in zip(plain.input, view.inputs, strict=False) if n}
-    constants = {n: a for n, v in given.items() if (a := _constant(view, v)) is not None}
+    exprs = {n: v for n, v in given.items() if isinstance(v, RelayExpr)}
+    constants = {n: a for n, v in exprs.items() if (a := infer_value(v, view.values)) is not None}
     tensors = {name: value for name, value in given.items() if name not in constants}
+    has_fixed_shapes = all(is_static(infer_shape(exprs[n])) for n in tensors if n in exprs)
     examples = [
         {name: _example(view, value, extent) for name, value in tensors.items()}
-        for extent in (_TRIALS if any(_is_open(v) for v in tensors.values()) else _TRIALS[:1])
+        for extent in (_TRIALS[:1] if has_fixed_shapes else _TRIALS)
     ]
     inputs = {name: (each.dtype, infer_shape(tensors[name])) for name, each in examples[0].items()}
     model = model_of(plain, inputs, constants, opsets)
@@ -77,14 +79,6 @@ def _runtime_operators() -> set[tuple[str, str]]:
     except ImportError:
         return set()
     return {(schema.domain, schema.name) for schema in get_all_operator_schema()}
-
-
-def _constant(view: OnnxNode, value: Any) -> Any:
-    return infer_value(value, view.values) if isinstance(value, RelayExpr) else None
-
-
-def _is_open(value: Any) -> bool:
-    return isinstance(value, RelayExpr) and not is_static(infer_shape(value))
 
 
 def _example(view: OnnxNode, value: Any, extent: int) -> np.ndarray[Any, Any]:

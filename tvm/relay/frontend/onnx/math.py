@@ -122,11 +122,9 @@ onnx_ops({
 
 def _preferred(a: RelayExpr, b: RelayExpr, of_integers: Function, first: Function) -> RelayExpr:
     """The smaller or the larger one; NaN where one of them is."""
-    return of_integers(a, b) if _is_integer(a) else _op.where(_goes_first(a, b, first), a, b)
-
-
-def _is_integer(x: RelayExpr) -> bool:
-    return not infer_dtype(x).startswith(("float", "bfloat"))
+    if "float" not in infer_dtype(a):
+        return of_integers(a, b)
+    return _op.where(_goes_first(a, b, first), a, b)
 
 
 def _goes_first(

@@ -38,7 +38,7 @@ from .fallback import torch_call
 from .folding import folded
 from .fx import as_constant
 from .graph_types import type_text, write_graph
-from .inputs import Input, bound_input, module_for_lists, needs_lists, script_defaults
+from .inputs import Input, bound_input, needs_lists, script_defaults
 from .nested import Record, is_dynamic_list
 from .nodes import (
     all_nodes,
@@ -236,7 +236,7 @@ class GraphImporter(SharedMemory):
                 f"got {len(infos)}"
             )
         if needs_lists(infos):
-            self.prelude = module_for_lists()
+            self.prelude = Prelude(IRModule())
         found = [
             bound_input(info, value.type(), default_dtype, self.prelude)
             for value, info in zip(values, infos, strict=True)
@@ -442,7 +442,7 @@ class GraphImporter(SharedMemory):
         path = f"{self.paths[owner]}{self.separator}{name}" if self.paths[owner] else name
         value = getattr(args[0], name)
         output = node.output().debugName()
-        if _is_module(value):
+        if hasattr(value, "named_parameters") or type(value).__name__.endswith("ScriptModule"):
             self.paths[output] = path
             return [value]
         if type(value).__name__ == "ScriptObject":
@@ -581,10 +581,6 @@ class GraphImporter(SharedMemory):
         for output, source in zip(node.outputs(), sources, strict=True):
             self.note_alias(output.debugName(), source, node)
         return carried
-
-
-def _is_module(value: Any) -> bool:
-    return hasattr(value, "named_parameters") or type(value).__name__.endswith("ScriptModule")
 
 
 def _tensor_constant(tensor: Any) -> Any:

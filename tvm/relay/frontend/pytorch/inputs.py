@@ -16,7 +16,6 @@ import numpy as np
 
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr, RelayExpr
-from tvm.ir.module import IRModule
 from tvm.ir.structural import structural_equal
 from tvm.relay.adt import Clause, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
 from tvm.relay.expr import TupleGetItem, Var, var
@@ -28,6 +27,7 @@ from .complex_tensors import from_pairs, pairs_of
 from .dynamic_shapes import with_variables
 from .graph_types import PARTS_OF_COMPLEX, SCALAR_TYPES
 
+_DIMS = (int, np.integer, PrimExpr)
 _NUMBERS = {"IntType": "int64", "FloatType": "float64", "BoolType": "bool"}
 
 
@@ -54,7 +54,7 @@ def needs_lists(infos: Sequence[Any]) -> bool:
 
 def _has_list(spec: Any) -> bool:
     if isinstance(spec, list):
-        return not _is_shape(spec)
+        return not all(isinstance(dim, _DIMS) for dim in spec)
     return isinstance(spec, tuple) and any(_has_list(item) for item in spec)
 
 
@@ -168,7 +168,7 @@ class _Reader:
         return _Described(TensorType(sizes, pairs or dtype), is_complex=pairs is not None)
 
     def _check_shape(self, shape: Any) -> None:
-        wrong = [dim for dim in shape if not isinstance(dim, (int, np.integer, PrimExpr))]
+        wrong = [dim for dim in shape if not isinstance(dim, _DIMS)]
         if wrong:
             raise TypeError(f"the shape of input {self.name!r} requires integers, got {wrong[0]!r}")
 
@@ -194,15 +194,6 @@ class _Reader:
         assert self.prelude is not None
         list_type, cons, nil = self.prelude.mod.get_type("List")
         return _Described(TypeCall(list_type, [types[0]]), items, constructors=(cons, nil))
-
-
-def _is_shape(spec: Sequence[Any]) -> bool:
-    return all([isinstance(dim, (int, np.integer, PrimExpr)) for dim in spec])
-
-
-def module_for_lists() -> Prelude:
-    """A module that has the type of lists."""
-    return Prelude(IRModule())
 
 
 def script_defaults(module: Any) -> list[Any]:

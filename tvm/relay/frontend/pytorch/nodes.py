@@ -53,7 +53,8 @@ def stand_ins(node: Any) -> list[RelayExpr] | None:
 
 def empty_results(node: Any, args: Sequence[Any]) -> list[RelayExpr] | None:
     """Results without elements, of arguments without; the trace knows their shapes."""
-    if not any(0 in infer_shape(arg) for arg in tensors_in(args) if _is_array(arg)):
+    given = [arg for arg in tensors_in(args) if isinstance(infer_type_of(arg), TensorType)]
+    if not any(0 in infer_shape(arg) for arg in given):
         return None
     for value, arg in zip(node.inputs(), args, strict=True):
         if is_tensor(arg) and traced_shape(value) not in (None, infer_shape(arg)):
@@ -66,10 +67,6 @@ def empty_results(node: Any, args: Sequence[Any]) -> list[RelayExpr] | None:
             return None
         results.append(constant(np.zeros(shape), SCALAR_TYPES[value.type().scalarType()]))
     return results
-
-
-def _is_array(value: RelayExpr) -> bool:
-    return isinstance(infer_type_of(value), TensorType)
 
 
 def overload_of(node: Any) -> Any:

@@ -18,16 +18,12 @@ def exported_names(program: Any, outputs: Sequence[tuple[RelayExpr, Any]]) -> li
     specs = program.graph_signature.output_specs
     users = [spec for spec in specs if spec.kind.name == "USER_OUTPUT"]
     paths = dict(zip(map(id, users), _paths(program), strict=False))
-    return [
-        name
-        for position, (value, spec) in enumerate(outputs)
-        for name in flat_names(paths.get(id(spec)) or _own_name(spec) or f"output{position}", value)
+    called = [
+        # of the buffer that is written, or of the node that computes the output
+        paths.get(id(spec)) or str(spec.target or spec.arg.name) or f"output{position}"
+        for position, (_, spec) in enumerate(outputs)
     ]
-
-
-def _own_name(spec: Any) -> str:
-    """Of the buffer that is written, or of the node that computes the output."""
-    return str(spec.target or spec.arg.name)
+    return [n for c, (value, _) in zip(called, outputs, strict=True) for n in flat_names(c, value)]
 
 
 def _paths(program: Any) -> list[str]:

@@ -75,11 +75,6 @@ def _repeated_positions(repeats: RelayExpr, extent: int, total: Any) -> RelayExp
 # ---- segments
 
 
-def _segment_of(ends: RelayExpr, count: int) -> RelayExpr:
-    """The segment that each of ``count`` rows belongs to, from where segments end."""
-    return _op.searchsorted(ends, constant(np.arange(count), "int64"), True, "int64")
-
-
 _BAG_MODES = ("sum", "mean", "amax")
 
 
@@ -93,7 +88,8 @@ def _embedding_bag(
     bags = infer_shape(offsets)[0] - bool(include_last)
     starts = _op.cast(offsets, "int64")
     starts = _op.strided_slice(starts, [0], [bags], [1]) if include_last else starts
-    owner = _segment_of(starts, count) - constant(1, "int64")
+    rows_of = constant(np.arange(count), "int64")
+    owner = _op.searchsorted(starts, rows_of, True, "int64") - constant(1, "int64")
     rows = _op.take(weight, indices, 0)
     if factors is not None:
         rows = rows * _op.expand_dims(factors, 1)

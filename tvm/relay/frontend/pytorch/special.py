@@ -151,10 +151,6 @@ def _gamma_below(a: RelayExpr, x: RelayExpr) -> RelayExpr:
     return _op.where(_op.logical_or(bad, both), scalar_like(math.nan, x), result)
 
 
-def _gamma_above(a: RelayExpr, x: RelayExpr) -> RelayExpr:
-    return scalar_like(1.0, x) - _gamma_below(a, x)
-
-
 def _ndtri(p: RelayExpr) -> RelayExpr:
     """The normal distribution's quantile: Acklam's fractions, then two steps of Halley's."""
     low, half = scalar_like(0.02425, p), scalar_like(0.5, p)
@@ -251,10 +247,6 @@ def _bessel_i1e(x: RelayExpr) -> RelayExpr:
     return _op.sign(x) * _bessel_i1e_size(x)
 
 
-def _bessel_j1(x: RelayExpr) -> RelayExpr:
-    return _op.sign(x) * _bessel_j1_size(x)
-
-
 def _erfcx(x: RelayExpr) -> RelayExpr:
     """``exp(x * x) * erfc(x)``; a continued fraction where erfc is small."""
     one = scalar_like(1.0, x)
@@ -278,7 +270,9 @@ _FUNCTIONS: dict[str, Callable[..., RelayExpr]] = {
     "digamma special_digamma special_psi prims::digamma": _digamma,
     "special_zeta prims::zeta": _zeta,
     "igamma special_gammainc prims::igamma": _gamma_below,
-    "igammac special_gammaincc prims::igammac": _gamma_above,
+    "igammac special_gammaincc prims::igammac": lambda a, x: (
+        scalar_like(1.0, x) - _gamma_below(a, x)
+    ),
     "special_ndtri prims::ndtri": _ndtri,
     "erfinv special_erfinv prims::erf_inv": _erfinv,
     "special_i0e prims::bessel_i0e": _bessel_i0e,
@@ -290,7 +284,7 @@ _FUNCTIONS: dict[str, Callable[..., RelayExpr]] = {
         _bessel_i1e(x) * _op.exp(_op.abs(x))
     ),
     "special_bessel_j0 prims::bessel_j0": _bessel_j0,
-    "special_bessel_j1 prims::bessel_j1": _bessel_j1,
+    "special_bessel_j1 prims::bessel_j1": lambda x: _op.sign(x) * _bessel_j1_size(x),
     "special_erfcx prims::erfcx": _erfcx,
     "special_spherical_bessel_j0 prims::spherical_bessel_j0": _spherical_j0,
 }

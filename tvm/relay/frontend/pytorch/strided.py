@@ -42,7 +42,9 @@ def in_memory_order(
     read, counted from its first.
     """
     x, sizes, strides, offset = arguments
-    if not owns_memory and (offset is not None or _last(sizes, strides) >= _count(x)):
+    if not owns_memory and (
+        offset is not None or _last(sizes, strides) >= math.prod(infer_shape(x))
+    ):
         raise _view_error()
     order = list(range(len(infer_shape(x)))) if layout is None else _memory_order(x, layout)
     moved = x if order == sorted(order) else _op.transpose(x, order)
@@ -52,10 +54,6 @@ def in_memory_order(
 def _last(sizes: Any, strides: Any) -> int:
     """The furthest element that is read."""
     return sum((n - 1) * step for n, step in zip(as_ints(sizes), as_ints(strides), strict=True))
-
-
-def _count(x: RelayExpr) -> int:
-    return math.prod(infer_shape(x))
 
 
 def _memory_order(x: RelayExpr, strides: Sequence[int]) -> list[int]:
