@@ -15,7 +15,7 @@ from tvm.relay.frontend.collecting_loops import Trip, collecting_loop, no_rows_o
 from tvm.relay.frontend.common import constant, infer_shape, infer_value
 from tvm.relay.frontend.indexing import move_axis
 
-from .registry import OnnxNode, TensorSequence, Value, ValueRequired, onnx_op
+from .registry import OnnxNode, Value, ValueRequired, onnx_op
 
 # an unrolled loop is a program of that many copies of its body
 _MOST_TRIPS = 20_000
@@ -157,15 +157,3 @@ def _scanned(node: OnnxNode, inputs: Sequence[Any]) -> list[Any]:
     states, columns = scan(step, scanned[0], axes[0], initial, reverse)
     moved = [move_axis(rows, 0, axis) for rows, axis in zip(columns, out_axes, strict=True)]
     return [*states, *moved]
-
-
-@onnx_op("SequenceMap")
-def _sequence_map(node: OnnxNode) -> list[TensorSequence]:
-    """The body on each element; sequences go in step, tensors are passed unchanged."""
-    body = node.attr("body")
-    names = [value.name for value in body.input]
-    results = []
-    for i in range(len(node.sequence(0))):
-        values = [v.fields[i] if isinstance(v, TensorSequence) else v for v in node.inputs]
-        results.append(node.import_graph(body, dict(zip(names, values, strict=True))))
-    return [TensorSequence(tuple([row[k] for row in results])) for k in range(len(body.output))]
