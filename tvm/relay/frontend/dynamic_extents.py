@@ -17,6 +17,7 @@ from tvm.relay.op.registry import ops
 from tvm.relay.transform.known_elements import known_elements
 
 from .common import static_or
+from .indexing import along_axis
 
 
 def element(vector: RelayExpr, index: int) -> RelayExpr:
@@ -77,6 +78,11 @@ def iota(count: Any) -> RelayExpr:
         return constant(np.arange(count), "int64")
     zero, one = [constant(value, "int64") for value in (0, 1)]
     return _op.arange(zero, _op.reshape(count, ()), one, "int64")
+
+
+def positions_along(x: RelayExpr, axis: int) -> RelayExpr:
+    """The indices of an axis, in a shape that broadcasts to that of ``x``."""
+    return _op.reshape(iota(extent(x, axis)), along_axis(axis, len(infer_shape(x))))
 
 
 def _arithmetic(

@@ -20,8 +20,7 @@ from tvm.relay.frontend.common import (
     is_static,
     scalar_like,
 )
-from tvm.relay.frontend.dynamic_extents import element, extent, iota
-from tvm.relay.frontend.indexing import along_axis
+from tvm.relay.frontend.dynamic_extents import element, positions_along
 
 from .dynamic_axes import flags_of_axes, kept_extents
 from .registry import OnnxNode
@@ -61,7 +60,7 @@ def _scatter(x: RelayExpr, flags: RelayExpr) -> Scatter:
         for behind in range(axis + 1, rank):
             stride = stride * element(kept, behind)
         stride = stride * (one - element(flags, axis))
-        part = _op.reshape(iota(extent(x, axis)), along_axis(axis, rank)) * stride
+        part = positions_along(x, axis) * stride
         targets = part if targets is None else targets + part
     assert targets is not None
     count = _op.prod(_op.where(_op.cast(flags, "bool"), extents, _op.ones_like(extents)))

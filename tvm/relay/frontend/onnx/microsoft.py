@@ -49,20 +49,20 @@ def _with_residual(node: OnnxNode, x: RelayExpr) -> RelayExpr:
 
 def _activated(node: OnnxNode, x: RelayExpr) -> RelayExpr:
     name, params = node.attr("activation", ""), node.attr("activation_params", [])
-    plain: dict[str, Callable[[RelayExpr], RelayExpr]] = {
-        "": lambda x: x, "Relu": _op.nn.relu, "Sigmoid": _op.sigmoid, "Tanh": _op.tanh,
-    }  # fmt: skip
-    if name in plain:
-        return plain[name](x)
-    if name == "LeakyRelu" and not params:
-        params = [node.attr("activation_alpha", 0.01)]
     if name == "LeakyRelu":
-        return _op.nn.leaky_relu(x, params[0])
-    if name == "Clip" and len(params) == 2:
-        return _op.clip(x, params[0], params[1])
-    if name == "HardSigmoid" and len(params) == 2:
-        return hard_sigmoid(x, *params)
-    raise node.unsupported(f"the activation {name!r}")
+        params = params[:1] or [node.attr("activation_alpha", 0.01)]
+    function, count = _ACTIVATIONS.get(name, (None, 0))
+    if function is None or (count and len(params) != count):
+        raise node.unsupported(f"the activation {name!r}")
+    return function(x, *params[:count])
+
+
+# by name, with how many parameters each takes
+_ACTIVATIONS: dict[str, tuple[Callable[..., RelayExpr], int]] = {
+    "": (lambda x: x, 0), "Relu": (_op.nn.relu, 0), "Sigmoid": (_op.sigmoid, 0),
+    "Tanh": (_op.tanh, 0), "LeakyRelu": (_op.nn.leaky_relu, 1), "Clip": (_op.clip, 2),
+    "HardSigmoid": (hard_sigmoid, 2),
+}  # fmt: skip
 
 
 def _embedded(

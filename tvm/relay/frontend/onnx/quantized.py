@@ -62,9 +62,7 @@ def quantize(x: RelayExpr, zero: RelayExpr | None, dtype: str) -> RelayExpr:
 
 def _parameters(node: OnnxNode) -> tuple[RelayExpr, RelayExpr]:
     """Scale and zero point as the quantised operators take them."""
-    scale = _scalar_or_vector(node[1])
-    zero = _op.cast(_scalar_or_vector(node[2]), "int32") if node.has(2) else constant(0, "int32")
-    return scale, zero
+    return _scalar_or_vector(node[1]), _zero(node, 2)
 
 
 def _scalar_or_vector(values: RelayExpr) -> RelayExpr:
@@ -205,10 +203,7 @@ def _matmul_integer_to_float(node: OnnxNode) -> RelayExpr:
 @onnx_op("com.microsoft.DynamicQuantizeMatMul")
 def _dynamic_quantize_matmul(node: OnnxNode) -> RelayExpr:
     a, scale, zero = dynamically_quantized(node[0])
-    b = _op.cast(node[1], "int32")
-    if node.has(3):
-        b = b - _op.cast(node[3], "int32")
-    total = matmul(_op.cast(a, "int32") - _op.cast(zero, "int32"), b)
+    total = matmul(_op.cast(a, "int32") - _op.cast(zero, "int32"), _moved(node, 1, 3))
     result = _op.cast(total, "float32") * (scale * node[2])
     return result + node[4] if node.has(4) else result
 
@@ -248,10 +243,7 @@ def _qlinear_conv(node: OnnxNode) -> RelayExpr:
 
 def _real(node: OnnxNode, index: int) -> RelayExpr:
     """The float32 value of a quantised input followed by its scale and zero point."""
-    x = _op.cast(node[index], "int32")
-    if node.has(index + 2):
-        x = x - _op.cast(node[index + 2], "int32")
-    return _op.cast(x, "float32") * node[index + 1]
+    return _op.cast(_moved(node, index, index + 2), "float32") * node[index + 1]
 
 
 def _quantized(node: OnnxNode, x: RelayExpr, index: int, dtype: str) -> RelayExpr:

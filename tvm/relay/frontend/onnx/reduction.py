@@ -8,8 +8,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import infer_dtype, infer_shape, is_static, scalar_like
 from tvm.relay.frontend.composites import added
-from tvm.relay.frontend.dynamic_extents import extent, iota, reshaped
-from tvm.relay.frontend.indexing import along_axis
+from tvm.relay.frontend.dynamic_extents import extent, positions_along, reshaped
 from tvm.relay.frontend.normalization import moments, p_norm, rms_norm, standardized, weighted
 
 from .dynamic_axes import has_dynamic_axes
@@ -75,11 +74,9 @@ def over_axes_from(x: RelayExpr, axis: int, apply: Reduction) -> RelayExpr:
 
 def _hardmax(x: RelayExpr, axis: int) -> RelayExpr:
     """One where the first of the largest elements is, zero elsewhere."""
-    rank = len(infer_shape(x))
-    axis %= max(rank, 1)
+    axis %= max(len(infer_shape(x)), 1)
     first = _op.cast(_op.argmax(x, axis=axis, keepdims=True), "int64")
-    positions = _op.reshape(iota(extent(x, axis)), along_axis(axis, rank))
-    return _op.cast(_op.equal(first, positions), infer_dtype(x))
+    return _op.cast(_op.equal(first, positions_along(x, axis)), infer_dtype(x))
 
 
 @onnx_op("LayerNormalization")

@@ -10,8 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, scalar_like
-from tvm.relay.frontend.dynamic_extents import as_vector, broadcast, extent, iota
-from tvm.relay.frontend.indexing import along_axis
+from tvm.relay.frontend.dynamic_extents import as_vector, broadcast, extent, positions_along
 
 from .registry import OnnxNode, onnx_op, onnx_ops
 from .tensors import tensor_dtype
@@ -147,7 +146,7 @@ def _tensor_scatter(
     """Each batch's update goes to its own position along an axis, as in caches of attention."""
     rank = len(infer_shape(x))
     axis %= rank
-    steps = _op.reshape(iota(extent(update, axis)), along_axis(axis, rank))
+    steps = positions_along(update, axis)
     if indices is not None:
         steps = steps + _op.reshape(indices.astype("int64"), (-1, *[1] * (rank - 1)))
     if mode == "circular":

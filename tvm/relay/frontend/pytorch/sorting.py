@@ -10,6 +10,7 @@ import numpy as np
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.frontend.common import constant, extremes, infer_dtype, infer_shape, scalar_like
+from tvm.relay.frontend.dynamic_extents import positions_along
 from tvm.relay.frontend.indexing import along_axis
 from tvm.relay.op.annotation import stop_fusion
 
@@ -119,15 +120,9 @@ def _mode(x: RelayExpr, dim: int = -1, keepdim: bool = False) -> list[RelayExpr]
     frequent = _op.equal(counts, _op.max(counts, axis=[axis], keepdims=True))
     largest = scalar_like(extremes(infer_dtype(x))[1], x)
     value = _op.min(_op.where(frequent, x, largest), axis=[axis], keepdims=True)
-    index = _op.max(_op.where(_op.equal(x, value), _positions(x, axis), constant(0, "int64")), axis=[axis],
+    index = _op.max(_op.where(_op.equal(x, value), positions_along(x, axis), constant(0, "int64")), axis=[axis],
                     keepdims=True)  # fmt: skip
     return _without(axis, keepdim, value, index)
-
-
-def _positions(x: RelayExpr, axis: int) -> RelayExpr:
-    """The indices along an axis, to broadcast."""
-    shape = infer_shape(x)
-    return constant(np.arange(shape[axis]).reshape(along_axis(axis, len(shape))), "int64")
 
 
 def _running(compare: Callable[..., RelayExpr]) -> Callable[..., list[RelayExpr]]:
@@ -135,7 +130,7 @@ def _running(compare: Callable[..., RelayExpr]) -> Callable[..., list[RelayExpr]
         """Extrema of all prefixes: step by step in doubling distances."""
         axis = dim % len(infer_shape(x))
         extent = infer_shape(x)[axis]
-        values, index = x, _op.broadcast_to(_positions(x, axis), infer_shape(x))
+        values, index = x, _op.broadcast_to(positions_along(x, axis), infer_shape(x))
         distance = 1
         while distance < extent:
             before = constant(np.maximum(np.arange(extent) - distance, 0), "int64")

@@ -27,7 +27,7 @@ from .dynamic_shapes import (
     slice_bounds,
     with_known,
 )
-from .registry import as_ints, as_number, is_tensor
+from .registry import CONVERTERS, as_ints, as_number, is_tensor
 
 # from the tensor behind a view, the view's new value and the view's arguments: the new tensor
 Put = Callable[..., RelayExpr]
@@ -134,14 +134,9 @@ def _put_reshaped(base: RelayExpr, value: RelayExpr, *_: Any) -> RelayExpr:
     return _op.reshape(value, infer_shape(base))
 
 
-def _put_transposed(base: RelayExpr, value: RelayExpr, a: int, b: int) -> RelayExpr:
-    axes = list(range(len(infer_shape(base))))
-    axes[a], axes[b] = axes[b], axes[a]
-    return _op.transpose(value, axes)
-
-
-def _put_t(base: RelayExpr, value: RelayExpr) -> RelayExpr:
-    return _op.transpose(value) if len(infer_shape(base)) > 1 else value
+def _put_turned(kind: str) -> Put:
+    """Through a view that is its own inverse."""
+    return lambda base, value, *args: CONVERTERS[f"aten::{kind}"](value, *args)
 
 
 def _put_permuted(base: RelayExpr, value: RelayExpr, dims: Any) -> RelayExpr:
@@ -248,8 +243,8 @@ _PUTS: dict[str, Put] = {
     **dict.fromkeys(("feature_dropout", "alpha_dropout", "positive"), put_same),
     **dict.fromkeys(("view", "reshape", "view_as", "reshape_as", "flatten"), _put_reshaped),
     **dict.fromkeys(("unflatten", "squeeze", "unsqueeze"), _put_reshaped),
-    **dict.fromkeys(("transpose", "swapaxes", "swapdims"), _put_transposed),
-    "t": _put_t, "numpy_T": _put_t, "permute": _put_permuted,
+    **{kind: _put_turned(kind) for kind in ("transpose", "swapaxes", "swapdims", "t", "numpy_T")},
+    "permute": _put_permuted,
     "slice": put_slice, "narrow": _put_narrow, "select": put_selected,
 }  # fmt: skip
 _REORDER = {
