@@ -18,6 +18,7 @@ from .registry import as_ints, as_number, spread, torch_op
 from .tree import mapped
 
 T = TypeVar("T")
+Numbers = tuple[int, ...]  # one for each pooled axis
 
 _ADAPTIVE_AVG = (
     _op.nn.adaptive_avg_pool1d, _op.nn.adaptive_avg_pool2d, _op.nn.adaptive_avg_pool3d,
@@ -27,13 +28,15 @@ _ADAPTIVE_MAX = (
 )  # fmt: skip
 
 
-def _window(x: RelayExpr, kernel: Any, strides: Any, padding: Any) -> list[tuple[int, ...]]:
+def _window(
+    x: RelayExpr, kernel: Any, strides: Any, padding: Any
+) -> tuple[Numbers, Numbers, Numbers]:
     """Extents, strides and padding for each pooled axis; torch gives lists to all operators."""
     rank = len(as_ints(kernel))
     if not isinstance(kernel, (list, tuple)):
         rank = len(infer_shape(x)) - 2 or rank
     size = spread(kernel, rank)
-    return [size, spread(strides, rank, size), spread(padding, rank)]
+    return size, spread(strides, rank, size), spread(padding, rank)
 
 
 def _batched(x: RelayExpr, rank: int, apply: Callable[[RelayExpr], T]) -> T:
