@@ -109,3 +109,14 @@ def test_arguments_that_do_not_fit_are_rejected() -> None:
         bb.normalize(relax.op.reshape(x, (5,)))
     with pytest.raises(TypeError, match="requires a float dtype"):
         bb.normalize(relax.op.exp(relax.Var("i", relax.TensorStructInfo((2,), "int32"))))
+
+
+def test_windows_of_symbolic_images_have_what_strides_divide_outside() -> None:
+    n, k = tir.Var("n", "int64"), tir.Var("k", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((1, 2, n)))
+    w = relax.Var("w", relax.TensorStructInfo((2, 2, k)))
+    pool = relax.op.nn.max_pool1d(x, 3, strides=2, padding=1)
+    conv = relax.op.nn.conv1d(x, w, strides=2, padding=1, dilation=2)
+    found = [relax.BlockBuilder().normalize(call).struct_info.shape[2] for call in (pool, conv)]
+    tvm.ir.assert_structural_equal(found[0], tir.floordiv(n - 1, 2) + 1)
+    tvm.ir.assert_structural_equal(found[1], tir.floordiv(n + 3, 2) + 1 - k)

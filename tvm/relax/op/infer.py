@@ -23,6 +23,7 @@ from tvm.relax.struct_info_relations import prove_equal, tir_vars_in
 from tvm.support.dtype import DType, dtype
 from tvm.tir.expr import NE, Add, IntImm, Mul, Sub
 from tvm.tir.expr import Var as Variable
+from tvm.tir.op import floordiv
 
 VOID = dtype("void")
 
@@ -297,12 +298,37 @@ def as_sum(value: PrimExpr) -> PrimExpr:
     """
     terms: list[tuple[PrimExpr, int]] = []
     total = _collect_terms(simplified(value), 1, terms)
+    return _written(terms, total, value.dtype)
+
+
+def window_positions(length: PrimExpr, stride: IntImm | int) -> PrimExpr:
+    """``length // stride + 1`` as shapes are written: what the stride divides stands outside.
+
+    n + 3 - k * 2, in steps of 2    ->    (n + 3) // 2 + 1 - k
+    """
+    terms: list[tuple[PrimExpr, int]] = []
+    step, dtype = int(stride), length.dtype
+    total = _collect_terms(simplified(length), 1, terms)
+    rest = [(term, factor) for term, factor in terms if factor % step]
+    whole = [(term, factor // step) for term, factor in terms if factor % step == 0]
+    if not rest or total % step == 0:
+        whole_total, total = total // step, 0
+    else:
+        whole_total = 0
+    if rest:
+        quotient = floordiv(_written(rest, total, dtype), IntImm(dtype, step))
+        whole = [(quotient, 1), *whole]
+    return _written(whole, whole_total + 1, dtype)
+
+
+def _written(terms: Sequence[tuple[PrimExpr, int]], total: int, dtype: Any) -> PrimExpr:
+    """The sum of terms with their factors, and of a constant."""
     parts = [(term, factor) for term, factor in terms if factor > 0]
-    parts += [(IntImm(value.dtype, total), 1)] * (total > 0)
+    parts += [(IntImm(dtype, total), 1)] * (total > 0)
     parts += [(term, factor) for term, factor in terms if factor < 0]
-    parts += [(IntImm(value.dtype, -total), -1)] * (total < 0)
+    parts += [(IntImm(dtype, -total), -1)] * (total < 0)
     if not parts:
-        return IntImm(value.dtype, 0)
+        return IntImm(dtype, 0)
     result: PrimExpr | None = None
     for term, factor in parts:
         size = abs(factor)

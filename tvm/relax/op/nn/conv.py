@@ -18,6 +18,7 @@ from tvm.relax.op.infer import (
     prove_unequal,
     simplified,
     tensors,
+    window_positions,
 )
 from tvm.relax.op.operator import DataType, Dims, Expr, Int, as_int, as_numbers, operator
 from tvm.tir.data_layout import bijective_layout, layout
@@ -100,7 +101,7 @@ def _conv_infer(canonical: str, kernel: str, transposed: bool) -> Any:
         dims = [x[0], *_channels(call, x[1], w, transposed)]
         for i in range(rank):
             size = _transposed_size if transposed else _size
-            dims.append(as_sum(size(attrs, x[2 + i], w[2 + i], i, rank)))
+            dims.append(size(attrs, x[2 + i], w[2 + i], i, rank))
         return made(list(out.backward_shape(dims)), kind, device)
 
     return infer
@@ -131,13 +132,13 @@ def _are_unequal(a: Any, b: Any) -> bool:
 def _size(attrs: Any, size: Any, kernel: Any, i: int, rank: int) -> Any:
     padding = attrs.padding[i] + attrs.padding[i + rank]
     used = attrs.dilation[i] * (kernel - 1) + 1
-    return tir.floordiv(size + padding - used, attrs.strides[i]) + 1
+    return window_positions(size + padding - used, attrs.strides[i])
 
 
 def _transposed_size(attrs: Any, size: Any, kernel: Any, i: int, rank: int) -> Any:
     padding = attrs.padding[i] + attrs.padding[i + rank]
     used = attrs.dilation[i] * (kernel - 1)
-    return (size - 1) * attrs.strides[i] - padding + used + attrs.output_padding[i] + 1
+    return as_sum((size - 1) * attrs.strides[i] - padding + used + attrs.output_padding[i] + 1)
 
 
 def _kind(call: Call) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import tir, topi
+from tvm import topi
 from tvm.relax.expr import Call
-from tvm.relax.op.infer import as_sum, dims_of, fail, made, tensors
+from tvm.relax.op.infer import dims_of, fail, made, tensors, window_positions
 from tvm.relax.op.operator import Dims, Expr, as_numbers, documented, operator
 from tvm.tir.data_layout import layout
 
@@ -35,7 +35,7 @@ def _infer_pool(rank: int) -> Any:
         if dims is None:
             return made(None, info.dtype, info.vdevice, len(layout(attrs.out_layout)))
         old = list(mapping.forward_shape(list(dims)))
-        new = [*old[:2], *[as_sum(_size(attrs, old[2 + i], i, rank)) for i in range(rank)]]
+        new = [*old[:2], *[_size(attrs, old[2 + i], i, rank) for i in range(rank)]]
         return made(list(out.backward_shape(new)), info.dtype, info.vdevice)
 
     return infer
@@ -47,7 +47,7 @@ def _size(attrs: Any, size: Any, i: int, rank: int) -> Any:
     length = size + padding - used
     if attrs.ceil_mode:
         length = length + attrs.strides[i] - 1
-    return tir.floordiv(length, attrs.strides[i]) + 1
+    return window_positions(length, attrs.strides[i])
 
 
 def _legalize_pool(rank: int, kind: str) -> Any:
