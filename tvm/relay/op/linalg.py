@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeAlias
 
 from tvm import topi
@@ -12,14 +12,28 @@ from tvm.ir.type import TensorType, TupleType, Type
 from tvm.relay.expr import TupleWrapper
 
 from .computes import computed_by
-from .operator import Expr, operator
+from .operator import Expr, OperatorFunction, P, R, operator
 from .registry import Precision, ops
 from .schedules import EXTERN_SCHEDULES
 from .types import apply, expect, expect_dim, expect_tensor, shape_of_type, tensor
 
-_COMMON: dict[str, Any] = {
-    "schedules": EXTERN_SCHEDULES, "precision": Precision.KEEP_FLOAT32
-}  # fmt: skip
+
+def _of_matrices(
+    name: str,
+    infer_type: Callable[..., Type],
+    compute: Callable[..., Any],
+    *attributes: str,
+    results: int | None = None,
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
+    """An operator of batches of matrices, which topi computes with attributes of the call."""
+    return operator(
+        name,
+        results=results,
+        infer_type=infer_type,
+        compute=computed_by(compute, *attributes),
+        schedules=EXTERN_SCHEDULES,
+        precision=Precision.KEEP_FLOAT32,
+    )
 
 
 def _matrices(ty: Type, who: str, argument: str) -> TensorType:
@@ -51,13 +65,7 @@ def _lu_type(attrs: Attrs, data: Matrices) -> Type:
     return TupleType((data, pivots, tensor((*batch, 1), "int32")))
 
 
-@operator(
-    "linalg.lu_factor",
-    results=3,
-    infer_type=_lu_type,
-    compute=computed_by(topi.linalg.lu_factor),
-    **_COMMON,
-)
+@_of_matrices("linalg.lu_factor", _lu_type, topi.linalg.lu_factor, results=3)
 def lu_factor(data: Expr) -> TupleWrapper:
     """Lower and upper factor of matrices, with rows exchanged for the largest pivots.
 
@@ -78,13 +86,7 @@ def _cholesky_type(attrs: Attrs, data: SquareMatrices) -> Type:
     return TupleType((data, tensor((*shape_of_type(data)[:-2], 1), "int32")))
 
 
-@operator(
-    "linalg.cholesky",
-    results=2,
-    infer_type=_cholesky_type,
-    compute=computed_by(topi.linalg.cholesky),
-    **_COMMON,
-)
+@_of_matrices("linalg.cholesky", _cholesky_type, topi.linalg.cholesky, results=2)
 def cholesky(data: Expr) -> TupleWrapper:
     """The lower factor of positive definite matrices, and the first minor that is not, or 0."""
 
@@ -101,12 +103,7 @@ def _solve_type(attrs: Any, matrix: SquareMatrices, values: Matrices) -> Type:
     return values
 
 
-@operator(
-    "linalg.solve_triangular",
-    infer_type=_solve_type,
-    compute=computed_by(topi.linalg.solve_triangular, "upper", "unit"),
-    **_COMMON,
-)
+@_of_matrices("linalg.solve_triangular", _solve_type, topi.linalg.solve_triangular, "upper", "unit")
 def solve_triangular(
     matrix: Expr, values: Expr, upper: bool = False, unit: bool = False
 ) -> RelayExpr:
@@ -118,13 +115,7 @@ def _qr_type(attrs: Attrs, data: Matrices) -> Type:
     return TupleType((data, tensor((*shape[:-2], _count(shape)), data.dtype)))
 
 
-@operator(
-    "linalg.householder_qr",
-    results=2,
-    infer_type=_qr_type,
-    compute=computed_by(topi.linalg.householder_qr),
-    **_COMMON,
-)
+@_of_matrices("linalg.householder_qr", _qr_type, topi.linalg.householder_qr, results=2)
 def householder_qr(data: Expr) -> TupleWrapper:
     """The upper factor of matrices, the vectors of reflections below it, and their factors."""
 
@@ -138,11 +129,8 @@ def _product_type(attrs: Any, vectors: Matrices, factors: TensorType) -> Type:
     return tensor((*shape_of_type(vectors)[:-1], attrs.columns), vectors.dtype)
 
 
-@operator(
-    "linalg.householder_product",
-    infer_type=_product_type,
-    compute=computed_by(topi.linalg.householder_product, "columns"),
-    **_COMMON,
+@_of_matrices(
+    "linalg.householder_product", _product_type, topi.linalg.householder_product, "columns"
 )
 def householder_product(vectors: Expr, factors: Expr, columns: int) -> RelayExpr:
     """The first columns of the product of the reflections that `householder_qr` gives."""
@@ -156,11 +144,8 @@ def _permutation_type(attrs: Any, pivots: TensorType) -> Type:
     return tensor((*shape_of_type(pivots)[:-2], attrs.rows), "int32")
 
 
-@operator(
-    "linalg.pivots_to_permutation",
-    infer_type=_permutation_type,
-    compute=computed_by(topi.linalg.pivots_to_permutation, "rows"),
-    **_COMMON,
+@_of_matrices(
+    "linalg.pivots_to_permutation", _permutation_type, topi.linalg.pivots_to_permutation, "rows"
 )
 def pivots_to_permutation(pivots: Expr, rows: int) -> RelayExpr:
     """The order of rows after the exchanges of `lu_factor`."""
@@ -170,12 +155,7 @@ def _eigh_type(attrs: Any, data: SquareMatrices) -> Type:
     return TupleType((tensor(shape_of_type(data)[:-1], data.dtype), data, data))
 
 
-@operator(
-    "linalg.eigh",
-    infer_type=_eigh_type,
-    compute=computed_by(topi.linalg.eigh, "upper"),
-    **_COMMON,
-)
+@_of_matrices("linalg.eigh", _eigh_type, topi.linalg.eigh, "upper")
 def eigh(data: Expr, upper: bool = False) -> list[RelayExpr]:
     """Eigenvalues of symmetric matrices in ascending order, and an eigenvector in each row."""
     found = TupleWrapper(ops.linalg.eigh(data, upper=bool(upper)), 3)
@@ -190,13 +170,7 @@ def _svd_type(attrs: Attrs, data: Matrices) -> Type:
     return TupleType((tensor((*batch, rows), kind), tensor((*batch, rows, rows), kind), data))
 
 
-@operator(
-    "linalg.svd",
-    results=3,
-    infer_type=_svd_type,
-    compute=computed_by(topi.linalg.svd),
-    **_COMMON,
-)
+@_of_matrices("linalg.svd", _svd_type, topi.linalg.svd, results=3)
 def svd(data: Expr) -> TupleWrapper:
     """Singular values in descending order, and left and right singular vectors in rows.
 

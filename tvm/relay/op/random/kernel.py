@@ -16,7 +16,7 @@ from tvm.support.docstrings import described_by
 
 from ..attributes import as_expr, as_int, as_ints, names_arguments, reject
 from ..computes import computed_by
-from ..operator import Attribute, Expr, Operand, operator
+from ..operator import Attribute, Expr, Operand, OperatorFunction, P, R, operator
 from ..registry import Precision
 from ..types import expect, expect_tensor, shape_of_type, tensor
 
@@ -75,11 +75,18 @@ def _schedule(attrs: Any, outs: Sequence[te.Tensor], target: object) -> te.Sched
     return topi.generic.default_schedule(outs, True)
 
 
-_THREEFRY: dict[str, Any] = {
-    "results": 2,
-    "schedules": {"generic": _schedule, "cpu": _schedule},
-    "precision": Precision.KEEP_FLOAT32,
-}
+def _drawing(
+    name: str, infer_type: Callable[..., Type], compute: Callable[..., Any], *attributes: str
+) -> Callable[[Callable[P, R | None]], OperatorFunction[P, R]]:
+    """An operator that gives the next key and numbers, computed with attributes of the call."""
+    return operator(
+        name,
+        results=2,
+        infer_type=infer_type,
+        compute=computed_by(compute, *attributes),
+        schedules={"generic": _schedule, "cpu": _schedule},
+        precision=Precision.KEEP_FLOAT32,
+    )
 
 
 @names_arguments
@@ -99,12 +106,7 @@ def threefry_key(seed: int) -> Constant:
     return Constant(nd.array(np.concatenate([words, rest])))
 
 
-@operator(
-    "random.threefry_generate",
-    infer_type=_generate_type,
-    compute=computed_by(topi.random.threefry_generate, "out_shape"),
-    **_THREEFRY,
-)
+@_drawing("random.threefry_generate", _generate_type, topi.random.threefry_generate, "out_shape")
 def threefry_generate(key: Expr, shape: OutShape) -> TupleWrapper:
     """Random words of 64 bits.
 
@@ -122,12 +124,7 @@ def threefry_generate(key: Expr, shape: OutShape) -> TupleWrapper:
     """
 
 
-@operator(
-    "random.threefry_split",
-    infer_type=_split_type,
-    compute=computed_by(topi.random.threefry_split),
-    **_THREEFRY,
-)
+@_drawing("random.threefry_split", _split_type, topi.random.threefry_split)
 def threefry_split(key: Expr) -> TupleWrapper:
     """Two keys for independent random numbers.
 
@@ -138,11 +135,12 @@ def threefry_split(key: Expr) -> TupleWrapper:
     """
 
 
-@operator(
+@_drawing(
     "random.uniform",
-    infer_type=_distribution_type("random.uniform", ("low", "high")),
-    compute=computed_by(topi.random.uniform, "out_shape", "out_dtype"),
-    **_THREEFRY,
+    _distribution_type("random.uniform", ("low", "high")),
+    topi.random.uniform,
+    "out_shape",
+    "out_dtype",
 )
 def uniform(
     key: Expr,
@@ -174,11 +172,12 @@ def uniform(
     return found
 
 
-@operator(
+@_drawing(
     "random.normal",
-    infer_type=_distribution_type("random.normal", ("mean", "scale")),
-    compute=computed_by(topi.random.normal, "out_shape", "out_dtype"),
-    **_THREEFRY,
+    _distribution_type("random.normal", ("mean", "scale")),
+    topi.random.normal,
+    "out_shape",
+    "out_dtype",
 )
 @described_by(uniform)
 def normal(
@@ -202,12 +201,7 @@ def normal(
     return found
 
 
-@operator(
-    "random.multinomial",
-    infer_type=_multinomial_type,
-    compute=computed_by(topi.random.multinomial, "num_samples"),
-    **_THREEFRY,
-)
+@_drawing("random.multinomial", _multinomial_type, topi.random.multinomial, "num_samples")
 def multinomial(key: Expr, probs: Expr, num_samples: int) -> TupleWrapper:
     """Indices, each as likely as its probability says.
 
