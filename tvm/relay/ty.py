@@ -77,6 +77,13 @@ def flat_types(ty: Type) -> list[TensorType]:
     return cast("list[TensorType]", leaves)
 
 
+def flat_part(ty: Type, index: int) -> slice:
+    """Where the tensors of a tuple's field are among all of the tuple."""
+    assert isinstance(ty, TupleType)
+    start = sum([len(flat_types(field)) for field in ty.fields[:index]])
+    return slice(start, start + len(flat_types(ty.fields[index])))
+
+
 def plain_dims(ty: TensorType) -> list[int | None]:
     """The dimensions as numbers, None for open ones."""
     return [int(dim) if isinstance(dim, (int, IntImm)) else None for dim in ty.shape]

@@ -74,15 +74,20 @@ class ExecutorMetadata:
 class ExecutorFactoryModule:
     """The common part of what builds return for the executors."""
 
-    module: Module
-    lib: Module
-    libmod_name: str
-    target: Target
-    executor: Executor
-    runtime: Runtime
-    ir_mod: IRModule
-    params: dict[str, NDArray]
-    function_metadata: dict[str, FunctionInfo]
+    def __init__(
+        self, module: Module, ir_mod: IRModule, target: Target, executor: Executor,
+        runtime: Runtime, libmod: Module, libmod_name: str, params: Mapping[str, NDArray],
+        function_metadata: Mapping[str, FunctionInfo],
+    ) -> None:  # fmt: skip
+        self.module = module
+        self.ir_mod = ir_mod
+        self.target = target
+        self.executor = executor
+        self.runtime = runtime
+        self.lib = libmod
+        self.libmod_name = libmod_name
+        self.params = dict(params)
+        self.function_metadata = dict(function_metadata)
 
     def get_executor_config(self) -> Any:
         """What the executor is configured with."""
@@ -116,6 +121,11 @@ class ExecutorFactoryModule:
         return self.module[item]
 
 
+def _named(params: Mapping[str, NDArray]) -> list[Any]:
+    """Names and values in turn."""
+    return [part for item in params.items() for part in item]
+
+
 class GraphExecutorFactoryModule(ExecutorFactoryModule):
     """A model for the graph executor.
 
@@ -136,17 +146,12 @@ class GraphExecutorFactoryModule(ExecutorFactoryModule):
         runtime: Runtime | None = None,
     ) -> None:
         create = get_global_func("tvm.graph_executor_factory.create")
-        named = [part for item in params.items() for part in item]
-        self.module: Module = create(graph_json_str, libmod, libmod_name, *named)
-        self.ir_mod = ir_mod
-        self.target = target
-        self.executor = executor
-        self.runtime = runtime or Runtime("cpp")
+        module = create(graph_json_str, libmod, libmod_name, *_named(params))
+        super().__init__(
+            module, ir_mod, target, executor, runtime or Runtime("cpp"), libmod, libmod_name, params,
+            function_metadata,
+        )  # fmt: skip
         self.graph_json = graph_json_str
-        self.lib = libmod
-        self.libmod_name = libmod_name
-        self.params = dict(params)
-        self.function_metadata = dict(function_metadata)
 
     def get_graph_json(self) -> str:
         """The execution graph."""
@@ -184,17 +189,11 @@ class AOTExecutorFactoryModule(ExecutorFactoryModule):
         devices: Sequence[str],
     ) -> None:
         create = get_global_func("tvm.aot_executor_factory.create")
-        named = [part for item in params.items() for part in item]
-        self.module = create(libmod, libmod_name, *named)
-        self.ir_mod = ir_mod
+        super().__init__(
+            create(libmod, libmod_name, *_named(params)), ir_mod, target, executor, runtime, libmod,
+            libmod_name, params, function_metadata,
+        )  # fmt: skip
         self.lowered_ir_mods = Map(lowered_ir_mods)
-        self.target = target
-        self.executor = executor
-        self.runtime = runtime
-        self.lib = libmod
-        self.libmod_name = libmod_name
-        self.params = dict(params)
-        self.function_metadata = dict(function_metadata)
         self.executor_codegen_metadata = executor_codegen_metadata
         self.devices = list(devices)
 

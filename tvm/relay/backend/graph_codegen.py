@@ -19,7 +19,7 @@ from tvm.relay.function import Function, is_primitive
 from tvm.relay.op.registry import ops
 from tvm.relay.transform.operators import calls
 from tvm.relay.traverse import nodes_outside_functions
-from tvm.relay.ty import flat_types
+from tvm.relay.ty import flat_part, flat_types
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
 
@@ -104,10 +104,8 @@ class GraphCodegen:
         if isinstance(node, Tuple):
             return [ref for f in node.fields for ref in self._refs[id(f)]]
         if isinstance(node, TupleGetItem):
-            fields = node.tuple_value.checked_type.fields
-            start = sum([len(flat_types(f)) for f in fields[: node.index]])
-            count = len(flat_types(fields[node.index]))
-            return self._refs[id(node.tuple_value)][start : start + count]
+            part = flat_part(node.tuple_value.checked_type, node.index)
+            return self._refs[id(node.tuple_value)][part]
         if isinstance(node, Var):
             raise TVMError(
                 f"the graph and AOT executors require a value for %{node.name_hint}, which is no "

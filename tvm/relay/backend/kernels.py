@@ -37,7 +37,7 @@ from tvm.relay.function import KEEP_ROUNDING, Function
 from tvm.relay.op.registry import OpPattern
 from tvm.relay.op.strategy import OpImplementation, is_computable, select_implementation
 from tvm.relay.traverse import post_order
-from tvm.relay.ty import flat_types
+from tvm.relay.ty import flat_part, flat_types
 from tvm.runtime.module import Module
 from tvm.runtime.ndarray import NDArray
 from tvm.support import UniqueNames
@@ -117,10 +117,8 @@ class _ComputeBuilder:
         if isinstance(node, Tuple):
             return [t for f in node.fields for t in self.values[id(f)]]
         if isinstance(node, TupleGetItem):
-            fields = node.tuple_value.checked_type.fields
-            start = sum(len(flat_types(f)) for f in fields[: node.index])
-            count = len(flat_types(fields[node.index]))
-            return self.values[id(node.tuple_value)][start : start + count]
+            part = flat_part(node.tuple_value.checked_type, node.index)
+            return self.values[id(node.tuple_value)][part]
         if isinstance(node, Constant):
             return [self._array(node) if node.data.shape else self._scalar(node)]
         raise TVMError(f"a kernel cannot contain {type(node).__name__}", at=node)

@@ -25,7 +25,7 @@ from tvm.relay.backend.graph_codegen import tensor_info
 from tvm.relay.expr import Call, Constant, Tuple, TupleGetItem, Var
 from tvm.relay.function import Function
 from tvm.relay.traverse import nodes_outside_functions
-from tvm.relay.ty import flat_types
+from tvm.relay.ty import flat_part, flat_types
 from tvm.runtime.ndarray import NDArray
 from tvm.tir import FloatImm, IntImm
 
@@ -185,10 +185,8 @@ class JSONSerializer(JSONGraph):
         if isinstance(expr, Tuple):
             return [entry for f in expr.fields for entry in self._entries[id(f)]]
         if isinstance(expr, TupleGetItem):
-            fields = expr.tuple_value.checked_type.fields
-            start = sum([len(flat_types(f)) for f in fields[: expr.index]])
-            count = len(flat_types(fields[expr.index]))
-            return self._entries[id(expr.tuple_value)][start : start + count]
+            part = flat_part(expr.tuple_value.checked_type, expr.index)
+            return self._entries[id(expr.tuple_value)][part]
         if isinstance(expr, Call):
             return self.visit_call(expr, [e for a in expr.args for e in self._entries[id(a)]])
         what = f"the free variable {expr.name_hint}" if isinstance(expr, Var) else type(expr)
