@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tvm.autotvm.tuner import xgboost_cost_model
-from tvm.autotvm.tuner.xgboost_cost_model import XGBoostCallback
-from tvm.error import TVMError, install_hint
+from tvm.error import TVMError
 from tvm.support.files import write_bytes
 
 from ..feature import (
@@ -35,15 +35,7 @@ _STOPPING_ROUNDS = 50
 _METRIC = "tr-p-rmse"
 
 
-def _xgboost() -> Any:
-    try:
-        import xgboost
-    except ImportError as error:
-        raise TVMError(
-            "XGBModel requires the package xgboost", hint=install_hint("xgboost")
-        ) from error
-    xgboost.callback.TrainingCallback.register(XGBoostCallback)
-    return xgboost
+_xgboost = partial(xgboost_cost_model.imported_xgboost, "XGBModel")
 
 
 class XGBDMatrixContext:

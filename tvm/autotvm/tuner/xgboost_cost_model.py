@@ -33,12 +33,13 @@ _DISCOUNT = 0.9
 _WORTH_A_POOL = 128
 
 
-def _xgboost() -> Any:
+def imported_xgboost(who: str = "the XGBoost cost model") -> Any:
+    """The package, which knows our callbacks; ``who`` requires it."""
     try:
         import xgboost
     except ImportError as error:
         raise TVMError(
-            "the XGBoost cost model requires the package xgboost", hint=install_hint("xgboost")
+            f"{who} requires the package xgboost", hint=install_hint("xgboost")
         ) from error
     xgboost.callback.TrainingCallback.register(XGBoostCallback)
     return xgboost
@@ -72,7 +73,7 @@ class XGBoostCostModel(CostModel):
         log_interval: int = 25,
         upper_model: XGBoostCostModel | None = None,
     ) -> None:
-        _xgboost()
+        imported_xgboost()
         if feature_type not in FEATURE_TYPES:
             raise RuntimeError(
                 f"Invalid feature type {feature_type}, should be one of {', '.join(FEATURE_TYPES)}"
@@ -152,7 +153,7 @@ class XGBoostCostModel(CostModel):
 
     def _train(self, x: Array, speeds: Array, margin: Array | None, plan_size: int) -> int:
         """Train the trees; how many of the points are failures."""
-        xgb = _xgboost()
+        xgb = imported_xgboost()
         y = speeds / max(float(speeds.max()), 1e-8)
         is_failure = y <= 1e-6
         if self.loss_type == "rank-binary":
