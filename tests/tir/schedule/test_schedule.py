@@ -10,8 +10,7 @@ import pytest
 import tvm
 from tests.tir.schedule.programs import elementwise_chain, matmul, matmul_relu
 from tests.tir.schedule.zoo import in_place_updates, scalar_total
-from tvm import te, tir
-from tvm.tir.interp import interpret
+from tvm import tir
 from tvm.tir.schedule import Trace
 from tvm.tir.schedule.testing import verify_trace_roundtrip
 
@@ -102,16 +101,3 @@ def test_a_cache_of_what_is_written_has_no_earlier_values() -> None:
     both = sch.blockize(sch.get_child_blocks(sch.get_block("root")))
     with pytest.raises(tir.ScheduleError, match="would begin without its values"):
         sch.cache_write(both, 0, "global")
-
-
-def test_a_reduction_over_a_split_with_a_remainder_is_factored() -> None:
-    A = te.placeholder((3, 10), name="A")
-    k = te.reduce_axis((0, 10), name="k")
-    func = te.create_prim_func([A, te.compute((3,), lambda i: te.sum(A[i, k], axis=k), name="S")])
-    sch = tir.Schedule(func, debug_mask="all")
-    _, inner = sch.split(sch.get_loops("S")[1], factors=[None, 4])
-    partial = sch.rfactor(inner, 0)
-    assert "k_0 * 4 + k_1 < 10" in str(sch.get_sref(partial).parent.stmt)
-    a, total = np.random.default_rng(0).random((3, 10), "float32"), np.zeros(3, "float32")
-    interpret(sch.mod["main"], a, total)
-    np.testing.assert_allclose(total, a.sum(1), rtol=1e-6)

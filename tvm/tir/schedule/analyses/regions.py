@@ -20,7 +20,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.buffer import Buffer
 from tvm.tir.expr import Range, Var, const
 from tvm.tir.stmt import Block, BlockRealize, BufferRegion, For, ForKind
-from tvm.tir.stmt_functor import substitute, variables_of
+from tvm.tir.stmt_functor import substitute
 
 from ..tree import range_of
 from .bindings import bindings_of
@@ -100,19 +100,7 @@ def accessed_for_certain(
     if found is None:
         predicate = without_domain_checks(realize, _axes_along(region, realize.block))
         found = estimate_region_lower_bound(ranges, domain, predicate)
-    if found is None:
-        found = estimate_region_lower_bound(ranges, domain, _at_first(predicate, ranges, domain))
     return None if found is None else list(found)
-
-
-def _at_first(predicate: PrimExpr, ranges: Sequence[Range], domain: dict[Var, Range]) -> PrimExpr:
-    """The predicate in the first iteration of the loops that move no side of a region."""
-    moving = variables_of(*[e for side in ranges for e in (side.min, side.extent)])
-    first = {var: extent.min for var, extent in domain.items() if var not in moving}
-    analyzer = Analyzer()
-    for var, extent in domain.items():
-        analyzer.bind(var, extent)
-    return analyzer.simplify(substitute(predicate, first))
 
 
 def _axes_along(region: BufferRegion, block: Block) -> dict[Var, None]:
