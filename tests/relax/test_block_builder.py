@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tvm
-from tvm import relax, tir, topi
+from tvm import relax, te, tir, topi
 from tvm.ir import assert_structural_equal
+from tvm.runtime import ShapeTuple
 
 
 def test_emitted_expressions_are_in_normal_form() -> None:
@@ -120,3 +122,29 @@ def test_windows_of_symbolic_images_have_what_strides_divide_outside() -> None:
     found = [relax.BlockBuilder().normalize(call).struct_info.shape[2] for call in (pool, conv)]
     tvm.ir.assert_structural_equal(found[0], tir.floordiv(n - 1, 2) + 1)
     tvm.ir.assert_structural_equal(found[1], tir.floordiv(n + 3, 2) + 1 - k)
+
+
+def test_functions_of_tensors_may_use_variables_of_the_program() -> None:
+    n = tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((n * 2, 4), "float32"))
+    s = relax.Var("s", relax.ShapeStructInfo([n]))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, s]):
+        scaled = builder.emit_te(
+            lambda a: te.compute((n + 1, 4), lambda i, j: a[i, j] * n.astype("float32")), x
+        )
+        builder.emit_func_output(scaled)
+    machine = relax.VirtualMachine(relax.build(builder.get(), "llvm"), tvm.cpu())
+    result = machine["main"](tvm.nd.array(np.ones((6, 4), "float32")), ShapeTuple([3])).numpy()
+    np.testing.assert_array_equal(result, np.full((4, 4), 3, "float32"))
+
+
+def test_extents_of_results_are_no_arguments_of_loop_programs() -> None:
+    m = tir.Var("m", "int64")
+    v = relax.Var("v", relax.TensorStructInfo((), "int32"))
+    legal = relax.transform.LegalizeOps()
+    builder = relax.BlockBuilder()
+    with builder.function("main", [relax.Var("s", relax.ShapeStructInfo([m])), v]):
+        builder.emit_func_output(builder.emit(relax.op.full((m, 2), v)))
+    (binding,) = legal(builder.get())["main"].body.blocks[0].bindings
+    assert len(binding.value.args) == 2

@@ -13,6 +13,7 @@ import tvm
 from tvm import relax, tir
 from tvm.relax import op
 from tvm.relax.transform import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, ToNonDataflow
+from tvm.script import relax as R
 
 MODES = ("bytecode", "compiled")
 
@@ -271,3 +272,21 @@ def test_split_into_parts_of_which_the_last_is_smaller(extent: int, is_symbolic:
     parts = machine["main"](tvm.nd.array(data))
     for part, expected in zip(parts, np.split(data, [step, 2 * step]), strict=True):
         np.testing.assert_array_equal(part.numpy(), expected)
+
+
+def test_extents_that_the_run_decides_are_known_behind() -> None:
+    @R.function
+    def main(
+        x: R.Tensor((8, 9), "float32"),
+        b: R.Tensor((2,), "int64"),
+        e: R.Tensor((2,), "int64"),
+        s: R.Tensor((2,), "int64"),
+    ) -> R.Tensor("float32", ndim=2):
+        y: R.Tensor("float32", ndim=2) = R.dynamic_strided_slice(x, b, e, s)
+        return R.negative(y)
+
+    machine = relax.VirtualMachine(relax.build(tvm.IRModule({"main": main}), "llvm"), tvm.cpu())
+    x = np.random.rand(8, 9).astype("float32")
+    bounds = [np.array(v) for v in ([1, 8], [8, 0], [3, -2])]
+    result = machine["main"](*[tvm.nd.array(v) for v in (x, *bounds)]).numpy()
+    np.testing.assert_array_equal(result, -x[1:8:3, 8:0:-2])

@@ -18,7 +18,7 @@ from tvm.support import UniqueNames
 from tvm.tir import PrimFunc
 from tvm.tir import Var as TirVar
 from tvm.tir.expr import IntImm
-from tvm.tir.stmt_functor import substitute
+from tvm.tir.stmt_functor import free_vars, substitute
 
 from .expr import DataTypeImm, PrimValue, ShapeExpr, StringImm, Tuple, TupleGetItem
 from .struct_info import (
@@ -164,15 +164,21 @@ def _call_of(
     arguments: _Arguments, outputs: list[te.Tensor], is_list: bool
 ) -> tuple[PrimFunc, list[RelayExpr], Any, Any]:
     originals = {new: old for old, new in arguments.numbers.items()}
-    bound = {dim for t in arguments.tensors for dim in t.shape if isinstance(dim, TirVar)}
+    tensors = [*arguments.tensors, *outputs]
+    # extents of tensors, results too, need not be given
+    bound = {dim for t in tensors for dim in t.shape if isinstance(dim, TirVar)}
     free = [new for new in arguments.numbers.values() if new not in bound]
-    # those that only appear in other dimensions need not be given
-    made = te.create_prim_func([*arguments.tensors, *outputs, *free], "int64")
+    made = te.create_prim_func([*tensors, *free], "int64")
+    # the function of tensors may use variables of the program that it was not given
+    captured = [v for v in free_vars(made) if v not in bound and v not in originals]
+    if captured:
+        free += captured
+        made = te.create_prim_func([*tensors, *free], "int64")
     prim = made.with_attrs({"tir.noalias": True})
     prim = prim.without_attr("global_symbol") if "global_symbol" in prim.attrs else prim
     device = _common_vdevice(arguments.values)
     infos = [_info_of(output, originals, device) for output in outputs]
-    used = [originals[v] for v in free]
+    used = [originals.get(v, v) for v in free]
     numbers = ShapeExpr(used) if used else None
     return prim, arguments.values, infos if is_list and len(infos) != 1 else infos[0], numbers
 

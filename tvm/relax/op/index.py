@@ -339,8 +339,9 @@ def _slice_shape(x: Any, begin: Any, end: Any, strides: Any) -> Any:
 
 
 @operator(
-    "relax.dynamic_strided_slice", infer=_infer_dynamic_slice, FLegalize=_legalize_dynamic_slice
-)
+    "relax.dynamic_strided_slice", infer=_infer_dynamic_slice, FLegalize=_legalize_dynamic_slice,
+    FDataDependent=True,
+)  # fmt: skip
 def dynamic_strided_slice(x: Expr, begin: Expr, end: Expr, strides: Expr) -> Expr:
     """Every so many elements along all axes, by tensors.
 

@@ -18,6 +18,7 @@ from tvm.ir.pass_context import register_pass_config
 from tvm.ir.span import Span
 from tvm.ir.transform import ModulePass, Pass, PassInfo
 from tvm.relax.base import StructInfo, update_struct_info
+from tvm.relax.bind import substituted
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import (
     BindingBlock,
@@ -27,6 +28,7 @@ from tvm.relax.expr import (
     If,
     MatchCast,
     SeqExpr,
+    Var,
     VarBinding,
 )
 from tvm.relax.op.legalize import has_known_shape
@@ -48,6 +50,8 @@ class _Legalizer:
         self.builder = BlockBuilder(mod)
         self.rules = rules
         self.for_targets: dict[tuple[GlobalVar, str], GlobalVar] = {}
+        # variables of which more is known than was, by those that they replace
+        self.refined: dict[Var, RelayExpr] = {}
 
     def run(self, mod: IRModule) -> IRModule:
         for gvar, func in mod.functions.items():
@@ -69,7 +73,7 @@ class _Legalizer:
         blocks = [self._block(block) for block in seq.blocks]
         if all([a is b for a, b in zip(blocks, seq.blocks, strict=True)]):
             return seq
-        made = SeqExpr(blocks, seq.body)
+        made = SeqExpr(blocks, substituted(seq.body, self.refined))
         update_struct_info(made, seq.struct_info_)
         return made
 
@@ -82,17 +86,37 @@ class _Legalizer:
         )()
         is_same = True
         for binding in block.bindings:
-            value = binding.value
+            value = self._refined(binding.value)
+            is_same &= value is binding.value
             if isinstance(binding, MatchCast):
-                builder.emit_normalized(binding)
+                builder.emit_normalized(binding.replace(value=value))
                 continue
             new = self._value(value)
             is_same &= new is value
             builder.emit_normalized(
-                binding if new is value else VarBinding(binding.var, builder.normalize(new))
+                binding if new is binding.value else self._bound(binding.var, new)
             )
         made = builder._end_block()
         return block if is_same else made
+
+    def _refined(self, value: RelayExpr) -> RelayExpr:
+        """A value over the variables of which more is known."""
+        new = substituted(value, self.refined) if self.refined else value
+        if new is value or not isinstance(new, Call):
+            return new
+        return self.builder.normalize(Call(new.op, new.args, new.attrs, new.sinfo_args, new.span))
+
+    def _bound(self, var: Var, value: RelayExpr) -> VarBinding:
+        """A binding; the variable says as much of a shape as the value does."""
+        value = self.builder.normalize(value)
+        before, now = var.struct_info_, value.struct_info_
+        if isinstance(before, TensorStructInfo) and before.shape is None and now is not None:
+            if not isinstance(now, TensorStructInfo) or now.shape is None:
+                return VarBinding(var, value)
+            new = type(var)(var.name_hint, now, var.span)
+            self.refined[var] = new
+            return VarBinding(new, value)
+        return VarBinding(var, value)
 
     def _value(self, value: RelayExpr) -> RelayExpr:
         if isinstance(value, If):
@@ -129,7 +153,7 @@ class _Legalizer:
             update_struct_info(made, call.struct_info_)
             return made
         rule = op.get_attr("FLegalize")
-        infos = [call.struct_info_]
+        infos = [] if op.get_attr("FDataDependent") else [call.struct_info_]
         if op.get_attr("RequiresArgumentShapes") is not False:
             infos.extend([arg.struct_info_ for arg in call.args])
         if rule is None or not all([has_known_shape(info) for info in infos]):
