@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -31,10 +33,7 @@ def _tf_idf_vectorizer(node: OnnxNode) -> RelayExpr:
         first += len(groups)
         if len(groups) and node.attr("min_gram_length") <= length <= node.attr("max_gram_length"):
             counts.append(_scattered(_count(node, x, groups), where, int(positions.max()) + 1))
-    result = counts[0]
-    for part in counts[1:]:
-        result = result + part
-    result = _weighted(node, result)
+    result = _weighted(node, reduce(operator.add, counts))
     return result if rank == 2 else _op.squeeze(result, [0])
 
 
@@ -57,13 +56,12 @@ def _count(node: OnnxNode, x: RelayExpr, groups: Array) -> RelayExpr:
         last = columns - (length - 1) * step
         if last <= 0:
             break
-        alike: RelayExpr | None = None
+        alike = []
         for i in range(length):
             token = _op.strided_slice(x, [i * step], [i * step + last], axes=[1])
-            same = _op.equal(_op.expand_dims(token, 2), constant(groups[:, i][None, None], "int64"))
-            alike = same if alike is None else _op.logical_and(alike, same)
-        assert alike is not None
-        total = total + _op.sum(_op.cast(alike, "float32"), [1])
+            wanted = constant(groups[:, i][None, None], "int64")
+            alike.append(_op.equal(_op.expand_dims(token, 2), wanted))
+        total = total + _op.sum(_op.cast(reduce(_op.logical_and, alike), "float32"), [1])
     return total
 
 

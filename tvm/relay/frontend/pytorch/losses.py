@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -103,13 +104,9 @@ def _negative_likelihood(
 
 def _added(logarithms: Sequence[RelayExpr], minus: RelayExpr) -> RelayExpr:
     """The logarithm of a sum; that of nothing is minus infinity."""
-    high = logarithms[0]
-    for other in logarithms[1:]:
-        high = _op.maximum(high, other)
+    high = reduce(_op.maximum, logarithms)
     shift = _op.where(_op.equal(high, minus), scalar_like(0, high), high)
-    total = _op.exp(logarithms[0] - shift)
-    for other in logarithms[1:]:
-        total = total + _op.exp(other - shift)
+    total = reduce(_op.add, [_op.exp(one - shift) for one in logarithms])
     return _op.log(total) + shift
 
 
