@@ -21,6 +21,7 @@ from tvm.tir.transform import (
     LiftAttrScope,
     RemoveAssume,
     RemoveStoreUndef,
+    RewriteUnsafeSelect,
     VerifyVTCMLimit,
 )
 
@@ -56,6 +57,20 @@ def test_undefined_values_may_only_be_stored() -> None:
         apply(
             RemoveStoreUndef(), function([], Evaluate(tir.call_extern("int32", "f", tir.undef())))
         )
+
+
+def test_a_choice_becomes_a_branch_where_a_value_may_be_unsafe() -> None:
+    @T.prim_func(private=True)
+    def before(A: T.Buffer(8, "int32"), n: T.int32):
+        for i in range(8):
+            A[i] = T.Select(i < n, i // (T.max(n, 1) * 2), 0) + T.Select(i < n, i // n, 0)
+
+    @T.prim_func(private=True)
+    def expected(A: T.Buffer(8, "int32"), n: T.int32):
+        for i in range(8):
+            A[i] = T.Select(i < n, i // (T.max(n, 1) * 2), 0) + T.if_then_else(i < n, i // n, 0)
+
+    assert_transforms(RewriteUnsafeSelect(), before, expected)
 
 
 def test_parallel_loops_become_serial() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir.expr import (
+    Add,
     BinaryOpExpr,
     BufferLoad,
     Call,
@@ -13,7 +14,10 @@ from tvm.tir.expr import (
     FloorDiv,
     FloorMod,
     IntImm,
+    Max,
+    Min,
     Mod,
+    Mul,
     ProducerLoad,
 )
 from tvm.tir.intrinsics import INTRINSICS, effect_of
@@ -62,6 +66,19 @@ class SafetyChecker(Visitor):
 
     def _division(self, e: BinaryOpExpr) -> None:
         divisor = e.b
-        if not e.dtype.is_float and not (type(divisor) is IntImm and divisor.value != 0):
+        is_constant = type(divisor) is IntImm and divisor.value != 0
+        if not e.dtype.is_float and not is_constant and not _is_positive(divisor):
             self.safe = False
         self.visit_children(e)
+
+
+def _is_positive(e: PrimExpr) -> bool:
+    """Whether an integer is known to be positive by the way in which it is written."""
+    match e:
+        case IntImm():
+            return e.value > 0
+        case Max():
+            return _is_positive(e.a) or _is_positive(e.b)
+        case Min() | Mul() | Add():
+            return _is_positive(e.a) and _is_positive(e.b)
+    return False
