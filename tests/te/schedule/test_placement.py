@@ -27,6 +27,35 @@ def test_compute_at_provides_what_one_iteration_needs() -> None:
     check_chain(s, a, c)
 
 
+def test_compute_at_computes_nothing_for_iterations_beyond_the_end() -> None:
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] + 1.0, name="B")
+    c = te.compute((n,), lambda i: b[i] * 2.0, name="C")
+    s = te.create_schedule(c.op)
+    tile, _ = s[c].split(c.op.axis[0], factor=4)
+    _, tile = s[c].split(tile, nparts=3)  # of few tiles, the last part may have none
+    s[b].compute_at(s[c], tile)
+    assert lowered(s, [a, c]) == expect("""
+        for i.outer.outer in serial(3)
+          for i.outer.inner in serial(?)
+            if likely
+              realize B[4]
+                for i in serial(4)
+                  if likely
+                    if likely
+                      store B
+                for i.inner in serial(4)
+                  if likely
+                    store C
+    """)
+    built = tvm.build(s, [a, c], "llvm")
+    for size in range(1, 30):
+        data, out = np.random.rand(size).astype("float32"), tvm.nd.empty((size,))
+        built(tvm.nd.array(data), out)
+        np.testing.assert_allclose(out.numpy(), (data + 1) * 2, rtol=1e-6)
+
+
 def test_compute_at_innermost_keeps_one_element() -> None:
     a, b, c = chain()
     s = te.create_schedule(c.op)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
+from tvm.arith import Analyzer
 from tvm.error import ScheduleError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Visitor
 from tvm.tir import op as tir_op
 from tvm.tir.constants import is_one, is_zero
-from tvm.tir.expr import Call, IntImm, IterVar, IterVarType, ProducerLoad, Range, Var, const
+from tvm.tir.expr import LT, Call, IntImm, IterVar, IterVarType, ProducerLoad, Range, Var, const
 from tvm.tir.stmt import AttrStmt, For, ForKind, IfThenElse, Stmt
 from tvm.tir.stmt_functor import Substituter, variables_of
 
 from ..tensor import ComputeOp, Tensor
-from .intervals import in_dtype, simple
+from .intervals import from_range, in_dtype, interval_of, simple
 from .message_passing import descend_from, pass_up_index
 from .prefetch import prefetch_ahead, prefetch_shared
 from .relations import Ranges, Values
@@ -52,13 +53,17 @@ class Loop:
 
 @dataclass
 class Level:
-    """One loop: its axis, the statements that open it, outermost first, and guards of its body."""
+    """One loop: its axis, the statements that open it, outermost first, and guards of its body.
+
+    ``stage_guards`` stand around the stages that are computed inside the loop, too.
+    """
 
     iv: IterVar
     wrappers: list[Wrapper] = field(default_factory=list)
     thread: IterVar | None = None
     loop: Loop | None = None
     guards: list[PrimExpr] = field(default_factory=list)
+    stage_guards: list[PrimExpr] = field(default_factory=list)
 
 
 @dataclass
@@ -100,6 +105,27 @@ def guard_depth(nest: LoopNest, condition: PrimExpr, must_stay: Callable[[IterVa
             break
         depth -= 1
     return depth
+
+
+def holds_somewhere(
+    condition: PrimExpr, nest: LoopNest, depth: int, analyzer: Analyzer
+) -> PrimExpr | None:
+    """Whether a comparison holds in any iteration of the loops further inside than ``depth``.
+
+    None if that is always so, or if the loops around do not tell.
+    """
+    if not isinstance(condition, LT):
+        return None
+    inside = {
+        level.loop.var: from_range(Range.from_min_extent(0, level.loop.extent))
+        for level in nest.levels[depth:]
+        if level.loop is not None
+    }
+    low = interval_of(condition.a, inside, analyzer).low
+    if low is None or any(var in inside for var in variables_of(condition.b)):
+        return None
+    result = tir_op.less(low, condition.b)
+    return None if analyzer.can_prove(result) else result
 
 
 class _Reads(Visitor):

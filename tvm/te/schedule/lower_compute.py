@@ -7,7 +7,7 @@ for i:  B[i] = sum(A[i, k])     ->     for i:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from tvm.tir import op as tir_op
 from tvm.tir.expr import CommReducer, IntImm, IterVar, ProducerLoad, Reduce, Var
 from tvm.tir.stmt import IfThenElse, LetStmt, ProducerStore, Stmt, seq
 from tvm.tir.stmt_functor import Substituter
+from tvm.tir.transform.common import without_likely
 
 from ..tensor import ComputeOp, Tensor
 from .loop_nest import (
@@ -24,6 +25,7 @@ from .loop_nest import (
     at_element,
     guard,
     guard_depth,
+    holds_somewhere,
     is_computed,
     make_loop_nest,
     wrap,
@@ -49,6 +51,9 @@ class Nester(Protocol):
     def holds_stages(self, iv: IterVar) -> bool:
         """Whether other stages are computed inside a loop."""
 
+    def may_skip_stages(self, iv: IterVar, levels: Sequence[Level]) -> bool:
+        """Whether stages are computed inside a loop, of these, that its iterations may leave out."""
+
 
 def provide_compute(
     stage: Stage, ranges: Ranges, threads: Collection[IterVar], nester: Nester
@@ -67,7 +72,7 @@ def provide_compute(
     if op.reduce_axis:
         return _Reduction(stage, ranges, threads, nester, main).build()
     checks = _compute_checks(stage, ranges, main.values, nester)
-    outside = place_checks(checks, main, nester)[0]
+    outside = place_checks(checks, main, ranges, nester)[0]
     rewriter = Substituter(_axis_values(op, main.values))
     indices = _indices(op, main.values)
     stores = [
@@ -79,11 +84,12 @@ def provide_compute(
 
 
 def place_checks(
-    checks: list[Check], nest: LoopNest, nester: Nester
+    checks: list[Check], nest: LoopNest, ranges: Ranges, nester: Nester
 ) -> tuple[list[PrimExpr], dict[IterVar | None, int]]:
     """Put each check into the outermost loop where it holds for all of the body.
 
-    Returns the checks that stand outside all loops, and how deep those of each axis stand.
+    Stages inside a loop are not computed where the check holds for none of the iterations further
+    inside. Returns the checks that stand outside all loops, and how deep those of each axis stand.
     """
     outside: list[PrimExpr] = []
     depths: dict[IterVar | None, int] = {}
@@ -91,6 +97,11 @@ def place_checks(
         depth = guard_depth(nest, check, nester.holds_stages)
         (nest.levels[depth - 1].guards if depth else outside).append(check)
         depths[iv] = max(depth, depths.get(iv, 0))
+        for around, level in enumerate(nest.levels[: max(depth - 1, 0)], 1):
+            if nester.may_skip_stages(level.iv, nest.levels):
+                anywhere = holds_somewhere(without_likely(check), nest, around, ranges.analyzer)
+                if anywhere is not None:
+                    level.stage_guards.append(tir_op.likely(anywhere))
     return outside, depths
 
 
@@ -157,7 +168,7 @@ class _Reduction:
             *[level.thread for level in levels[:common] if level.thread is not None],
         ]
         checks = _compute_checks(stage, self.ranges, self.main.values, self.nester)
-        outside, depths = place_checks(checks, self.main, self.nester)
+        outside, depths = place_checks(checks, self.main, self.ranges, self.nester)
         body, before = self._update(op), []
         condition = Substituter(_axis_values(op, self.main.values)).visit(_reduce_of(op).condition)
         if is_computed(condition):
@@ -186,7 +197,7 @@ class _Reduction:
         known = {level.iv: self.main.values[level.iv] for level in self.main.levels[:common]}
         nest = make_loop_nest(self.stage, self.ranges, inside, loops, known)
         checks = find_checks(self.stage, self.ranges, nest.values, skip)
-        outside = place_checks(checks, nest, self.nester)[0]
+        outside = place_checks(checks, nest, self.ranges, self.nester)[0]
         reduce = _reduce_of(op)
         start = Substituter(_axis_values(op, nest.values))
         values = [start.visit(v) for v in reduce.init or reduce.combiner.identity_element]

@@ -77,7 +77,7 @@ class _Tensorized:
         checks = find_checks(stage, self.ranges, main.values, ())
         self._require_free_of_inner(checks, main)
         nest = LoopNest(main.levels[:position], main.values)
-        outside, depths = place_checks(checks, nest, self.nester)
+        outside, depths = place_checks(checks, nest, self.ranges, self.nester)
         domains = self._root_domains(main.values)
         reads, matched = self._regions(domains, main.values)
 
@@ -208,7 +208,7 @@ class _Tensorized:
         inner = {iv: main.values[iv] for iv in leaves[self.position :] if iv not in reducing}
         nest = make_loop_nest(stage, self.ranges, inside, loops, {**known, **inner})
         checks = find_checks(stage, self.ranges, nest.values, skip)
-        outside = place_checks(checks, nest, self.nester)[0]
+        outside = place_checks(checks, nest, self.ranges, self.nester)[0]
         domains = self._root_domains(nest.values)
         assert self.intrin.reduce_init is not None
         body = self._bind(self.intrin.reduce_init, domains, [], matched)

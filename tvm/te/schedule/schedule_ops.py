@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tvm.error import ScheduleError
@@ -147,6 +147,24 @@ class _Builder:
         """Whether other stages are computed inside a loop."""
         return iv in self.attached
 
+    def may_skip_stages(self, iv: IterVar, levels: Sequence[Level]) -> bool:
+        """Whether stages are computed inside a loop, of these, that its iterations may leave out.
+
+        Threads must not part where they wait for each other, and what a stage keeps for the next
+        iteration has to be there.
+        """
+        stages = self.attached.get(iv, ())
+        if not stages or any([level.thread is not None for level in levels]):
+            return False
+        return not any(
+            [
+                stage.is_rolling
+                or stage.is_double_buffered
+                or any([stage.thread_of(loop).thread_tag for loop in stage.leaf_iter_vars])
+                for stage in stages
+            ]
+        )
+
     def nest(self, levels: list[Level], body: Stmt, threads: Collection[IterVar]) -> Stmt:
         """The body inside loops, each with the stages that are attached to it."""
         open_threads = [list(threads)]
@@ -157,6 +175,8 @@ class _Builder:
             body = guard(level.guards, body)
             for stage in reversed(self.attached.get(level.iv, ())):
                 body = self.pipeline(stage, body, inside)
+            if not inside:
+                body = guard(level.stage_guards, body)
             for wrapper in reversed(level.wrappers):
                 body = wrapper(body)
         return body
