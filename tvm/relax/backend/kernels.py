@@ -16,6 +16,7 @@ from typing import Any
 from tvm.arith import Analyzer
 from tvm.error import OpNotImplemented, TypeCheckError
 from tvm.ir.expr import RelayExpr
+from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.span import SequentialSpan, Span
@@ -40,6 +41,7 @@ from tvm.relax.expr import (
 )
 from tvm.relax.struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from tvm.relax.transform.kill_after_last_use import variables
+from tvm.relax.transform.update_vdevice import is_same_device
 from tvm.relay import expr as graphs
 from tvm.relay.analysis.infer import infer_type_of
 from tvm.relay.analysis.source_names import computed_spans
@@ -61,10 +63,11 @@ from tvm.tir.expr import IntImm
 
 
 class _Region:
-    """Bindings, one after the other, that the library computes."""
+    """Bindings, one after the other, that the library computes on one device."""
 
-    def __init__(self, extents: Extents) -> None:
+    def __init__(self, extents: Extents, device: VDevice | None = None) -> None:
         self.extents = extents
+        self.device = device
         self.bindings: list[VarBinding] = []
         self.values: dict[Var, Any] = {}
         self.inputs: dict[Var, graphs.Var] = {}
@@ -132,6 +135,14 @@ def _tensors(info: Any) -> list[TensorStructInfo]:
     return [info] if fields is None else [t for field in fields for t in _tensors(field)]
 
 
+def _device_of(info: Any) -> VDevice | None:
+    """Where a tensor lives, or the fields of a tuple do."""
+    if not isinstance(info, (TensorStructInfo, TupleStructInfo)):
+        return None
+    parts = [part for part in _tensors(info) if isinstance(part, TensorStructInfo)]
+    return next((part.vdevice for part in parts if part.vdevice is not None), None)
+
+
 def _is_static(info: Any) -> bool:
     dims = [dim for part in _tensors(info) for dim in part.dimensions or ()]
     return all([isinstance(dim, IntImm) for dim in dims])
@@ -191,16 +202,25 @@ class _KernelLowering:
         region = _Region(self.extents)
         begin = at
         for i, binding in enumerate(block.bindings, at):
-            if isinstance(binding, VarBinding) and region.add(binding):
+            device = _device_of(binding.value.struct_info_)
+            if not is_same_device(device, region.device):
+                done += self._lower(region, range(begin, i), readers)
+                region, begin = _Region(self.extents, device), i
+            if isinstance(binding, VarBinding) and self._is_for(device) and region.add(binding):
                 continue
             done += self._lower(region, range(begin, i), readers)
             done.append(_with_view(binding))
-            region, begin = _Region(self.extents), i + 1
+            region, begin = _Region(self.extents, device), i + 1
         done += self._lower(region, range(begin, at + len(block.bindings)), readers)
         same = len(done) == len(block.bindings) and all(
             [a is b for a, b in zip(done, block.bindings, strict=True)]
         )
         return block if same else block.replace(bindings=tuple(done))
+
+    def _is_for(self, device: VDevice | None) -> bool:
+        """Whether the library's kernels run on a device."""
+        target = None if device is None else device.target
+        return target is None or target.kind is self.target.kind
 
     def _lower(self, region: _Region, own: range, readers: dict[Var, set[int]]) -> list[Binding]:
         calls = [b for b in region.bindings if isinstance(b.value, Call)]
@@ -218,7 +238,7 @@ class _KernelLowering:
             fused = fusion()(optimization()(IRModule.from_expr(graph)))
         main = fused["main"]
         inputs = dict(zip(main.params, region.inputs, strict=True))
-        return _Emitter(self, inputs).run(main, outputs)
+        return _Emitter(self, inputs, region.device).run(main, outputs)
 
     def kernel(self, func: GraphFunction) -> str:
         """The name of the kernel of a fused function."""
@@ -255,8 +275,11 @@ def _with_view(binding: Binding) -> Binding:
 class _Emitter:
     """Calls of kernels in the order of the fused graph."""
 
-    def __init__(self, lowering: _KernelLowering, inputs: dict[graphs.Var, Var]) -> None:
+    def __init__(
+        self, lowering: _KernelLowering, inputs: dict[graphs.Var, Var], device: VDevice | None
+    ) -> None:
         self.lowering = lowering
+        self.device = device
         self.values: dict[int, Any] = {id(p): v for p, v in inputs.items()}
         self.bindings: list[Binding] = []
 
@@ -288,7 +311,7 @@ class _Emitter:
         # what a kernel gives may be known better than what it is declared to give
         types = flat_types(call.op.body.checked_type)
         infos = [
-            TensorStructInfo(self.lowering.extents.in_program(ty.shape), str(ty.dtype))
+            TensorStructInfo(self.lowering.extents.in_program(ty.shape), str(ty.dtype), self.device)
             for ty in types
         ]
         if call.op.attrs.get("relay.reshape_only"):

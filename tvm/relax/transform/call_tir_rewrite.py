@@ -11,6 +11,7 @@ from typing import Any
 
 from tvm.error import TVMError
 from tvm.ir.expr import RelayExpr
+from tvm.ir.global_info import VDevice
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
 from tvm.ir.transform import Pass
@@ -29,6 +30,7 @@ from tvm.relax.expr import (
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
 
 from .binding_rewriter import VOID, BindingRewriter, function_pass, op_call
+from .update_vdevice import is_same_device
 
 # calls of functions that write into tensors which are allocated for them
 DESTINATION_PASSING = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"}
@@ -53,7 +55,7 @@ class _Destinations(BindingRewriter):
         places = value.attrs.inplace_indices if value.op.name == "relax.call_tir_inplace" else ()
         written = {i: inputs[int(place)] for i, place in enumerate(places) if int(place) >= 0}
         results = [
-            written[i] if i in written else self.emit(_new_tensor(one), "alloc")
+            written[i] if i in written else self.emit(_new_tensor(one, self.mod), "alloc")
             for i, one in enumerate(infos)
         ]
         fresh = [result for i, result in enumerate(results) if i not in written]
@@ -71,13 +73,22 @@ class _Destinations(BindingRewriter):
         self.emit(call)
 
 
-def _new_tensor(info: StructInfo) -> Call:
+def _device_index(mod: IRModule, device: VDevice | None) -> int:
+    """Which of the machine's devices: they are those of the module, in its order."""
+    if device is None:
+        return 0
+    known = mod.global_infos.get("vdevice", ())
+    found = [i for i, other in enumerate(known) if is_same_device(other, device)]
+    return found[0] if found else int(device.vdevice_id)
+
+
+def _new_tensor(info: StructInfo, mod: IRModule) -> Call:
     if not isinstance(info, TensorStructInfo) or info.shape is None:
         raise TVMError(f"a call that returns a new tensor requires its shape, got {info}")
     if info.dtype.is_void:
         raise TVMError(f"a call that returns a new tensor requires its dtype, got {info}")
-    device = info.vdevice.vdevice_id if info.vdevice is not None else 0
-    args = (info.shape, DataTypeImm(info.dtype), PrimValue(device), StringImm("global"))
+    device = PrimValue(_device_index(mod, info.vdevice))
+    args = (info.shape, DataTypeImm(info.dtype), device, StringImm("global"))
     return op_call("relax.builtin.alloc_tensor", *args, info=info)
 
 
