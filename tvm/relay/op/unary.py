@@ -13,7 +13,6 @@ from tvm.ir.attrs import Attrs
 from tvm.ir.expr import RelayExpr
 from tvm.ir.type import TensorType, Type
 from tvm.relay.expr import Call, Constant, const
-from tvm.runtime.ndarray import empty
 from tvm.support.dtype import dtype as as_dtype
 
 from .computes import computed_by
@@ -370,12 +369,7 @@ def converted(x: RelayExpr, dtype: str) -> RelayExpr:
         return ops.cast(x, dtype=dtype)
     if x.data.dtype == dtype:
         return x
-    values, wanted = x.data.elements(), numpy_dtype(dtype)
-    if wanted.kind not in "iuf":
-        return const(values.astype(wanted))
-    result = empty(x.data.shape, dtype)
-    np.copyto(np.from_dlpack(result), values, casting="unsafe")
-    return const(result)
+    return const(x.data.elements().astype(numpy_dtype(dtype)))
 
 
 def raised_bytes(x: RelayExpr) -> RelayExpr:
