@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -20,6 +21,20 @@ def test_a_path_gives_the_names_of_its_package(package: str, name: str) -> None:
     parent = importlib.import_module(package)
     names = [n for n in dir(parent) if not n.startswith("_") and n != name]
     assert all(getattr(module, n) is getattr(parent, n) for n in names)
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    # those of topi have a function's name, which stands first
+    [path for path in PATHS if not path[0].startswith("tvm.topi") and not path[1].startswith("_")],
+)
+def test_a_module_that_a_package_had_is_its_attribute(
+    package: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = importlib.import_module(package)
+    if isinstance(getattr(parent, name, None), ModuleType):
+        monkeypatch.delattr(parent, name)  # an import has set it
+    assert isinstance(getattr(parent, name), ModuleType)
 
 
 def test_names_are_imported_from_old_modules() -> None:

@@ -234,8 +234,13 @@ def _absent_library(package: str, name: str) -> ModuleType | None:
 
 
 def install() -> None:
-    """Ask here last when a module is imported, and for the names in `FROM_ABOVE`."""
-    for package, places in FROM_ABOVE.items():
-        provide(package, places)
+    """Ask here last when a module is imported, and for the names in `FROM_ABOVE`.
+
+    Modules that a package had are its attributes as well, as they were imported with it.
+    """
+    for package in {**FROM_ABOVE, **CLASSIC}:
+        modules = [name for name in CLASSIC.get(package, "").split() if not name.startswith("_")]
+        paths = {name: f"{package}.{name}" for name in modules}
+        provide(package, {**paths, **FROM_ABOVE.get(package, {})})
     if not any([isinstance(finder, ClassicPaths) for finder in sys.meta_path]):
         sys.meta_path.append(ClassicPaths())

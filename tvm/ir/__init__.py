@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tvm.support.later import names_from_above as _names_from_above
+
 from . import (
     _ffi_api,
     analysis,
@@ -69,4 +71,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ("FloatImm", "IntImm", "Range"):  # loop-level nodes
         return getattr(expr, name)
-    raise AttributeError(f"module 'tvm.ir' has no attribute {name!r}")
+    return _find_above(name)
+
+
+_find_above = _names_from_above(__name__)

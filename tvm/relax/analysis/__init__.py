@@ -12,6 +12,7 @@ from tvm.relax.struct_info_relations import (
     struct_info_lca,
     tir_vars_in_struct_info,
 )
+from tvm.support.later import names_from_above as _names_from_above
 
 from .calls import computable_at_compile_time, detect_recursion
 from .estimate_memory_usage import estimate_memory_usage
@@ -41,3 +42,5 @@ __all__ = [
     "remove_all_unused", "struct_info_base_check", "struct_info_lca", "suggest_layout_transforms", "tir_vars_in_struct_info",
     "udchain", "well_formed",
 ]  # fmt: skip
+
+__getattr__ = _names_from_above(__name__)

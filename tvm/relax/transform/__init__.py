@@ -1,5 +1,7 @@
 """Passes of relax."""
 
+from tvm.support.later import names_from_above as _names_from_above
+
 from .adjust_matmul_order import AdjustMatmulOrder
 from .allocate_workspace import AllocateWorkspace
 from .alter_op_impl import AlterOpImpl
@@ -145,3 +147,5 @@ __all__ = [
     "dataflowblock_pass",
     "function_pass",
 ]
+
+__getattr__ = _names_from_above(__name__)

@@ -1,6 +1,7 @@
 """Passes over relay programs, under their classic names."""
 
 from tvm.ir.transform import PassContext, Sequential, module_pass
+from tvm.support.later import names_from_above as _names_from_above
 
 from . import _ffi_api, suffixes
 from .alter_op_layout import AlterOpLayout
@@ -177,3 +178,5 @@ __all__ = [
     "to_cps",
     "un_cps",
 ]
+
+__getattr__ = _names_from_above(__name__)

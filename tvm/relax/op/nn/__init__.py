@@ -1,5 +1,7 @@
 """Operators of neural networks."""
 
+from tvm.support.later import names_from_above as _names_from_above
+
 from .activation import (
     batch_flatten,
     dropout,
@@ -36,3 +38,5 @@ __all__ = [
     "max_pool1d", "max_pool2d", "max_pool3d", "nll_loss", "pad", "relu", "rms_norm", "silu",
     "softmax",
 ]  # fmt: skip
+
+__getattr__ = _names_from_above(__name__)
