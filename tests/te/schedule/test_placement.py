@@ -56,6 +56,25 @@ def test_compute_at_computes_nothing_for_iterations_beyond_the_end() -> None:
         np.testing.assert_allclose(out.numpy(), (data + 1) * 2, rtol=1e-6)
 
 
+def test_compute_at_a_fused_loop_computes_what_its_iterations_read() -> None:
+    a = te.placeholder((35,), name="A")
+    b = te.compute((35,), lambda i: a[i] + 1.0, name="B")
+    c = te.compute((5, 7), lambda y, x: b[y * 7 + x] * 2.0, name="C")
+    s = te.create_schedule(c.op)
+    tile, _ = s[c].split(s[c].fuse(*c.op.axis), factor=4)
+    s[b].compute_at(s[c], tile)
+    assert lowered(s, [a, c]) == expect("""
+        for y.x.fused.outer in serial(9)
+          realize B[4]
+            for i in serial(4)
+              if likely
+                store B
+            for y.x.fused.inner in serial(4)
+              if likely
+                store C
+    """)
+
+
 def test_compute_at_innermost_keeps_one_element() -> None:
     a, b, c = chain()
     s = te.create_schedule(c.op)

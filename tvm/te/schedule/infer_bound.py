@@ -217,21 +217,16 @@ def _add_needs(
 
 
 def _fused_values(stage: Stage, ranges: Ranges) -> dict[Var, PrimExpr]:
-    """The axes of a stage that share a fused loop over an open extent, in terms of its loops.
+    """The axes of a stage that share a fused loop, in terms of its loops.
 
     An index over several of them, such as y*w + x, may be simple in the fused loop, while the
     intervals of the axes alone tell nothing of it.
     """
-    open_fused = [
-        relation
-        for relation in stage.relations
-        if isinstance(relation, Fuse) and type(ranges[relation.inner].extent) is not IntImm
-    ]
-    if not open_fused:
+    loops = [relation.fused for relation in stage.relations if isinstance(relation, Fuse)]
+    if not loops:
         return {}
     values: Values = {iv: iv.var for iv in stage.leaf_iter_vars}
     pass_up_index(stage, ranges, values)
-    loops = [relation.fused for relation in open_fused]
     below = [(iv, descend_from(stage, [iv])) for iv in stage.op.root_iter_vars()]
     return {iv.var: values[iv] for iv, found in below if any([loop in found for loop in loops])}
 
