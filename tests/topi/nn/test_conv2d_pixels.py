@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 import tvm
-from tvm import te, tir, topi
+from tvm import relay, te, tir, topi
 from tvm.tir.stmt_functor import post_order_visit
 
 
@@ -48,3 +49,34 @@ def test_sums_of_a_tile_stay_in_registers() -> None:
     inner = [body for _, body in loops if body.count("vfmadd") >= 16]
     assert inner
     assert not any(re.search(r"vmovups\t%zmm\d+, .*%rsp", body) for body in inner)
+
+
+@pytest.mark.parametrize(
+    ("size", "is_padded", "suits"),
+    [(17, False, True), (79, False, True), (56, False, False), (56, True, False)],
+)
+def test_known_extents_that_no_tile_divides_suit_pixels(
+    size: int, is_padded: bool, suits: bool
+) -> None:
+    kernel = te.placeholder((8, 4, 1, 1, 8, 8))
+    with tvm.target.Target("llvm -mcpu=znver3"):
+        found = topi.x86.conv2d.suits_pixels(kernel, 1, (size, size), is_padded, "float32")
+        assert found is suits
+        with tvm.autotvm.apply_history_best([]):
+            assert not topi.x86.conv2d.suits_pixels(kernel, 1, (size, size), is_padded, "float32")
+
+
+@pytest.mark.parametrize(("window", "stride"), [(1, 1), (1, 2), (3, 2)])
+def test_known_extents_by_pixels(window: int, stride: int) -> None:
+    size, rng = 37, np.random.default_rng(0)
+    x = relay.var("x", shape=(2, 16, size, size))
+    weight = rng.normal(size=(32, 16, window, window)).astype("float32")
+    y = relay.nn.conv2d(x, relay.const(weight), strides=stride, kernel_size=window, channels=32)
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(y)))
+    data = rng.normal(size=(2, 16, size, size)).astype("float32")
+    results = []
+    for level in (0, 3):
+        with tvm.transform.PassContext(opt_level=level):
+            run = relay.create_executor("graph", mod, tvm.cpu(), "llvm -mcpu=x86-64-v3").evaluate()
+        results.append(run(data).numpy())
+    np.testing.assert_allclose(*results, rtol=1e-4, atol=1e-4)

@@ -31,7 +31,12 @@ from ..nn.conv2d.library import (
     schedule_conv2d_nchw_dnnl,
     schedule_conv2d_nhwc_dnnl,
 )
-from ..nn.conv2d.pixels_cpu import nominal_extent, pixel_tile, schedule_conv2d_NCHWc
+from ..nn.conv2d.pixels_cpu import (
+    nominal_extent,
+    pixel_tile,
+    schedule_conv2d_NCHWc,
+    suits_pixels,
+)
 from ..nn.conv2d.plan_cpu import Conv2dPlan, Conv2dShape, plan_conv2d
 from ..nn.conv2d.rows_cpu import fills_vectors
 from ..nn.conv2d.winograd_cpu import (
@@ -77,6 +82,7 @@ __all__ = [
     "nominal_extent",
     "pixel_tile",
     "plan_conv2d",
+    "suits_pixels",
     "narrow_dtypes",
     "schedule_conv2d",
     "schedule_conv2d_NCHWc",

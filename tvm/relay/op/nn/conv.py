@@ -420,7 +420,7 @@ def _blocked_conv(
     layouts = (attrs.data_layout, attrs.out_layout or attrs.data_layout)
     steps = (attrs.strides, attrs.padding, attrs.dilation)
     conv = partial(conv, data, weight, *steps, *layouts, out_type.dtype, groups=attrs.groups)
-    if topi.utils.is_target("cpu") and topi.utils.is_dynamic_shape(out_type.shape[2:]):
+    if topi.utils.is_target("cpu") and _goes_by_pixels(attrs, weight, out_type):
         tile = topi.x86.conv2d.pixel_tile(weight, attrs.groups, out_type.dtype)
         return [conv(padded_pixels=tile.padded)]
     out = conv()
@@ -431,6 +431,19 @@ def _blocked_conv(
     ):
         out = conv(skip_border_rows=True)
     return [out]
+
+
+def _goes_by_pixels(attrs: Any, weight: te.Tensor, out_type: TensorType) -> bool:
+    """Whether rows and columns are one axis: the run knows them, or no good tile divides them."""
+    if topi.utils.is_dynamic_shape(out_type.shape[2:]):
+        return True
+    if _has_groups(attrs):
+        return False
+    rows, columns = topi.utils.dims(out_type.shape[2:4])
+    is_padded = any(padding_pairs(attrs.padding, 2))
+    return topi.x86.conv2d.suits_pixels(
+        weight, attrs.groups, (rows, columns), is_padded, out_type.dtype
+    )
 
 
 def _in_both_blocks(attrs: Any, inputs: Sequence[te.Tensor]) -> te.Tensor:

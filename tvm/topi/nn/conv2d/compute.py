@@ -268,7 +268,8 @@ def conv2d_NCHWc(
     skip_border_rows : bool
         Leave out the rows of the window that see zeros above or below the data.
     padded_pixels : callable, optional
-        Where height or width are open, rounds the number of output pixels up.
+        Rounds the number of output pixels up; they are one axis then, as they are where height or
+        width are open.
     """
     dtype = out_dtype or data.dtype
     if (wide := product_dtype(dtype)) != dtype:
@@ -284,7 +285,7 @@ def conv2d_NCHWc(
     pads = get_pad_tuple_generic(padding, dilated_window((kh, kw), (dh, dw)))
     oh = as_extent((height + pads[0] + pads[2] - ((kh - 1) * dh + 1)) // sh + 1)
     ow = as_extent((width + pads[1] + pads[3] - ((kw - 1) * dw + 1)) // sw + 1)
-    if is_dynamic_shape((oh, ow)):
+    if is_dynamic_shape((oh, ow)) or padded_pixels is not None:
         source = _padded(data, "NCHWc", "HW", pads)
         pixels = Pixels(oh, ow, padded_pixels)
         return _conv2d_of_pixels(source, kernel, (sh, sw), (dh, dw), pixels, dtype, groups)
@@ -326,7 +327,7 @@ def _conv2d_of_pixels(
     dtype: str,
     groups: int,
 ) -> te.Tensor:
-    """A convolution to rows and columns that only the run knows."""
+    """A convolution to rows and columns as one axis."""
     oc_chunk, ic_chunk, kh, kw, ic_block, oc_block = dims(kernel.shape)
     (sh, sw), (dh, dw) = stride, dilation
     ico = te.reduce_axis((0, ic_chunk), name="ic_outer")

@@ -1,4 +1,6 @@
-"""Convolution to a height or a width that only the run knows, on processors: tiles of pixels, whatever row they are in.
+"""Convolution on processors by tiles of pixels, whatever row they are in.
+
+It serves heights and widths that only the run knows, and known ones that no good tile divides.
 
 for n.part in parallel(...):                     # a run of pixels
     for oco, p in grid(oc / 4, tiles):           # channel blocks, a tile of 6 pixels
@@ -23,10 +25,12 @@ from tvm.support.dtype import dtype as as_dtype
 from tvm.target.cpu import CpuInfo
 
 from ...choice import note
+from ...configuration import Choices, is_active
 from ...cpu.common import fuse_and_parallel, has_shape_of, processor
 from ...cpu.prefetch import prefetch_later_channels
 from ...generic.schedules import open_schedule
 from ...utils import ceil_div, dims, prod
+from .compute import padded_columns
 from .cpu import (
     Conv2dConfig,
     conv2d_choices,
@@ -41,6 +45,8 @@ from .pixels import PIXELS_TAG
 
 # more addresses would not stay in registers
 MOST_PIXELS = 8
+# how much worse tiles of known extents have to be: a pixel's place is found by divisions
+_WORTH_PIXELS = 1.15
 # images of a network get smaller as its channels get more: as many values of a row as this
 _ROW_VALUES = 56 * 64
 
@@ -74,14 +80,10 @@ def pixel_tile(kernel: te.Tensor, groups: int, out_dtype: str) -> PixelTile:
     In that of a convolution by dot products, the input channels of a word are behind.
     """
     info = processor()
-    oc_chunk, ic_chunk, high, wide, steps, oc_block, *word = dims(kernel.shape)
+    oc_chunk, ic_chunk, _, _, steps, oc_block, *word = dims(kernel.shape)
     ic_block = steps * prod(word)
-    vectors = max(oc_block * as_dtype(out_dtype).bits // info.vector_bits, 1)
-    inner = ic_chunk * high * wide * steps
-    # any number of pixels fits an axis that is rounded up to it
-    counts = prod(range(1, MOST_PIXELS + 1))
-    choices = conv2d_choices(oc_chunk // groups, 1, counts, vectors, inner, info)
-    few = [tile for tile in choices.configs() if tile.columns <= MOST_PIXELS]
+    choices, vectors, inner = _pixel_choices(kernel, groups, out_dtype)
+    few = _few_pixels(choices)
     config = min(few, key=choices.cost)
     note(config, predicted_share(config, vectors, inner, info))
     channels = max(ic_chunk * ic_block * groups, oc_chunk * oc_block)
@@ -92,6 +94,47 @@ def pixel_tile(kernel: te.Tensor, groups: int, out_dtype: str) -> PixelTile:
     pixel_bytes = ic_chunk * ic_block * groups * as_dtype(kernel.dtype).bits // 8
     most = max(info.l2 // 2 // (pixel_bytes * config.columns), 1)
     return PixelTile(config, parts, by_pixels, most)
+
+
+def suits_pixels(
+    kernel: te.Tensor, groups: int, extents: tuple[int, int], is_padded: bool, out_dtype: str
+) -> bool:
+    """Whether tiles of pixels are much better than those that divide known rows and columns.
+
+    A prime width leaves these one column. Where records or a tuner decide, tiles are of rows.
+    """
+    if is_active():
+        return False
+    rows, given = extents
+    columns: int = padded_columns(given, is_padded)
+    if columns != given and not is_padded:
+        return True  # else all data is copied to give the rows zeros at their ends
+    by_pixels, vectors, inner = _pixel_choices(kernel, groups, out_dtype)
+    blocks, count = dims(kernel.shape)[0] // groups, rows * given
+    known = conv2d_choices(blocks, rows, columns, vectors, inner, processor())
+    least = min(known.cost(tile) for tile in known.configs())
+
+    def cost(tile: Conv2dConfig) -> float:
+        return by_pixels.cost(tile) * tile.columns * ceil_div(count, tile.columns) / count
+
+    return least > _WORTH_PIXELS * min(cost(tile) for tile in _few_pixels(by_pixels))
+
+
+def _pixel_choices(
+    kernel: te.Tensor, groups: int, out_dtype: str
+) -> tuple[Choices[Conv2dConfig], int, int]:
+    """The tiles of any number of pixels, the vectors of a block of channels, and the terms of a sum."""
+    info = processor()
+    oc_chunk, ic_chunk, high, wide, steps, oc_block, *_ = dims(kernel.shape)
+    vectors = max(oc_block * as_dtype(out_dtype).bits // info.vector_bits, 1)
+    inner = ic_chunk * high * wide * steps
+    # any number of pixels fits an axis that is rounded up to it
+    counts = prod(range(1, MOST_PIXELS + 1))
+    return conv2d_choices(oc_chunk // groups, 1, counts, vectors, inner, info), vectors, inner
+
+
+def _few_pixels(choices: Choices[Conv2dConfig]) -> list[Conv2dConfig]:
+    return [tile for tile in choices.configs() if tile.columns <= MOST_PIXELS]
 
 
 def nominal_extent(channels: int) -> int:
