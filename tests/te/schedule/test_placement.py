@@ -56,6 +56,22 @@ def test_compute_at_computes_nothing_for_iterations_beyond_the_end() -> None:
         np.testing.assert_allclose(out.numpy(), (data + 1) * 2, rtol=1e-6)
 
 
+def test_compute_at_leaves_sums_of_nothing_their_first_value() -> None:
+    n, k = te.var("n"), te.var("k")
+    a = te.placeholder((n, k), name="A")
+    b = te.compute((n, k), lambda i, j: a[i, j] * 2.0, name="B")
+    r = te.reduce_axis((0, k), name="r")
+    c = te.compute((n,), lambda i: te.sum(b[i, r], axis=r), name="C")
+    s = te.create_schedule(c.op)
+    s[c].split(r, factor=4)
+    s[b].compute_at(s[c], c.op.axis[0])
+    built = tvm.build(s, [a, c], "llvm")
+    for terms in (0, 3, 4, 9):
+        out = tvm.nd.array(np.full(3, 7, "float32"))
+        built(tvm.nd.array(np.ones((3, terms), "float32")), out)
+        assert out.numpy().tolist() == [2.0 * terms] * 3
+
+
 def test_compute_at_a_fused_loop_computes_what_its_iterations_read() -> None:
     a = te.placeholder((35,), name="A")
     b = te.compute((35,), lambda i: a[i] + 1.0, name="B")

@@ -13,7 +13,15 @@ from typing import Any, Protocol
 
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op as tir_op
-from tvm.tir.expr import CommReducer, IntImm, IterVar, ProducerLoad, Reduce, Var
+from tvm.tir.expr import (
+    CommReducer,
+    IntImm,
+    IterVar,
+    IterVarType,
+    ProducerLoad,
+    Reduce,
+    Var,
+)
 from tvm.tir.stmt import IfThenElse, LetStmt, ProducerStore, Stmt, seq
 from tvm.tir.stmt_functor import Substituter
 from tvm.tir.transform.common import without_likely
@@ -88,8 +96,9 @@ def place_checks(
 ) -> tuple[list[PrimExpr], dict[IterVar | None, int]]:
     """Put each check into the outermost loop where it holds for all of the body.
 
-    Stages inside a loop are not computed where the check holds for none of the iterations further
-    inside. Returns the checks that stand outside all loops, and how deep those of each axis stand.
+    Stages inside a loop are not computed where no element is, as the check holds for none of the
+    iterations further inside. Returns the checks that stand outside all loops, and how deep those of
+    each axis stand.
     """
     outside: list[PrimExpr] = []
     depths: dict[IterVar | None, int] = {}
@@ -97,6 +106,8 @@ def place_checks(
         depth = guard_depth(nest, check, nester.holds_stages)
         (nest.levels[depth - 1].guards if depth else outside).append(check)
         depths[iv] = max(depth, depths.get(iv, 0))
+        if iv is None or iv.iter_type is IterVarType.CommReduce:
+            continue  # a sum of nothing has its first value
         for around, level in enumerate(nest.levels[: max(depth - 1, 0)], 1):
             if nester.may_skip_stages(level.iv, nest.levels):
                 anywhere = holds_somewhere(without_likely(check), nest, around, ranges.analyzer)
