@@ -315,7 +315,7 @@ _BY_PARTS = {
     "view", "reshape", "_unsafe_view", "view_as", "reshape_as", "flatten", "unflatten", "permute",
     "transpose", "swapaxes", "t", "numpy_T", "unsqueeze", "squeeze", "expand",
     "expand_as", "repeat", "slice", "narrow", "select", "index", "index_select", "gather", "split",
-    "split_with_sizes", "chunk", "unbind", "flip", "roll", "clone", "contiguous",
+    "split_with_sizes", "chunk", "unbind", "tensor_split", "flip", "roll", "clone", "contiguous",
     "detach", "alias", "lift_fresh_copy", "resolve_conj", "resolve_neg", "cpu", "neg", "sum",
     "mean", "cumsum", "tril", "triu", "diagonal", "zeros_like", "pad", "constant_pad_nd",
     "broadcast_to", "as_strided", "positive", "T", "mT",

@@ -18,6 +18,38 @@ from .registry import as_dtype, as_ints, as_number, is_tensor, torch_op, torch_o
 _REDUCTIONS: dict[int, Callable[[RelayExpr], RelayExpr]] = {0: lambda x: x, 1: _op.mean, 2: _op.sum}
 
 
+@torch_op("multilabel_margin_loss_forward")
+def _multilabel_margin_loss_forward(
+    x: RelayExpr, target: RelayExpr, reduction: Any = 1
+) -> list[RelayExpr]:
+    """How far classes come within a margin of 1 of the targets: those before the first -1."""
+    shape = infer_shape(x)
+    classes = shape[-1] if shape else 1
+    rows = _op.reshape(x, (-1, classes))
+    wanted = _op.reshape(as_dtype(target, "int64"), (-1, classes))
+    ended = _op.cumsum(_op.cast(_op.less(wanted, constant(0, "int64")), "int64"), 1)
+    is_wanted = _op.equal(ended, constant(0, "int64"))
+    positions = _op.where(is_wanted, wanted, constant(0, "int64"))
+    hits = _op.logical_and(
+        _op.equal(_op.expand_dims(positions, 2), constant(np.arange(classes), "int64")),
+        _op.expand_dims(is_wanted, 2),
+    )
+    is_target = _op.any(hits, axis=[1])
+    gaps = scalar_like(1, x) - _op.expand_dims(_op.gather(rows, 1, positions), 2)
+    gaps = _op.nn.relu(gaps + _op.expand_dims(rows, 1))
+    counted = _op.logical_and(
+        _op.expand_dims(is_wanted, 2), _op.logical_not(_op.expand_dims(is_target, 1))
+    )
+    lost = _op.sum(_op.where(counted, gaps, scalar_like(0, x)), axis=[1, 2])
+    lost = lost / constant(classes, infer_dtype(x))
+    reduced = _REDUCTIONS[as_number(reduction)](lost)
+    is_scalar = len(shape) < 2 and not as_number(reduction)
+    return [
+        _op.reshape(reduced, ()) if is_scalar else reduced,
+        _op.reshape(as_dtype(is_target, infer_dtype(x)), shape),
+    ]
+
+
 @torch_op("ctc_loss")
 def _ctc_loss(
     scores: RelayExpr, targets: RelayExpr, data_lengths: Any, target_lengths: Any, blank: Any = 0,
@@ -113,4 +145,7 @@ def _added(logarithms: Sequence[RelayExpr], minus: RelayExpr) -> RelayExpr:
 torch_ops({
     "mse_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction]((a - b) * (a - b)),
     "l1_loss": lambda a, b, reduction=1: _REDUCTIONS[reduction](_op.abs(a - b)),
+    "multilabel_margin_loss": lambda x, target, reduction=1: _multilabel_margin_loss_forward(
+        x, target, reduction
+    )[0],
 })  # fmt: skip

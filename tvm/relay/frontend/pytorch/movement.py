@@ -148,6 +148,17 @@ def _split(x: RelayExpr, sizes: Any, dim: int = 0) -> list[RelayExpr]:
     return _dynamic_pieces(x, wanted, dim) if has_dynamic(wanted) else _pieces(x, wanted, dim)
 
 
+@torch_op("tensor_split")
+def _tensor_split(x: RelayExpr, sections: Any, dim: int = 0) -> list[RelayExpr]:
+    extent, cuts = infer_shape(x)[dim], as_number(sections)
+    if isinstance(cuts, int):
+        sizes = [extent // cuts + (i < extent % cuts) for i in range(cuts)]
+    else:
+        edges = [0, *as_ints(sections), extent]
+        sizes = [b - a for a, b in itertools.pairwise(edges)]
+    return _pieces(x, sizes, dim)
+
+
 def _dynamic_pieces(x: RelayExpr, sizes: list[Any], dim: int) -> list[RelayExpr]:
     """Pieces of sizes of which some are known at run time only."""
     if len(sizes) == 1:
