@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import tvm
 from tvm import te, tir
 from tvm.error import LoweringError
 from tvm.ir import PrimExpr
@@ -168,3 +169,13 @@ def test_tensors_of_free_layout_are_named(index: str | None) -> None:
     assert not blocks["B"].annotations
     (inner,) = blocks["C"].annotations["layout_free_placeholders"]
     assert inner is blocks["root"].alloc_buffers[0]
+
+
+def test_extents_may_be_used_before_the_tensor_that_tells_them() -> None:
+    n = te.var("n", "int64")
+    a = te.placeholder((n * 4,), name="A")
+    b = te.compute((n, 4), lambda i, j: a[i * 4 + j] + 1.0, name="B")
+    func = te.create_prim_func([a, b], "int64")
+    data, out = np.arange(12, dtype="float32"), tvm.nd.empty((3, 4))
+    tvm.build(func, target="llvm")(tvm.nd.array(data), out)
+    np.testing.assert_array_equal(out.numpy(), data.reshape(3, 4) + 1)

@@ -61,9 +61,11 @@ def with_index_dtype(func: PrimFunc, dtype: DType) -> PrimFunc:
     for size in sizes:
         if size.dtype.is_int:
             rewriter.renew(size)
+    for buffer in func.buffer_map.values():
+        rewriter.renew_sizes(buffer)  # an extent may be used before the buffer that tells it
     for param in func.params:
-        buffer = func.buffer_map.get(param)
-        params.append(rewriter.visit(param) if buffer is None else rewriter.buffer(buffer))
+        bound = func.buffer_map.get(param)
+        params.append(rewriter.visit(param) if bound is None else rewriter.buffer(bound))
     return PrimFunc(params, rewriter.visit(func.body), None, None, func.attrs)
 
 
@@ -88,10 +90,14 @@ class _IndexCaster(BufferRewriter):
         """A range of indices."""
         return Range.from_min_extent(self.index(domain.min), self.index(domain.extent))
 
-    def map_buffer(self, buffer: Buffer) -> Buffer:
+    def renew_sizes(self, buffer: Buffer) -> None:
+        """Give the variables that a buffer tells the dtype of indices."""
         for number in (*buffer.shape, *buffer.strides, buffer.elem_offset):
             if isinstance(number, Var):
                 self.renew(number)
+
+    def map_buffer(self, buffer: Buffer) -> Buffer:
+        self.renew_sizes(buffer)
         return buffer.replace(
             shape=tuple([self.index(dim) for dim in buffer.shape]),
             strides=tuple([self.index(stride) for stride in buffer.strides]),
