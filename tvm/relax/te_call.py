@@ -165,8 +165,11 @@ def _call_of(
 ) -> tuple[PrimFunc, list[RelayExpr], Any, Any]:
     originals = {new: old for old, new in arguments.numbers.items()}
     tensors = [*arguments.tensors, *outputs]
-    # extents of tensors, results too, need not be given
-    bound = {dim for t in tensors for dim in t.shape if isinstance(dim, TirVar)}
+    bound = {dim for t in arguments.tensors for dim in t.shape if isinstance(dim, TirVar)}
+    # extents of results need not be given either; what arguments use has a value before them
+    used = {v for t in arguments.tensors for dim in t.shape for v in tir_vars_in(dim)}
+    told = {dim for t in outputs for dim in t.shape if isinstance(dim, TirVar)}
+    bound |= told - used
     free = [new for new in arguments.numbers.values() if new not in bound]
     made = te.create_prim_func([*tensors, *free], "int64")
     # the function of tensors may use variables of the program that it was not given
@@ -178,8 +181,8 @@ def _call_of(
     prim = prim.without_attr("global_symbol") if "global_symbol" in prim.attrs else prim
     device = _common_vdevice(arguments.values)
     infos = [_info_of(output, originals, device) for output in outputs]
-    used = [originals.get(v, v) for v in free]
-    numbers = ShapeExpr(used) if used else None
+    given = [originals.get(v, v) for v in free]
+    numbers = ShapeExpr(given) if given else None
     return prim, arguments.values, infos if is_list and len(infos) != 1 else infos[0], numbers
 
 
