@@ -39,6 +39,23 @@ def test_array_methods_of_old_warn() -> None:
     assert "device=" in warnings_of(lambda: tvm.nd.empty((2,), ctx=tvm.cpu()))[0]
 
 
+def test_a_function_is_measured_on_a_context() -> None:
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1, name="B")
+    func = tvm.build(te.create_schedule(B.op), [A, B], "llvm")
+    array = tvm.nd.array(np.ones(4, "float32"))
+    times: list[float] = []
+
+    def measure() -> None:
+        timer = func.time_evaluator(func.entry_name, ctx=tvm.cpu(), number=1, repeat=2)
+        times.extend(timer(array, array).results)
+
+    assert "time_evaluator(dev=...)" in warnings_of(measure)[0]
+    assert len(times) == 2
+    with pytest.raises(TypeError, match="requires dev, the device"):
+        func.time_evaluator(func.entry_name)
+
+
 def test_an_unknown_name_stays_an_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'placeholdr'"):
         tvm.placeholdr

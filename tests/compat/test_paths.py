@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import sys
+import warnings
 from types import ModuleType
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 import tvm
 from tvm import te, topi
-from tvm.compat.paths import CLASSIC
+from tvm.compat.paths import CLASSIC, RENAMED
 
 PATHS = [(package, name) for package, names in CLASSIC.items() for name in names.split()]
 
@@ -74,3 +76,29 @@ def test_unknown_names_and_paths_fail_as_usual() -> None:
         from tvm.topi.nn.layer_norm import nonsense  # noqa: F401
     with pytest.raises(ModuleNotFoundError, match="never_there"):
         importlib.import_module("tvm.topi.nn.never_there")
+
+
+@pytest.mark.parametrize("path", RENAMED)
+def test_modules_of_older_releases_are_imported_with_a_warning(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, path, raising=False)
+    with pytest.warns(DeprecationWarning, match=f"{path} is deprecated: use "):
+        module = importlib.import_module(path)
+    assert module is importlib.import_module(RENAMED[path])
+
+
+def test_programs_of_older_releases_find_names_in_renamed_modules() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tvm.autotvm.util import get_const_tuple
+        from tvm.relay.testing.config import ctx_list
+        from tvm.tensor import Tensor
+
+        assert get_const_tuple(te.placeholder((1, 2)).shape) == (1, 2)
+        assert topi.util.get_const_tuple is topi.utils.get_const_tuple
+        assert Tensor is te.Tensor
+        assert isinstance(te.placeholder((1,)).shape, tvm.container.Array)
+        assert ctx_list() and tvm.relay.backend.compile_engine.get()
+        with tvm.target.create("llvm") as target:
+            assert tvm.target.current_target() is target

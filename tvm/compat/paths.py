@@ -14,7 +14,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from tvm.support.deprecation import warn_renamed
 from tvm.support.later import provide
+
+from . import MEANINGS, MODULES
 
 # package -> the modules that it had
 CLASSIC = {
@@ -65,6 +68,19 @@ MOVED = {
     "tvm.relay.op.contrib": "tvm.relay.contrib",
 }
 
+# modules of releases 0.6 and 0.7, and what they are called today
+RENAMED = {
+    # tvm.codegen is the name of a package of ours
+    **{f"tvm.{name}": place for name, place in MODULES.items() if name != "codegen"},
+    "tvm.autotvm.util": "tvm.autotvm.utils",
+    "tvm.relay.backend.compile_engine": "tvm.relay.backend.te_compiler",
+    "tvm.relay.feature": "tvm.relay.analysis.feature",
+    "tvm.relay.module": "tvm.compat.relay",
+    "tvm.relay.testing.config": "tvm.relay.testing",
+    "tvm.te.hybrid.util": "tvm.te.hybrid.utils",
+    "tvm.topi.util": "tvm.topi.utils",
+}
+
 # package -> names that it had, and the layers above it define: (name, module or module:attribute)
 FROM_ABOVE = {
     "tvm.auto_scheduler.search_policy": {
@@ -95,6 +111,7 @@ FROM_ABOVE = {
         **{name: f"tvm.compat.relay:{name}" for name in ("Module", "build_config", "module")},
     },
     "tvm.relay.analysis": {
+        "alpha_equal": "tvm.ir:structural_equal",
         "extract_fused_functions": "tvm.relay.transform.fused_functions:extract_fused_functions",
         "get_calibration_data": "tvm.relay.calibration:get_calibration_data",
     },
@@ -102,7 +119,10 @@ FROM_ABOVE = {
     "tvm.relay.op": {name: f"tvm.relay.op.{name}" for name in ("contrib", "tensor", "transform")},
     "tvm.relay.op.image": {"image": "tvm.relay.op.image.image"},
     "tvm.relay.op.nn": {"nn": "tvm.relay.op.nn.nn"},
-    "tvm.relay.testing": {"enabled_targets": "tvm.testing:enabled_targets"},
+    "tvm.relay.testing": {
+        "ctx_list": "tvm.testing:enabled_targets",
+        "enabled_targets": "tvm.testing:enabled_targets",
+    },
     "tvm.runtime.script_printer": {
         name: f"tvm.ir.script_printer:{name}" for name in ("PrinterConfig", "Scriptable")
     },
@@ -182,7 +202,7 @@ class ClassicPaths(MetaPathFinder, Loader):
             return ModuleSpec(fullname, self)
         if fullname in MOVED:
             return ModuleSpec(fullname, self, is_package=True)
-        if fullname in FACETS or _moved_with_package(package, name) is not None:
+        if fullname in RENAMED or fullname in FACETS or _moved_with_package(package, name) is not None:
             return ModuleSpec(fullname, self)
         if any([path.rpartition(".")[0] == fullname for path in MOVED]):
             return ModuleSpec(fullname, self, is_package=True)
@@ -203,6 +223,10 @@ class ClassicPaths(MetaPathFinder, Loader):
         if not isinstance(module, Facade):
             return
         package, _, name = module.__name__.rpartition(".")
+        if today := RENAMED.get(module.__name__):
+            warn_renamed(module.__name__, MEANINGS.get(today, today))
+            sys.modules[module.__name__] = importlib.import_module(today)
+            return
         if moved := _moved_with_package(package, name):
             sys.modules[module.__name__] = importlib.import_module(moved)
             return
@@ -238,8 +262,12 @@ def install() -> None:
 
     Modules that a package had are its attributes as well, as they were imported with it.
     """
-    for package in {**FROM_ABOVE, **CLASSIC}:
+    renamed = [path.rpartition(".")[::2] for path in RENAMED]
+    for package in {**FROM_ABOVE, **CLASSIC, **dict(renamed)}:
+        if package == "tvm":
+            continue  # has them by itself
         modules = [name for name in CLASSIC.get(package, "").split() if not name.startswith("_")]
+        modules += [name for of, name in renamed if of == package]
         paths = {name: f"{package}.{name}" for name in modules}
         provide(package, {**paths, **FROM_ABOVE.get(package, {})})
     if not any([isinstance(finder, ClassicPaths) for finder in sys.meta_path]):

@@ -20,6 +20,7 @@ from tvm.runtime.benchmark import BenchmarkResult, make_time_evaluator
 from tvm.runtime.export import collect_modules, export
 from tvm.runtime.object import Object
 from tvm.runtime.packed_func import PackedFunc
+from tvm.support.deprecation import warn_renamed
 from tvm.support.files import replacing
 
 
@@ -160,7 +161,7 @@ class Module(ModuleBase, Object):
     def time_evaluator(
         self,
         func_name: str,
-        dev: Device,
+        dev: Device | None = None,
         number: int = 10,
         repeat: int = 1,
         min_repeat_ms: int = 0,
@@ -169,6 +170,8 @@ class Module(ModuleBase, Object):
         repeats_to_cooldown: int = 1,
         cache_flush_bytes: int = 0,
         f_preproc: str = "",
+        *,
+        ctx: Device | None = None,
     ) -> Callable[..., BenchmarkResult]:
         """A function that takes the arguments of ``func_name`` and measures it.
 
@@ -194,7 +197,14 @@ class Module(ModuleBase, Object):
             Memory to write before each measurement, so that caches are cold.
         f_preproc : str
             A global function that is called with the arguments before each measurement.
+        ctx : Device, optional
+            The name of ``dev`` in older releases.
         """
+        if ctx is not None:
+            warn_renamed("time_evaluator(ctx=...)", "time_evaluator(dev=...)")
+            dev = ctx
+        if dev is None:
+            raise TypeError("time_evaluator requires dev, the device that the function runs on")
         return make_time_evaluator(
             self, func_name, dev, number, repeat, min_repeat_ms, limit_zero_time_iterations,
             cooldown_interval_ms, repeats_to_cooldown, cache_flush_bytes, f_preproc,

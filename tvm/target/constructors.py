@@ -127,3 +127,20 @@ def create(target: Any) -> Target:
     if isinstance(target, str):
         read_config(target)
     return Target(target)
+
+
+def current_target(allow_none: bool = True) -> Target | None:
+    """The spelling of ``Target.current`` in older releases.
+
+    Parameters
+    ----------
+    allow_none : bool
+        Whether there may be no target.
+
+    Returns
+    -------
+    Target or None
+        The target of the innermost ``with`` block.
+    """
+    warn_renamed("tvm.target.current_target", "tvm.target.Target.current")
+    return Target.current(allow_none)

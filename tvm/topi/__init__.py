@@ -5,6 +5,8 @@ with target:
     s = topi.x86.schedule_conv2d_nchw([C])
 """
 
+from tvm.support.later import names_from_above as _names_from_above
+
 from . import (
     arm_cpu,
     cpp,
@@ -53,3 +55,4 @@ from .unique import unique
 from .utils import get_const_tuple
 
 globals().update(guarded(__name__, globals()))
+__getattr__ = _names_from_above(__name__)
