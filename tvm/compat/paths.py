@@ -202,7 +202,11 @@ class ClassicPaths(MetaPathFinder, Loader):
             return ModuleSpec(fullname, self)
         if fullname in MOVED:
             return ModuleSpec(fullname, self, is_package=True)
-        if fullname in RENAMED or fullname in FACETS or _moved_with_package(package, name) is not None:
+        if (
+            fullname in RENAMED
+            or fullname in FACETS
+            or _moved_with_package(package, name) is not None
+        ):
             return ModuleSpec(fullname, self)
         if any([path.rpartition(".")[0] == fullname for path in MOVED]):
             return ModuleSpec(fullname, self, is_package=True)

@@ -109,6 +109,28 @@ def test_the_hardware_computes_what_the_pattern_matches(executor: str, tmp_path:
     np.testing.assert_allclose(result(lib, tmp_path), expected, rtol=1e-5)
 
 
+def test_a_pass_schedules_blocks_beside_constants(tmp_path: Path) -> None:
+    @tvm.tir.transform.prim_func_pass(opt_level=0)
+    class Schedule:
+        def transform_function(
+            self, func: tir.PrimFunc, mod: tvm.IRModule, ctx: tvm.transform.PassContext
+        ) -> tir.PrimFunc:
+            schedule = tir.Schedule(func)
+            schedule.reorder(*schedule.get_loops(schedule.get_block("T_matmul"))[:2][::-1])
+            return schedule.mod["main"]
+
+    made = backend("test_hw_constants")
+    made._register_tir_pass(PassPhase.TIR_PHASE_0, Schedule())
+    made.register()
+    mod = made.partition(model(), {"w": tvm.nd.array(values()["w"])})
+    targets = [tvm.target.Target("llvm"), tvm.target.Target("test_hw_constants")]
+    module = exported(relay.build(mod, targets), tmp_path)["default"](tvm.cpu())
+    module["set_input"]("x", tvm.nd.array(values()["x"]))
+    module["run"]()
+    expected = values()["x"] @ values()["w"].T
+    np.testing.assert_allclose(module["get_output"](0).numpy(), expected, rtol=1e-5)
+
+
 def test_programs_in_c_call_the_part_with_pointers(tmp_path: Path) -> None:
     made = backend("test_hw_c", tmp_path)
     made.register()

@@ -271,14 +271,20 @@ def lower_kernel(func: Function, name: str, target: Target) -> LoweredKernel:
 
 
 def with_constants(func: PrimFunc, first: int, arrays: Sequence[NDArray]) -> PrimFunc:
-    """A function whose parameters from `first` on are bound to arrays in its code."""
+    """A function whose parameters from `first` on are bound to arrays in its code.
+
+    A function of blocks holds them in its root block, which schedules take for its whole body.
+    """
     if not arrays:
         return func
     bound = func.params[first : first + len(arrays)]
-    body = func.body
+    root = func.body if isinstance(func.body, tir.BlockRealize) else None
+    body = root.block.body if root else func.body
     for param, array in zip(bound, arrays, strict=True):
         buffer = func.buffer_map[param]
         body = tir.AllocateConst(buffer.data, buffer.dtype, buffer.shape, array, body)
+    if root:
+        body = root.replace(block=root.block.replace(body=body))
     params = [*func.params[:first], *func.params[first + len(arrays) :]]
     buffers = {p: func.buffer_map[p] for p in params if p in func.buffer_map}
     return PrimFunc(params, body, func.ret_type, buffers, func.attrs)
