@@ -38,6 +38,35 @@ def test_what_a_later_iteration_changes_is_not_read_before() -> None:
 
 
 @T.prim_func
+def row_sums(A: T.Buffer((4, 9), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 9):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] += A[vi, vk]
+
+
+def test_a_reduction_begins_with_its_initial_value() -> None:
+    sch = tir.Schedule(row_sums, debug_mask="all")
+    outer, inner = sch.split(sch.fuse(*sch.get_loops("B")), [None, 6])
+    with pytest.raises(tir.ScheduleError, match="initial value would be written after"):
+        sch.reorder(inner, outer)
+    sch.decompose_reduction("B", outer)
+    sch.reorder(*reversed(sch.get_loops("B_update")))
+    for found, wanted in zip(run(sch.mod["main"]), run(row_sums), strict=True):
+        np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)
+
+
+def test_fused_loops_are_reordered_where_they_do_not_share_a_reduction() -> None:
+    sch = tir.Schedule(row_sums, debug_mask="all")
+    outer, inner = sch.split(sch.fuse(*sch.get_loops("B")), [None, 3])
+    sch.reorder(inner, outer)
+    for found, wanted in zip(run(sch.mod["main"]), run(row_sums), strict=True):
+        np.testing.assert_allclose(found, wanted, 1e-4, 1e-5)
+
+
+@T.prim_func
 def overlapping_windows(A: T.Buffer((12,), "float32"), B: T.Buffer((12,), "float32")):
     for j, x, r in T.grid(9, 3, 3):
         with T.block("B"):

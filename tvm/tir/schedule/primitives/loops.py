@@ -19,7 +19,7 @@ from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import INT32, IntImm, IterVar, Range, Var, const
 from tvm.tir.stmt import For, ForKind, Stmt
 
-from ..analyses.bindings import has_only, uses_var
+from ..analyses.bindings import has_only, loops_bound_to, uses_var
 from ..analyses.block_kind import require_affine_inside
 from ..errors import PrimitiveError
 from ..rewriting import PredicateAdder, Reuse, simplify_bindings, substitute_tracked
@@ -145,10 +145,11 @@ def reorder(state: ScheduleState, loop_srefs: Sequence[StmtSRef]) -> None:
             )
         named[sref] = None
     chain = _chain_of(named)
-    for below in state.child_blocks(chain[-1]):
-        _require_reorderable(state, below, chain)
     order = iter(loop_srefs)
     new_order = [next(order) if sref in named else sref for sref in chain]
+    for below in state.child_blocks(chain[-1]):
+        _require_reorderable(state, below, chain)
+        _require_same_start(state, below, chain, new_order)
     _require_order(chain, new_order)
     body = chain[-1].loop.body
     for sref in reversed(new_order):
@@ -206,6 +207,43 @@ def _require_reorderable(state: ScheduleState, block: StmtSRef, chain: Sequence[
                 "another iteration of the loops to be reordered",
                 block.block,
             )
+
+
+def _require_same_start(
+    state: ScheduleState, block: StmtSRef, chain: Sequence[StmtSRef], new_order: Sequence[StmtSRef]
+) -> None:
+    """Reject an order in which a reduction does not begin where its initial value is written.
+
+    That is where the reduction's variables are least. Loops that they share with spatial ones reach it first as
+    long as they keep their order among themselves.
+    """
+    if block.block.init is None:
+        return
+    analyzer = Analyzer()
+    for sref in block.ancestors():
+        if sref.is_block:
+            break
+        loop = sref.loop
+        analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), True)
+    realize = state.realize_of(block)
+    # (i*3 + j) // 9 is i // 3: such loops are not shared
+    values = tuple([analyzer.simplify(value) for value in realize.iter_values])
+    realize = realize.replace(iter_values=values)
+    spatial = loops_bound_to(realize, IterVar.DataPar)
+    reduced = loops_bound_to(realize, IterVar.CommReduce)
+    kept = dict.fromkeys([var for var in reduced if var in spatial])
+    before, after = [
+        [sref.loop.loop_var for sref in order if sref.loop.loop_var in kept]
+        for order in (chain, new_order)
+    ]
+    if any([a is not b for a, b in zip(before, after, strict=True)]):
+        names = ", ".join([var.name for var in before])
+        raise PrimitiveError(
+            "ScheduleError: A reduction would not begin with its initial value",
+            f"The loops {names} run over both spatial and reduction variables of {{0}}, whose initial "
+            "value would be written after other iterations in the new order: decompose the reduction first",
+            block.block,
+        )
 
 
 def _require_order(chain: Sequence[StmtSRef], new_order: Sequence[StmtSRef]) -> None:
