@@ -22,7 +22,7 @@ from . import expr as e
 from . import stmt as s
 from .buffer import Buffer, BufferType, allocation_shape
 from .function import PrimFunc
-from .interp_threads import KernelThreads
+from .interp_matrix_units import MatrixUnits
 from .interp_values import (
     BINARY,
     ON_INTS,
@@ -101,7 +101,7 @@ class _Memory:
         return bytes_[: bytes_.size // wanted.itemsize * wanted.itemsize].view(wanted)
 
 
-class Interpreter(KernelThreads, Visitor):
+class Interpreter(MatrixUnits, Visitor):
     """Evaluates expressions to values and executes statements; inside of kernels, those of one thread."""
 
     def __init__(self) -> None:
@@ -110,6 +110,7 @@ class Interpreter(KernelThreads, Visitor):
         self.views: dict[Buffer, tuple[Buffer, list[int]]] = {}
         self.strides: dict[Buffer, list[int]] = {}  # of buffers of constant shape
         self._arguments: list[tuple[Buffer, Any]] = []
+        self._fragments: dict[e.Var, tuple[int, int, int]] = {}  # their products: m, n and k
 
     # ---- arguments
 
@@ -420,7 +421,22 @@ class Interpreter(KernelThreads, Visitor):
         for dim, r in zip(match.buffer.shape, region[-len(match.buffer.shape) :], strict=True):
             if isinstance(dim, e.Var):
                 self.env[dim] = self.visit(r.extent)
+        self._bind_pointer(match, start)
         self.views[match.buffer] = (match.source.buffer, start)
+
+    def _bind_pointer(self, match: s.MatchBufferRegion, start: list[int]) -> None:
+        """The variables of a view for code that takes its pointer: where it begins, and its strides."""
+        view, source = match.buffer, match.source.buffer
+        memory, first = self._address_at(source, start)
+        self.memory[view.data] = memory
+        if isinstance(view.elem_offset, e.Var):
+            self.env[view.elem_offset] = first
+        while source in self.views:
+            source, _ = self.views[source]
+        strides = self._strides(source, memory)[-len(view.strides) :] if view.strides else []
+        for wanted, stride in zip(view.strides, strides, strict=True):
+            if isinstance(wanted, e.Var):
+                self.env[wanted] = stride
 
     def visit_prefetch(self, node: s.Prefetch) -> None:
         """Has no effect on values."""
@@ -429,7 +445,9 @@ class Interpreter(KernelThreads, Visitor):
 
     def _address(self, buffer: Buffer, indices: tuple[Any, ...]) -> tuple[_Memory, Any]:
         """Where elements lie; an array of addresses for a vector of elements."""
-        values = [self.visit(index) for index in indices]
+        return self._address_at(buffer, [self.visit(index) for index in indices])
+
+    def _address_at(self, buffer: Buffer, values: list[Any]) -> tuple[_Memory, Any]:
         while buffer in self.views:
             buffer, start = self.views[buffer]
             values = [0] * (len(start) - len(values)) + values

@@ -29,7 +29,9 @@ from .buffer import Buffer
 STACK_BYTES = 32 << 20
 COLLECTIVE = (
     "tir.tvm_storage_sync", "tir.tvm_thread_allreduce", "tir.tvm_warp_shuffle", "tir.tvm_warp_shuffle_up",
-    "tir.tvm_warp_shuffle_down", "tir.tvm_warp_activemask",
+    "tir.tvm_warp_shuffle_down", "tir.tvm_warp_activemask", "tir.tvm_load_matrix_sync",
+    "tir.tvm_store_matrix_sync", "tir.tvm_fill_fragment", "tir.tvm_mma_sync", "tir.ptx_mma",
+    "tir.ptx_ldmatrix", "tir.mma_fill", "tir.mma_store",
 )  # fmt: skip
 WARP = 32
 
@@ -37,6 +39,11 @@ WARP = 32
 def is_shared(var: e.Var) -> bool:
     """Whether the threads of a block share the memory at a pointer."""
     return str(getattr(var.type_annotation, "storage_scope", "")).startswith(("shared", "warp"))
+
+
+def is_of_a_warp(var: e.Var) -> bool:
+    """Whether the threads of a warp share the memory at a pointer, and those of others do not."""
+    return str(getattr(var.type_annotation, "storage_scope", "")) == "warp"
 
 
 class ThreadAxes(Visitor):
@@ -93,11 +100,11 @@ class SharedMemory:
     """What a block shares."""
 
     def __init__(self) -> None:
-        self.allocations: dict[tuple[e.Var, int], Any] = {}  # by size
+        self.allocations: dict[tuple[e.Var, int, int], Any] = {}  # by size and warp
         self.touched: dict[int, Touched] = {}  # by address
         self.shown: dict[int, Any] = {}  # what threads show each other
 
-    def read(self, buffer: Buffer, data: Any, address: Any, thread: int) -> None:
+    def read(self, buffer: Buffer | e.Var, data: Any, address: Any, thread: int) -> None:
         """Remember a read; an error if another thread has written without a barrier since."""
         for place in np.atleast_1d(address).tolist():
             found = self._touched(data, place)
@@ -105,7 +112,9 @@ class SharedMemory:
                 raise _race(buffer, place, thread, "reads", found.writers, "wrote")
             found.readers.add(thread)
 
-    def write(self, buffer: Buffer, data: Any, address: Any, value: Any, thread: int) -> None:
+    def write(
+        self, buffer: Buffer | e.Var, data: Any, address: Any, value: Any, thread: int
+    ) -> None:
         """Remember a write; threads may write one value, but not change what others have accessed."""
         places = np.atleast_1d(address).tolist()
         values = np.broadcast_to(value, len(places))
@@ -124,7 +133,7 @@ class SharedMemory:
 
 
 def _race(
-    buffer: Buffer, place: int, thread: int, does: str, others: set[int], did: str
+    buffer: Buffer | e.Var, place: int, thread: int, does: str, others: set[int], did: str
 ) -> TVMError:
     return TVMError(
         f"element {place} of {buffer.name} needs a barrier between threads: thread {thread} {does} it, "
@@ -286,16 +295,17 @@ class KernelThreads:
         return None if self.thread is None else self.thread.numbers.get(tag, 0)
 
     def shared_data(self, var: e.Var, size: int, allocate: Callable[[], Any]) -> Any:
-        """New elements; in shared memory those of the whole block, made by the first thread that comes here.
+        """New elements; in shared memory those of the block or warp, made by the first thread that comes here.
 
         A later iteration has the same elements, wherever its region begins, unless it needs more or fewer.
         """
         if self.thread is None or not is_shared(var):
             return allocate()
         known = self.thread.block.memory.allocations
-        if (var, size) not in known:
-            known[var, size] = allocate()
-        return known[var, size]
+        warp = self.thread.number // WARP if is_of_a_warp(var) else 0
+        if (var, size, warp) not in known:
+            known[var, size, warp] = allocate()
+        return known[var, size, warp]
 
     def note_read(self, buffer: Buffer, data: Any, address: Any) -> None:
         """A load, before it happens."""

@@ -259,7 +259,9 @@ class _FreeVars(Visitor):
         cls = type(node)
         bound = self._bind(node, cls)
         for name in _REFERENCES[cls]:
-            self._use(getattr(node, name))
+            # an attribute may tell something of what its body defines, such as a fragment's shape
+            if cls is not AttrStmt:
+                self._use(getattr(node, name))
         if (method := self._dispatch[cls]) is not None:
             method(self, node)
         for var in bound:
@@ -432,9 +434,12 @@ class _DefinitionRenewer(BufferRewriter):
         named = node.node
         if isinstance(named, IterVar):
             return self.rewrite_children(node.replace(node=self.visit(named)))
-        if isinstance(named, Var):
-            return self.rewrite_children(node.replace(node=self.visit(named)))
-        return self.rewrite_children(node)
+        new = self.rewrite_children(node)
+        if not isinstance(named, Var):
+            return new
+        # what the attribute tells of may be defined in its body
+        renewed = self.visit(named)
+        return new if renewed is named else new.replace(node=renewed)
 
     def visit_block(self, block: Block) -> Stmt:
         for iter_var in block.iter_vars:

@@ -18,12 +18,12 @@ from tvm.tir.tensor_intrin.cuda import (
 N = 256
 
 
-def product() -> tir.PrimFunc:
-    a = te.placeholder((N, N), "float16", name="A")
-    b = te.placeholder((N, N), "float16", name="B")
-    k = te.reduce_axis((0, N), name="k")
+def product(size: int = N) -> tir.PrimFunc:
+    a = te.placeholder((size, size), "float16", name="A")
+    b = te.placeholder((size, size), "float16", name="B")
+    k = te.reduce_axis((0, size), name="k")
     c = te.compute(
-        (N, N),
+        (size, size),
         lambda i, j: te.sum(a[i, k].astype("float32") * b[k, j].astype("float32"), axis=[k]),
         name="C",
     )

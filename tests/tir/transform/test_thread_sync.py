@@ -163,3 +163,17 @@ def test_no_barrier_within_a_sum_of_some_threads() -> None:
                 S[0] = S[0] + 1
 
     assert "value" not in synchronized(func)
+
+
+def test_pointers_count_as_what_their_mask_says() -> None:
+    @T.prim_func
+    def func(A: T.Buffer((64,), "float16")) -> None:
+        tx = T.launch_thread("threadIdx.x", 32)
+        S = T.decl_buffer((64,), "float16", scope="shared")
+        R = T.decl_buffer((8,), "float16", scope="local")
+        S[tx] = A[tx]
+        for _ in range(4):
+            T.ptx_ldmatrix(False, 1, ".b16", R.data, 0, S.access_ptr("r"), tx * 8, dtype="float16")
+            T.ptx_ldmatrix(False, 1, ".b16", R.data, 2, S.access_ptr("r"), tx * 8, dtype="float16")
+
+    assert synchronized(func).count("storage_sync") == 1

@@ -16,6 +16,7 @@ from .intrinsics import COMMON, atomic_target, packed_bytes
 from .kernel import KernelWriter
 from .language import Language, WriteCall
 from .ptx import PTX
+from .wmma import WMMA, Fragment, declare
 
 _PRELUDE = """\
 #ifdef __CUDACC_RTC__
@@ -133,6 +134,7 @@ class CUDA(Language):
         "tir.atomic_add": _atomic_add,
         "tir.dp4a": _dp4a,
         **PTX,
+        **WMMA,
     }
 
     def adapted(self, text: str) -> str:
@@ -155,6 +157,9 @@ class CUDA(Language):
 
     def shared_array(self, type_: str, name: str, size: int) -> str:
         return f"__shared__ TVM_ALIGNED(16) {type_} {name}[{size}];"
+
+    def fragments(self, w: KernelWriter, name: str, kind: Fragment, elements: int) -> None:
+        declare(w, name, kind, elements)
 
     def dynamic_array(self, name: str) -> tuple[str, str]:
         return "", f"extern __shared__ TVM_ALIGNED(16) uint8_t {name}[];"

@@ -43,6 +43,9 @@ from tvm.tir.expr import (
 )
 
 from .language import Language
+from .wmma import Fragment
+
+FRAGMENT_KEYS = ("fragment_shape", "fragment_layout")
 
 
 class KernelModule(ModuleWriter):
@@ -52,6 +55,11 @@ class KernelModule(ModuleWriter):
         super().__init__(Alignment())
         self.language = language
         self.needs: dict[str, None] = {}
+        self._definitions: dict[str, None] = {}
+
+    def define(self, text: str) -> None:
+        """Put a definition in front of the kernels, once."""
+        self._definitions[text] = None
 
     def use(self, helper: str) -> None:
         if helper in self.needs or not self.language.has_helper(helper):
@@ -67,7 +75,7 @@ class KernelModule(ModuleWriter):
     def parts(self) -> list[str]:
         """What stands before the kernel."""
         helpers = [self.language.helper(name).text for name in self.needs]
-        return [*self._imports, *helpers, *self._constants]
+        return [*self._imports, *helpers, *self._definitions, *self._constants]
 
 
 def _comparison(write: Callable[[Any, Any], str]) -> Callable[[Any, Any], str]:
@@ -84,6 +92,7 @@ def _comparison(write: Callable[[Any, Any], str]) -> Callable[[Any, Any], str]:
 class KernelWriter(FunctionWriter):
     """Writes the body of one kernel."""
 
+    module: KernelModule
     longest = 600  # compilers of devices take deeper expressions than C promises
     visit_eq = _comparison(FunctionWriter.visit_eq)
     visit_ne = _comparison(FunctionWriter.visit_ne)
@@ -103,6 +112,8 @@ class KernelWriter(FunctionWriter):
         self.noalias = True
         self.not_constant: set[Var] = set()  # pointers through which memory may be written
         self._loaded: dict[tuple[int, int], tuple[Any, str]] = {}
+        self.fragments: dict[Var, Fragment] = {}
+        self._told: dict[tuple[Any, str], str] = {}  # what attributes say of fragments
 
     # ---- threads
 
@@ -116,6 +127,8 @@ class KernelWriter(FunctionWriter):
             self.values[axis.var] = self._thread(axis)
             self.visit(stmt.body)
             return
+        if stmt.attr_key in FRAGMENT_KEYS and isinstance(stmt.value, StringImm):
+            self._told[axis, stmt.attr_key] = stmt.value.value
         if stmt.attr_key == "pragma_import_c" and isinstance(stmt.value, StringImm):
             self.module.add_import(stmt.value.value)
         self.visit(stmt.body)
@@ -186,6 +199,13 @@ class KernelWriter(FunctionWriter):
             self.head.append(self.language.shared_array(type_, name, count))
         elif scope in ("local", "global"):
             self.code.do(f"TVM_ALIGNED(16) {type_} {name}[{count}]")
+        elif scope.startswith("wmma."):
+            shape, layout = [self._told.get((stmt.buffer_var, key), "") for key in FRAGMENT_KEYS]
+            if not shape:
+                return  # nothing fills, loads or multiplies it
+            kind = Fragment.of(stmt.buffer_var, str(stmt.dtype), shape, layout)
+            self.fragments[stmt.buffer_var] = kind
+            self.language.fragments(self, name, kind, count)
         else:
             raise LoweringError(
                 f"{self.language.name} has no memory of scope {scope}", at=stmt.buffer_var,
@@ -409,6 +429,11 @@ class KernelWriter(FunctionWriter):
 
     def _pointer(self, buffer: Buffer) -> tuple[str, bool]:
         wanted = TYPES[buffer.dtype.element].memory
+        if buffer.data in self.fragments:
+            raise LoweringError(
+                "the elements of a fragment are not accessed one by one", at=buffer.data,
+                hint="store it to shared memory first",
+            )  # fmt: skip
         if self.pointees.get(buffer.data) == wanted:
             self.used.add(buffer.data)
             return self.values[buffer.data], True

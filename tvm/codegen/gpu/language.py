@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tvm.codegen.c.helpers import HELPERS, Helper
+from tvm.error import LoweringError
 from tvm.support.dtype import DType
 from tvm.tir.expr import Call
 
 if TYPE_CHECKING:
     from .kernel import KernelWriter
+    from .wmma import Fragment
 
 WriteCall = Callable[["KernelWriter", Call], Any]
 
@@ -54,6 +56,10 @@ class Language(ABC):
     @abstractmethod
     def shared_array(self, type_: str, name: str, size: int) -> str:
         """Declares memory that the threads of a block share."""
+
+    def fragments(self, w: KernelWriter, name: str, kind: Fragment, elements: int) -> None:
+        """Declares fragments of matrix units."""
+        raise LoweringError(f"{self.name} has no memory of scope {kind.scope}")
 
     @abstractmethod
     def dynamic_array(self, name: str) -> tuple[str, str]:

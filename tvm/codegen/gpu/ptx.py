@@ -71,6 +71,11 @@ class Registers:
         """How inline assembly names them."""
         return _REGISTERS[self.kind][1]
 
+    @property
+    def c_type(self) -> str:
+        """The type of one of them in C++."""
+        return _REGISTERS[self.kind][0]
+
 
 @dataclass(frozen=True, slots=True)
 class MatrixProduct:
@@ -104,13 +109,14 @@ class MatrixProduct:
         return f"{self.head} {', '.join([_names(*part, mark) for part in starts])};"
 
 
+def constraints_of(array: str, registers: Registers, mode: str = "") -> list[str]:
+    """The operands of inline assembly for registers in an array."""
+    return [f'"{mode}{registers.constraint}"({array}[{place}])' for place in range(registers.count)]
+
+
 def _constraints(pointer: str, registers: Registers, mode: str = "") -> list[str]:
-    """The operands of inline assembly for registers in the memory of a thread's array."""
-    c_type, constraint = _REGISTERS[registers.kind]
-    return [
-        f'"{mode}{constraint}"((({c_type}*)({pointer}))[{place}])'
-        for place in range(registers.count)
-    ]
+    """The same where the array is one of other elements."""
+    return constraints_of(f"(({registers.c_type}*)({pointer}))", registers, mode)
 
 
 def _names(start: int, count: int, mark: str) -> str:
@@ -118,7 +124,8 @@ def _names(start: int, count: int, mark: str) -> str:
 
 
 def _address(w: KernelWriter, pointer: PrimExpr, offset: PrimExpr) -> str:
-    return f"{w.visit(pointer)} + {w.visit(offset)}"
+    with w.wrapping(False):
+        return f"{w.visit(pointer)} + {w.visit(offset)}"
 
 
 def _mma(w: KernelWriter, call: Call) -> str:
@@ -228,7 +235,8 @@ def _mma_store(w: KernelWriter, call: Call) -> str:
     rows, columns = _number(call.args[0]), _number(call.args[1])
     if (rows, columns) != (16, 16):
         raise LoweringError(f"mma_store takes tiles of 16 x 16, got {rows} x {columns}", at=call)
-    target, source, offset, stride = [w.visit(arg) for arg in call.args[2:6]]
+    with w.wrapping(False):
+        target, source, offset, stride = [w.visit(arg) for arg in call.args[2:6]]
     name = w.code.name("place")
     with w.code.block(f"for (int32_t {name} = 0; {name} < 8; ++{name})"):
         row = f"({name} % 4 / 2 * 8 + (int32_t)threadIdx.x / 4)"

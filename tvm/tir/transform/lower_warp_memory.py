@@ -5,12 +5,14 @@ W[tx] = A[tx]                              L[0] = A[tx]
 B[tx] = W[31 - tx]                         B[tx] = tvm_warp_shuffle(mask, L[0], 31 - tx, 32, 32)
 
 Thread ``tx`` holds the elements that it stores: those at ``tx*m + r`` for r in [0, m), and the same again for each
-further ``width*m`` elements. A load of another thread's elements becomes a shuffle.
+further ``width*m`` elements. A load of another thread's elements becomes a shuffle. Matrix units take the registers
+of each thread: what they load or fill counts as stored.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tvm.arith import Analyzer, detect_linear_equation
 from tvm.error import LoweringError
@@ -19,10 +21,15 @@ from tvm.ir.visitor import Rewriter, Visitor
 from tvm.tir import op
 from tvm.tir.buffer import Buffer, decl_buffer
 from tvm.tir.builtin import tvm_warp_activemask, tvm_warp_shuffle
-from tvm.tir.expr import BufferLoad, IntImm, IterVar, Ramp, Range, Var, const, pointer_type
+from tvm.tir.expr import BufferLoad, Call, IntImm, IterVar, Ramp, Range, Var, const, pointer_type
 from tvm.tir.function import PrimFunc
+from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, For, Stmt
 from tvm.tir.transform.common import as_int, prim_func_pass, variables_of
+from tvm.tir.transform.register_operands import register_operands
+
+LDMATRIX = INTRINSICS["ptx_ldmatrix"]
+MMA_FILL = INTRINSICS["mma_fill"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,7 @@ class StoreFinder(Visitor):
         self.memory = memory
         self.thread = thread
         self.found: list[tuple[PrimExpr, Var]] = []
+        self.runs: list[int] = []  # what instructions fill in each thread's part
         self.widths: list[PrimExpr] = [] if thread is None else [thread[1]]
 
     def _enter(self, stmt: AttrStmt | For) -> None:
@@ -82,9 +90,19 @@ class StoreFinder(Visitor):
 
     def visit_buffer_store(self, store: BufferStore) -> None:
         if store.buffer.data is self.memory:
-            if self.thread is None:
-                raise LoweringError("memory of a warp needs loops bound to threadIdx.x", at=store)
-            self.found.append((_only_index(store), self.thread[0]))
+            self._note(_only_index(store), store)
+
+    def _note(self, index: PrimExpr, at: Any) -> None:
+        if self.thread is None:
+            raise LoweringError("memory of a warp needs loops bound to threadIdx.x", at=at)
+        self.found.append((index, self.thread[0]))
+
+    def visit_call(self, call: Call) -> None:
+        if call.op is MMA_FILL and call.args[1] is self.memory:
+            self.runs.append(as_int(call.args[0]))
+        elif call.op is LDMATRIX and call.args[3] is self.memory:
+            self._note(call.args[4], call)
+        self.visit_children(call)
 
 
 class WarpMemoryLowerer(Rewriter):
@@ -127,7 +145,8 @@ class WarpMemoryLowerer(Rewriter):
         finder = StoreFinder(alloc.buffer_var, self.thread)
         finder.visit(alloc.body)
         width = self._width(finder.widths, alloc)
-        runs = sorted({self._run(index, thread, alloc) for index, thread in finder.found})
+        told = {self._run(index, thread, alloc) for index, thread in finder.found}
+        runs = sorted({*told, *finder.runs})
         if len(runs) != 1:
             raise LoweringError(
                 f"memory of a warp needs stores with one distance between threads, got {runs}",
@@ -208,6 +227,15 @@ class WarpMemoryLowerer(Rewriter):
                 at=load,
             )
         return tvm_warp_shuffle(tvm_warp_activemask(), value, owner, division.width, self.warp_size)
+
+    def visit_call(self, call: Call) -> PrimExpr:
+        own = [place for place in register_operands(call) if call.args[place] in self.divided]
+        args = list(call.args)
+        for place in own:
+            division = self.divided[call.args[place]]  # type: ignore[index]
+            index, _ = division.places(self.visit(args[place + 1]), self.analyzer)
+            args[place : place + 2] = [division.memory, index]
+        return self.rewrite_children(call.replace(args=tuple(args)) if own else call)
 
     def visit_var(self, var: Var) -> PrimExpr:
         if var in self.divided:

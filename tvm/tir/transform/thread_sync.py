@@ -32,7 +32,7 @@ from tvm.ir.transform import Pass
 from tvm.ir.visitor import Visitor
 from tvm.tir.analysis.side_effect import side_effect
 from tvm.tir.builtin import tvm_storage_sync
-from tvm.tir.expr import BufferLoad, CallEffectKind, IntImm, IterVar, Var
+from tvm.tir.expr import BufferLoad, Call, CallEffectKind, IntImm, IterVar, Var
 from tvm.tir.function import PrimFunc
 from tvm.tir.intrinsics import INTRINSICS
 from tvm.tir.stmt import (
@@ -51,9 +51,12 @@ from tvm.tir.stmt import (
     seq,
 )
 from tvm.tir.transform.common import prim_func_pass, variables_of
+from tvm.tir.transform.register_operands import register_operands
 
 T = TypeVar("T")
 SYNC = INTRINSICS["tvm_storage_sync"]
+ACCESS_PTR = INTRINSICS["tvm_access_ptr"]
+READS, WRITES = 1, 2  # of the access mask of tvm_access_ptr
 DOUBLE_BUFFER_WRITE = "double_buffer_write"
 
 
@@ -96,7 +99,10 @@ class Carried:
 
 
 class SharedAccesses(Visitor):
-    """Collects accesses of one storage scope; a pointer that is passed on counts as both."""
+    """Collects accesses of one storage scope; a pointer that is passed on counts as both.
+
+    Those by ``tvm_access_ptr`` are what its mask says. A thread's registers in a matrix unit are its own.
+    """
 
     def __init__(self, scope: str, is_of_next_round: bool) -> None:
         self.scope = scope
@@ -113,6 +119,19 @@ class SharedAccesses(Visitor):
         for index in store.indices:
             self.visit(index)
         self._add(store.buffer.data, True, store.indices)
+
+    def visit_call(self, call: Call) -> None:
+        if call.op is ACCESS_PTR and isinstance(call.args[4], IntImm):
+            mask = call.args[4].value
+            for does, is_write in ((READS, False), (WRITES, True)):
+                if mask & does and isinstance(call.args[1], Var):
+                    self._add(call.args[1], is_write, ())
+            self.visit(call.args[2])
+            return
+        own = register_operands(call)
+        for place, arg in enumerate(call.args):
+            if place not in own or not isinstance(arg, Var):
+                self.visit(arg)
 
     def visit_var(self, var: Var) -> None:
         self._add(var, False, ())
