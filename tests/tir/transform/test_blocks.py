@@ -352,3 +352,29 @@ def test_rows_of_symbolic_length_tell_the_extents() -> None:
     assert_structural_equal(found, [IntImm("int32", 2), n, IntImm("int32", 72)])
     windows = tir.decl_buffer((3, 4), strides=(2, 1))  # rows overlap: 2 * 2 + 3 is the last element
     assert [int(extent) for extent in allocation_shape(windows)] == [8]
+
+
+def test_what_views_of_tiles_reach_is_allocated() -> None:
+    """Intrinsics have the pointer of a view alone."""
+
+    @T.prim_func
+    def before(B: T.Buffer((32, 32), "float32")):
+        for i, j in T.grid(2, 2):
+            with T.block(""):
+                c = T.alloc_buffer((32, 32), scope="wmma.accumulator")
+                for k in range(2):
+                    with T.block(""):
+                        T.reads()
+                        T.writes(c[i * 16 : i * 16 + 16, k * 16 : k * 16 + 16])
+                        tile = T.match_buffer(
+                            c[i * 16 : i * 16 + 16, k * 16 : k * 16 + 16], (16, 16),
+                            strides=("s1", "s0"), scope="wmma.accumulator", offset_factor=16,
+                        )  # fmt: skip
+                        T.tvm_fill_fragment(
+                            tile.data, 16, 16, 16, tile.elem_offset // 256, T.float32(0)
+                        )
+                B[i, j] = T.float32(1)
+
+    after = transform.CompactBufferAllocation()(IRModule({"main": before}))["main"]
+    (found,) = allocated(after.body)
+    assert [int(extent) for extent in found.shape] == [16, 32]

@@ -159,6 +159,7 @@ class UsedRegionFinder(Visitor):
         self.blocks.append(block)
         for match in block.match_buffers:
             self.matches[match.buffer] = match.source
+            self._access(match.source.buffer, match.source.region)
         if block.init is not None:
             self.visit(block.init)
         self.visit(block.body)
