@@ -51,6 +51,8 @@ class IterMapBuilder:
         self._limits: list[Limit] = []
         # the expressions that were read, by their identities, and their sums; None before limits are known
         self._read: dict[int, tuple[Any, IterSumExpr]] | None = None
+        # quotients and remainders of sums, which most often are both in an index
+        self._quotients: dict[Any, tuple[IterSumExpr, IterSumExpr, IterSumExpr]] = {}
         self.marks: list[IterMark] = []
         for var, domain in input_iters.items():
             analyzer.bind(var, domain, True)
@@ -68,6 +70,7 @@ class IterMapBuilder:
         """Indices are read anew: all limits are known, and the paddings that earlier readings found."""
         self.paddings.start()
         self._read = {}
+        self._quotients = {}
 
     def visit(self, expr: Any) -> IterSumExpr:
         """The expression as a sum of splits."""
@@ -132,6 +135,15 @@ class IterMapBuilder:
             return self._divided(total, expr)
 
     def _divided(self, total: IterSumExpr, expr: Any) -> IterSumExpr:
+        key = id(total), self._key(expr.b)
+        found = self._quotients.get(key) if self._read is not None else None
+        if found is None:
+            found = self._quotients[key] = total, *self._quotient_and_remainder(total, expr)
+        return found[1] if isinstance(expr, tir.FloorDiv) else found[2]
+
+    def _quotient_and_remainder(
+        self, total: IterSumExpr, expr: Any
+    ) -> tuple[IterSumExpr, IterSumExpr]:
         divisor = expr.b
         fused = self.fuse(IterSumExpr(total.args, zero_of(total)))
         base = self._simple(op.add(total.base, fused.base))
@@ -142,7 +154,7 @@ class IterMapBuilder:
             parts = self.scaled_down(fused.args, divisor)
             quotient = IterSumExpr(parts, self._simple(op.floordiv(base, divisor)))
             remainder = IterSumExpr((), self._simple(op.floormod(base, divisor)))
-        return quotient if isinstance(expr, tir.FloorDiv) else remainder
+        return quotient, remainder
 
     def scaled_down(
         self, splits: Sequence[IterSplitExpr], divisor: PrimExpr
