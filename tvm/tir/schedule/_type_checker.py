@@ -11,10 +11,13 @@ from __future__ import annotations
 import collections.abc
 import functools
 import inspect
+import numbers
 import types
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+from tvm.tir.expr import IntImm
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +34,10 @@ def type_checked(func: F) -> F:
     def checked(*args: Any, **kwargs: Any) -> Any:
         if not hints:
             hints.update(typing.get_type_hints(func))
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return func(*args, **kwargs)  # Python says what is missing, and of which function
         for name, value in bound.arguments.items():
             kind = signature.parameters[name].kind
             if name not in hints:
@@ -88,8 +94,15 @@ def _mismatch(place: str, value: Any, expected: Any) -> Mismatch | None:
     if origin is collections.abc.Callable or expected is typing.Callable:
         return None if callable(value) else (place, expected, value)
     kind = origin or expected
-    is_right = not isinstance(kind, type) or isinstance(value, kind)
+    is_right = not isinstance(kind, type) or isinstance(value, kind) or _is_number(value, kind)
     return None if is_right else (place, expected, value)
+
+
+def _is_number(value: Any, kind: Any) -> bool:
+    """Whether a value of another class is as good as a Python number: of numpy, or a constant expression."""
+    if kind in (int, bool):
+        return hasattr(type(value), "__index__") or type(value) is IntImm
+    return kind is float and isinstance(value, numbers.Real)
 
 
 def _tuple_mismatch(

@@ -8,6 +8,7 @@ from typing import Any
 from tvm.error import ScheduleError
 from tvm.tir.block_scope import StmtSRef
 
+from ._type_checker import type_checked
 from .base import ScheduleBase
 from .primitives import cache, compute_at, compute_inline, padding, reduction, rfactor
 from .random_variables import BlockRV, LoopRV
@@ -18,6 +19,7 @@ class BlockMethods(ScheduleBase):
 
     # ---- caches
 
+    @type_checked
     def cache_read(
         self,
         block: BlockRV | str,
@@ -46,6 +48,7 @@ class BlockMethods(ScheduleBase):
         return self._cache("CacheRead", cache.cache_read, "read", block, read_buffer_index,
                            storage_scope, consumer_blocks)  # fmt: skip
 
+    @type_checked
     def cache_write(
         self,
         block: BlockRV | str,
@@ -90,6 +93,7 @@ class BlockMethods(ScheduleBase):
         self._record(kind, [given, consumers], [index, storage_scope], [found])
         return found
 
+    @type_checked
     def cache_inplace(
         self, block: BlockRV | str, read_buffer_index: int | str | Any, storage_scope: str
     ) -> list[BlockRV]:
@@ -117,6 +121,7 @@ class BlockMethods(ScheduleBase):
 
     # ---- where blocks are computed
 
+    @type_checked
     def compute_at(
         self,
         block: BlockRV | str,
@@ -141,6 +146,7 @@ class BlockMethods(ScheduleBase):
             "ComputeAt", compute_at.compute_at, block, loop, preserve_unit_loops, index
         )
 
+    @type_checked
     def reverse_compute_at(
         self,
         block: BlockRV | str,
@@ -190,6 +196,7 @@ class BlockMethods(ScheduleBase):
             self._run(name, primitive, self._block(given), place, keep, index)
         self._record(kind, [given, loop], [keep, index])
 
+    @type_checked
     def compute_inline(self, block: BlockRV | str) -> None:
         """Compute a block's result where it is used.
 
@@ -202,6 +209,7 @@ class BlockMethods(ScheduleBase):
         self._run("compute-inline", compute_inline.compute_inline, self._block(given))
         self._record("ComputeInline", [given])
 
+    @type_checked
     def reverse_compute_inline(self, block: BlockRV | str) -> None:
         """Compute a block's result right where what it uses is computed.
 
@@ -218,6 +226,7 @@ class BlockMethods(ScheduleBase):
 
     # ---- reductions
 
+    @type_checked
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Initialise a reduction before a loop.
 
@@ -244,6 +253,7 @@ class BlockMethods(ScheduleBase):
         self._record("DecomposeReduction", [given, loop], [], [found])
         return found
 
+    @type_checked
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce to one partial result for each iteration of a loop, and those to the result.
 
@@ -265,6 +275,7 @@ class BlockMethods(ScheduleBase):
         self._record("RFactor", [loop], [factor_axis], [found])
         return found
 
+    @type_checked
     def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Fill with the value of a padding before a loop, and copy what is inside in the loop.
 
@@ -288,6 +299,7 @@ class BlockMethods(ScheduleBase):
         self._record("DecomposePadding", [given, loop], [], [found])
         return found
 
+    @type_checked
     def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
         """Whether :meth:`decompose_padding` applies.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ._type_checker import type_checked
 from .base import ScheduleBase
 from .primitives import cache_at, cache_index, pad_einsum, rolling_buffer
 from .random_variables import BlockRV, LoopRV
@@ -13,6 +14,7 @@ from .random_variables import BlockRV, LoopRV
 class BufferMethods(ScheduleBase):
     """Buffers that roll, buffers of indices, padded operands, copies in a loop."""
 
+    @type_checked
     def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int | str | Any) -> None:
         """Keep what neighbouring iterations share, in a buffer with room for one iteration.
 
@@ -31,6 +33,7 @@ class BufferMethods(ScheduleBase):
         self._run("rolling-buffer", rolling_buffer.rolling_buffer, self._block(given), index)
         self._record("RollingBuffer", [given], [index])
 
+    @type_checked
     def cache_index(
         self, block: BlockRV | str, storage_scope: str, cse_thresh: int = 0
     ) -> list[BlockRV]:
@@ -60,6 +63,7 @@ class BufferMethods(ScheduleBase):
         self._record("CacheIndex", [given], [storage_scope, cse_thresh], found)
         return found
 
+    @type_checked
     def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
         """Let an einsum run over multiples of given extents.
 
@@ -79,6 +83,7 @@ class BufferMethods(ScheduleBase):
         self._run("pad-einsum", pad_einsum.pad_einsum, self._block(given), factors)
         self._record("PadEinsum", [given], [factors])
 
+    @type_checked
     def read_at(
         self,
         loop: LoopRV,
@@ -108,6 +113,7 @@ class BufferMethods(ScheduleBase):
             "ReadAt", cache_at.read_at, "read", loop, block, read_buffer_index, storage_scope
         )
 
+    @type_checked
     def write_at(
         self,
         loop: LoopRV,

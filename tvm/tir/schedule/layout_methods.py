@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr, const
 from tvm.tir.function import TensorIntrin
 from tvm.tir.index_map import IndexMap
 
+from ._type_checker import type_checked
 from .base import ScheduleBase
 from .primitives import (
     blockize,
@@ -23,6 +25,7 @@ from .random_variables import BlockRV, LoopRV
 class LayoutMethods(ScheduleBase):
     """Layouts, scopes and types of buffers; blockize and tensorize."""
 
+    @type_checked
     def storage_align(
         self, block: BlockRV | str, buffer_index: int, axis: int, factor: int, offset: int
     ) -> None:
@@ -40,6 +43,7 @@ class LayoutMethods(ScheduleBase):
         self._run("storage-align", buffer_properties.storage_align, self._block(given), *args)
         self._record("StorageAlign", [given], args)
 
+    @type_checked
     def set_scope(
         self, block: BlockRV | str, buffer_index: int | str | Any, storage_scope: str
     ) -> None:
@@ -58,6 +62,7 @@ class LayoutMethods(ScheduleBase):
         )
         self._record("SetScope", [given], [index, storage_scope])
 
+    @type_checked
     def unsafe_set_dtype(self, block: BlockRV | str, buffer_index: int, dtype: str) -> None:
         """Give what a block writes another data type; values are rounded as casts do.
 
@@ -74,6 +79,7 @@ class LayoutMethods(ScheduleBase):
         )
         self._record("UnsafeSetDType", [given], [index, dtype])
 
+    @type_checked
     def set_axis_separator(
         self, block: BlockRV | str, buffer: Any, axis_separators: Sequence[int] | None
     ) -> None:
@@ -94,12 +100,13 @@ class LayoutMethods(ScheduleBase):
         )  # fmt: skip
         self._record("SetAxisSeparator", [given], [index, kind, separators])
 
+    @type_checked
     def transform_layout(
         self,
         block: BlockRV | str,
         buffer: Any,
         index_map: IndexMap | Callable[..., Any],
-        pad_value: int | float | IndexMap | Callable[..., Any] | None = None,
+        pad_value: int | float | PrimExpr | IndexMap | Callable[..., Any] | None = None,
         *,
         assume_injective_transform: bool = False,
     ) -> None:
@@ -114,7 +121,7 @@ class LayoutMethods(ScheduleBase):
         index_map : IndexMap or callable
             From the old indices to the new ones; ``IndexMap.AXIS_SEPARATOR`` among them divides the
             dimensions.
-        pad_value : int, float, IndexMap or callable, optional
+        pad_value : int, float, PrimExpr, IndexMap or callable, optional
             What is where no element is: a value, or a function of the new indices.
         assume_injective_transform : bool
             Take it that no two elements come to one place.
@@ -150,6 +157,7 @@ class LayoutMethods(ScheduleBase):
         )
         return IndexMap.from_func(lambda *_: [value], ndim=rank, index_dtype=dtype)
 
+    @type_checked
     def transform_block_layout(
         self, block: BlockRV | str, index_map: IndexMap | Callable[..., Any]
     ) -> None:
@@ -174,6 +182,7 @@ class LayoutMethods(ScheduleBase):
 
     # ---- what blocks say of their accesses
 
+    @type_checked
     def unsafe_hide_buffer_access(
         self, block: BlockRV | str, buf_type: str, buf_index_array: Sequence[int]
     ) -> None:
@@ -195,6 +204,7 @@ class LayoutMethods(ScheduleBase):
         )  # fmt: skip
         self._record("UnsafeHideBufferAccess", [given], [buf_type, indices])
 
+    @type_checked
     def annotate_buffer_access(
         self,
         block: BlockRV | str,
@@ -234,6 +244,7 @@ class LayoutMethods(ScheduleBase):
 
     # ---- blocks as intrinsics
 
+    @type_checked
     def blockize(
         self, target: LoopRV | Sequence[BlockRV], preserve_unit_iters: bool = True
     ) -> BlockRV:
@@ -255,6 +266,7 @@ class LayoutMethods(ScheduleBase):
         self._record("Blockize", [target], [preserve_unit_iters], [found])
         return found
 
+    @type_checked
     def tensorize(
         self,
         block_or_loop: BlockRV | LoopRV | str,

@@ -8,6 +8,7 @@ from typing import Any
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
 
+from ._type_checker import type_checked
 from .base import ScheduleBase
 from .primitives import annotation, for_kind, get, loop_partition, loops, merge
 from .random_variables import BlockRV, LoopRV
@@ -19,6 +20,7 @@ class LoopMethods(ScheduleBase):
 
     # ---- finding
 
+    @type_checked
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
         """The block of a name.
 
@@ -42,6 +44,7 @@ class LoopMethods(ScheduleBase):
         self._record("GetBlock", [], [name, gvar.name_hint], [found])
         return found
 
+    @type_checked
     def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """The loops around a block in its scope, the outermost first.
 
@@ -54,6 +57,7 @@ class LoopMethods(ScheduleBase):
         self._record("GetLoops", [given], [], found)
         return found
 
+    @type_checked
     def get_child_blocks(self, block_or_loop: BlockRV | LoopRV) -> list[BlockRV]:
         """The blocks directly inside a block or a loop.
 
@@ -65,6 +69,7 @@ class LoopMethods(ScheduleBase):
         srefs = self._run("get-child-blocks", get.get_child_blocks, place)
         return self._found("GetChildBlocks", block_or_loop, srefs)
 
+    @type_checked
     def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks whose results a block uses.
 
@@ -74,6 +79,7 @@ class LoopMethods(ScheduleBase):
         """
         return self._near_block("GetProducers", "get-producers", get.get_producers, block)
 
+    @type_checked
     def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks that use a block's results.
 
@@ -83,6 +89,7 @@ class LoopMethods(ScheduleBase):
         """
         return self._near_block("GetConsumers", "get-consumers", get.get_consumers, block)
 
+    @type_checked
     def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
         """The blocks inside another one that write what outlives it.
 
@@ -107,6 +114,7 @@ class LoopMethods(ScheduleBase):
 
     # ---- loops
 
+    @type_checked
     def merge(self, *loops_to_merge: LoopRV) -> LoopRV:
         """One loop in the place of loops that stand side by side, at the same depth and of one extent.
 
@@ -120,6 +128,7 @@ class LoopMethods(ScheduleBase):
         self._record("Merge", loops_to_merge, [], [found])
         return found
 
+    @type_checked
     def fuse(self, *loops_to_fuse: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """One loop in the place of loops that are each the only thing inside the one before.
 
@@ -137,6 +146,7 @@ class LoopMethods(ScheduleBase):
         self._record("Fuse", loops_to_fuse, [preserve_unit_iters], [found])
         return found
 
+    @type_checked
     def split(
         self,
         loop: LoopRV,
@@ -167,6 +177,7 @@ class LoopMethods(ScheduleBase):
         self._record("Split", [loop, *factors], attrs, found)
         return found
 
+    @type_checked
     def loop_partition(
         self,
         loop: LoopRV,
@@ -193,6 +204,7 @@ class LoopMethods(ScheduleBase):
         self._record("LoopPartition", [loop, *factors], [preserve_unit_iters], found)
         return found
 
+    @type_checked
     def reorder(self, *ordered_loops: LoopRV) -> None:
         """Bring loops of one chain into another order.
 
@@ -205,6 +217,7 @@ class LoopMethods(ScheduleBase):
         self._run("reorder", loops.reorder, srefs)
         self._record("Reorder", ordered_loops)
 
+    @type_checked
     def reorder_block_iter_var(self, block: BlockRV | str, new_order: Sequence[int]) -> None:
         """Bring a block's iteration variables into another order.
 
@@ -219,6 +232,7 @@ class LoopMethods(ScheduleBase):
         self._run("reorder_block_iter_var", loops.reorder_block_iter_var, self._block(given), order)
         self._record("ReorderBlockIterVar", [given], [order])
 
+    @type_checked
     def add_unit_loop(self, block_or_loop: LoopRV | BlockRV) -> LoopRV:
         """A loop of one iteration around a loop or a block.
 
@@ -233,6 +247,7 @@ class LoopMethods(ScheduleBase):
 
     # ---- how loops run
 
+    @type_checked
     def parallel(self, loop: LoopRV) -> None:
         """Execute a loop's iterations on several cores.
 
@@ -243,6 +258,7 @@ class LoopMethods(ScheduleBase):
         self._run("parallel", for_kind.parallel, self._loop(loop))
         self._record("Parallel", [loop])
 
+    @type_checked
     def vectorize(self, loop: LoopRV) -> None:
         """Execute a loop's iterations as lanes of vectors.
 
@@ -253,6 +269,7 @@ class LoopMethods(ScheduleBase):
         self._run("vectorize", for_kind.vectorize, self._loop(loop))
         self._record("Vectorize", [loop])
 
+    @type_checked
     def bind(self, loop: LoopRV, thread_axis: str) -> None:
         """Execute a loop's iterations on threads.
 
@@ -265,6 +282,7 @@ class LoopMethods(ScheduleBase):
         self._run("bind", for_kind.bind, self._loop(loop), thread_axis)
         self._record("Bind", [loop], [thread_axis])
 
+    @type_checked
     def unroll(self, loop: LoopRV) -> None:
         """Write a loop's iterations out one after the other.
 
@@ -277,6 +295,7 @@ class LoopMethods(ScheduleBase):
 
     # ---- annotations
 
+    @type_checked
     def annotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str, ann_val: Any) -> None:
         """Annotate a block or a loop.
 
@@ -290,6 +309,7 @@ class LoopMethods(ScheduleBase):
         self._run("annotate", annotation.annotate, place, ann_key, self._evaluated(ann_val))
         self._record("Annotate", [block_or_loop, ann_val], [ann_key])
 
+    @type_checked
     def unannotate(self, block_or_loop: BlockRV | LoopRV, ann_key: str) -> None:
         """Take an annotation off a block or a loop.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.tir.index_map import IndexMap
 
+from ._type_checker import type_checked
 from .base import ScheduleBase
 from .primitives import reindex
 from .random_variables import BlockRV
@@ -15,6 +16,7 @@ from .random_variables import BlockRV
 class ReindexMethods(ScheduleBase):
     """Copies that are accessed at the block's variables, or at expressions of them."""
 
+    @type_checked
     def reindex_cache_read(
         self,
         block: BlockRV | str,
@@ -40,6 +42,7 @@ class ReindexMethods(ScheduleBase):
         return self._reindex_cache("ReindexCacheRead", block, read_buffer_index, storage_scope,
                                    index_map, "read")  # fmt: skip
 
+    @type_checked
     def reindex_cache_write(
         self,
         block: BlockRV | str,
@@ -80,6 +83,7 @@ class ReindexMethods(ScheduleBase):
         self._record(kind, [given, index_map], [number, scope], [found])
         return found
 
+    @type_checked
     def reindex(self, block: BlockRV | str, buffer: Any) -> BlockRV:
         """A copy of a buffer that has the block's iteration variables as its indices.
 

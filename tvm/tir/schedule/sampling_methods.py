@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 
+from ._type_checker import type_checked
 from .base import MODULUS, ScheduleBase
 from .primitives import sampling
 from .random_variables import BlockRV, LoopRV
@@ -20,6 +21,7 @@ class SamplingMethods(ScheduleBase):
         """A number from 0 up to, but not, the limit."""
         return (self._next_random() - 1) * limit // (MODULUS - 1)
 
+    @type_checked
     def sample_categorical(
         self,
         candidates: Sequence[int],
@@ -50,6 +52,7 @@ class SamplingMethods(ScheduleBase):
         self._record("SampleCategorical", [], [values, weights], [found], index)
         return found
 
+    @type_checked
     def sample_perfect_tile(
         self,
         loop: LoopRV,
@@ -78,6 +81,7 @@ class SamplingMethods(ScheduleBase):
         self._record("SamplePerfectTile", [loop], [n, max_innermost_factor], found, factors)
         return list(found)
 
+    @type_checked
     def sample_partitioned_tile(
         self,
         loop: LoopRV,
@@ -112,6 +116,7 @@ class SamplingMethods(ScheduleBase):
         self._record("SamplePartitionedTile", [loop], attrs, found, factors)
         return list(found)
 
+    @type_checked
     def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV:
         """A loop at which a block may be computed.
 

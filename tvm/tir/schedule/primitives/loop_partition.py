@@ -67,6 +67,8 @@ def partition_ends(loop: For, factors: Sequence[PrimExpr | None]) -> list[PrimEx
     """Where the parts end; the last one ends with the loop."""
     dtype = loop.loop_var.dtype
     analyzer = Analyzer()
+    if not factors:
+        raise ValueError("loop_partition requires at least one factor, got none")
     if sum([factor is None for factor in factors]) > 1:
         raise ValueError("at most one factor is allowed to be None")
     total: PrimExpr = const(0, dtype)
