@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import tvm.tir.stmt as stmts
-from tvm.arith import detect_linear_equation
 from tvm.contrib.clang import create_llvm
 from tvm.error import LoweringError
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
-from tvm.tir.expr import BufferLoad, Call, IntImm, Let, StringImm, Var
+from tvm.tir.expr import Call, IntImm, Let, StringImm, Var
 
 from .alias import AliasScopes
 from .code import Code
@@ -30,6 +29,7 @@ from .pstate import pstate_attributes
 from .static_init import SCOPE, write_static_init
 from .tensor_check import reports_itself
 from .types import TYPES, quoted
+from .unrolling import unroll_hint
 from .unsupported import unsupported_error
 
 if TYPE_CHECKING:
@@ -307,11 +307,8 @@ class FunctionWriter(MemoryWriter):
         return self.code.pure(f"trunc {flag} i64 {index} to {text}")
 
     def _loop_metadata(self, loop: stmts.For) -> str:
-        if loop.kind is stmts.ForKind.UNROLLED:
-            return f", !llvm.loop !{self.module.loop_metadata('llvm.loop.unroll.enable')}"
-        if _is_row(loop) or _is_copy(loop):
-            return f", !llvm.loop !{self.module.loop_metadata('llvm.loop.unroll.disable')}"
-        return ""
+        hint = unroll_hint(loop)
+        return f", !llvm.loop !{self.module.loop_metadata(hint)}" if hint else ""
 
     # ---- failure
 
@@ -391,25 +388,6 @@ class FunctionWriter(MemoryWriter):
         raise LoweringError(
             f"{type(node).__name__} must be lowered before code generation", at=node
         )
-
-
-def _is_row(loop: stmts.For) -> bool:
-    """Whether a short loop stores neighbouring elements: vectors, unless LLVM opens it before."""
-    store, extent = loop.body, loop.extent
-    if type(extent) is not IntImm or type(store) is not stmts.BufferStore:
-        return False
-    if not 16 <= extent.value <= 64 or len(store.indices) != 1:
-        return False
-    step = detect_linear_equation(store.indices[0], [loop.loop_var])
-    return bool(step) and type(step[0]) is IntImm and step[0].value == 1
-
-
-def _is_copy(loop: stmts.For) -> bool:
-    """Whether a loop only moves vectors: opened, it is no faster, and hundreds are much text."""
-    store, extent = loop.body, loop.extent
-    if type(extent) is not IntImm or extent.value <= 4 or type(store) is not stmts.BufferStore:
-        return False
-    return type(store.value) is BufferLoad and store.value.dtype.lanes > 1
 
 
 USUALLY_FIRST = ", !prof !0"

@@ -344,8 +344,7 @@ def schedule_conv2d_NCHWc_winograd(outs: te.Tensor | Sequence[te.Tensor]) -> te.
     else:
         s[final].reorder(co, b, y, x, co_inner, ty, tx, i, j, ci)
         co = fuse_and_parallel(s, final, [co, b, y, x])
-    for axis in (i, j):
-        s[final].unroll(axis)
+    s[final].unroll(j)
     vectorize_block(s, final, ci, info)
     schedule_inverse(s, parts, (final, tx), info)
     schedule_products(s, parts.products, config, info).compute_at(s[final], co)
@@ -400,11 +399,15 @@ def _least_cycles(shape: WinogradShape, info: CpuInfo) -> float:
     return values * as_dtype(shape.dtype).bits / info.vector_bits / info.timing.fmas_per_cycle
 
 
-def unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo) -> None:
-    """All positions of a tile after one another."""
-    first, second, *_, ci = s[stage].op.axis
-    s[stage].unroll(first)
-    s[stage].unroll(second)
+def unroll_lines(s: te.Schedule, stage: te.Tensor, info: CpuInfo, chosen: int) -> None:
+    """The lines of a tile one after another, all values of a line at once.
+
+    The axis that tells which value of a line it is (`chosen`) is unrolled; the lines are a loop.
+    """
+    *_, ci = s[stage].op.axis
+    axes = s[stage].op.axis[:2]
+    s[stage].reorder(axes[1 - chosen], axes[chosen], ci)
+    s[stage].unroll(axes[chosen])
     vectorize_block(s, stage, ci, info)
 
 
@@ -412,10 +415,10 @@ def schedule_inverse(
     s: te.Schedule, parts: WinogradParts, place: tuple[te.Tensor, tir.IterVar], info: CpuInfo
 ) -> None:
     """The outputs of one tile in registers, at a position."""
-    for stage in (parts.inverse, parts.product_lines):
+    for stage, chosen in ((parts.inverse, 1), (parts.product_lines, 0)):
         s[stage].set_scope("local")
         s[stage].compute_at(s[place[0]], place[1])
-        unroll_lines(s, stage, info)
+        unroll_lines(s, stage, info, chosen)
 
 
 def schedule_products(
@@ -476,8 +479,8 @@ def schedule_tiles(
     s[parts.tiles].reorder(b, c, ty, tx, eps, nu, ci)
     if not config.is_split_by_tiles:
         c = fuse_and_parallel(s, parts.tiles, [b, c])
-    unroll_lines(s, parts.tiles, info)
+    unroll_lines(s, parts.tiles, info, 1)
     s[parts.tile_lines].set_scope("local")
     s[parts.tile_lines].compute_at(s[parts.tiles], tx)
-    unroll_lines(s, parts.tile_lines, info)
+    unroll_lines(s, parts.tile_lines, info, 0)
     schedule_padding(s, parts.source, (parts.tiles, c))

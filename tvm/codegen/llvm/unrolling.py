@@ -1,0 +1,82 @@
+"""Which loops LLVM is told to open, and which to leave closed.
+
+Left to itself it opens what is short, and each copy costs its time. Where the iterations have nothing
+in common, no sum and no value that stays in a register, the loop is as fast closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tvm.arith import detect_linear_equation
+from tvm.arith.pattern import uses
+from tvm.tir.expr import BufferLoad, IntImm
+from tvm.tir.stmt import (
+    BufferStore,
+    DeclBuffer,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+)
+
+# vector stores of an iteration from which on the counter does not matter
+_MANY_STORES = 4
+
+
+def unroll_hint(loop: For) -> str | None:
+    """LLVM's metadata for a loop, None where it decides itself."""
+    if loop.kind is ForKind.UNROLLED:
+        return "llvm.loop.unroll.enable"
+    if _is_row(loop) or _is_copy(loop) or _is_line(loop):
+        return "llvm.loop.unroll.disable"
+    return None
+
+
+def _is_row(loop: For) -> bool:
+    """Whether a short loop stores neighbouring elements: vectors, unless LLVM opens it before."""
+    store, extent = loop.body, loop.extent
+    if type(extent) is not IntImm or type(store) is not BufferStore:
+        return False
+    if not 16 <= extent.value <= 64 or len(store.indices) != 1:
+        return False
+    step = detect_linear_equation(store.indices[0], [loop.loop_var])
+    return bool(step) and type(step[0]) is IntImm and step[0].value == 1
+
+
+def _is_copy(loop: For) -> bool:
+    """Whether a loop only moves vectors: opened, it is no faster, and hundreds are much text."""
+    store, extent = loop.body, loop.extent
+    if type(extent) is not IntImm or extent.value <= 4 or type(store) is not BufferStore:
+        return False
+    return type(store.value) is BufferLoad and store.value.dtype.lanes > 1
+
+
+def _is_line(loop: For) -> bool:
+    """Whether each iteration stores many vectors at places of its own, as transforms of tiles do."""
+    stores = list(_leaves(loop.body))
+    return len(stores) >= _MANY_STORES and all(
+        [
+            type(store) is BufferStore
+            and store.value.dtype.lanes > 1
+            and any([uses(index, [loop.loop_var]) for index in store.indices])
+            for store in stores
+        ]
+    )
+
+
+def _leaves(stmt: Stmt) -> Iterator[Stmt]:
+    """The statements that do something, in those that only hold others; loops are some."""
+    if isinstance(stmt, SeqStmt):
+        for part in stmt.seq:
+            yield from _leaves(part)
+    elif isinstance(stmt, (LetStmt, DeclBuffer)):
+        yield from _leaves(stmt.body)
+    elif isinstance(stmt, IfThenElse):
+        yield from _leaves(stmt.then_case)
+        if stmt.else_case is not None:
+            yield from _leaves(stmt.else_case)
+    else:
+        yield stmt
