@@ -1,7 +1,7 @@
 """Which loops LLVM is told to open, and which to leave closed.
 
-Left to itself it opens what is short, and each copy costs its time. Where the iterations have nothing
-in common, no sum and no value that stays in a register, the loop is as fast closed.
+Left to itself it opens what is short, and each copy costs its time. That pays for sums of few products;
+where the iterations have nothing in common the loop is as fast closed.
 """
 
 from __future__ import annotations
@@ -10,17 +10,11 @@ from collections.abc import Iterator
 
 from tvm.arith import detect_linear_equation
 from tvm.arith.pattern import uses
-from tvm.tir.expr import BufferLoad, IntImm
-from tvm.tir.stmt import (
-    BufferStore,
-    DeclBuffer,
-    For,
-    ForKind,
-    IfThenElse,
-    LetStmt,
-    SeqStmt,
-    Stmt,
-)
+from tvm.tir.expr import BufferLoad, Call, IntImm
+from tvm.tir.stmt import BufferStore, For, ForKind, Stmt
+from tvm.tir.transform.common import contains
+
+from .failure import IF_THEN_ELSE
 
 # vector stores of an iteration from which on the counter does not matter
 _MANY_STORES = 4
@@ -30,7 +24,7 @@ def unroll_hint(loop: For) -> str | None:
     """LLVM's metadata for a loop, None where it decides itself."""
     if loop.kind is ForKind.UNROLLED:
         return "llvm.loop.unroll.enable"
-    if _is_row(loop) or _is_copy(loop) or _is_line(loop):
+    if _is_row(loop) or _is_copy(loop) or _is_line(loop) or _is_choice(loop):
         return "llvm.loop.unroll.disable"
     return None
 
@@ -55,28 +49,33 @@ def _is_copy(loop: For) -> bool:
 
 
 def _is_line(loop: For) -> bool:
-    """Whether each iteration stores many vectors at places of its own, as transforms of tiles do."""
-    stores = list(_leaves(loop.body))
+    """Whether each iteration stores many vectors at places of its own, as transforms of tiles do.
+
+    A sum is no such loop: its exit, after few products, would be guessed wrong each time.
+    """
+    stores = list(_stores(loop.body))
     return len(stores) >= _MANY_STORES and all(
         [
-            type(store) is BufferStore
-            and store.value.dtype.lanes > 1
+            store.value.dtype.lanes > 1
             and any([uses(index, [loop.loop_var]) for index in store.indices])
             for store in stores
         ]
     )
 
 
-def _leaves(stmt: Stmt) -> Iterator[Stmt]:
-    """The statements that do something, in those that only hold others; loops are some."""
-    if isinstance(stmt, SeqStmt):
-        for part in stmt.seq:
-            yield from _leaves(part)
-    elif isinstance(stmt, (LetStmt, DeclBuffer)):
-        yield from _leaves(stmt.body)
-    elif isinstance(stmt, IfThenElse):
-        yield from _leaves(stmt.then_case)
-        if stmt.else_case is not None:
-            yield from _leaves(stmt.else_case)
-    else:
+def _is_choice(loop: For) -> bool:
+    """Whether a loop stores a vector that a condition chooses: opened, each copy asks again."""
+    store = loop.body
+    return (
+        type(store) is BufferStore
+        and store.value.dtype.lanes > 1
+        and contains(store.value, lambda part: type(part) is Call and part.op is IF_THEN_ELSE)
+    )
+
+
+def _stores(stmt: Stmt) -> Iterator[BufferStore]:
+    if isinstance(stmt, BufferStore):
         yield stmt
+    for part in stmt.children():
+        if isinstance(part, Stmt):
+            yield from _stores(part)
