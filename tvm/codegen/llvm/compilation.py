@@ -22,6 +22,7 @@ from .library import llvm_version
 from .machine import Machine
 from .module import ModuleWriter, write_checks, write_module
 from .options import CodegenOptions
+from .unrolling import wants_pointers
 from .worker_process import Results, compile_in_worker
 
 
@@ -34,6 +35,7 @@ class Compilation:
     imports: tuple[str, ...]
     machine: Machine
     key: str
+    makes_pointers: bool  # whether LLVM turns counters into pointers
 
     @cached_property
     def optimized(self) -> Any:
@@ -44,13 +46,15 @@ class Compilation:
         """The object file, from the cache if it is there."""
         found = load_object(self.key)
         if found is None:
-            found = self.machine.object_code(self.optimized)
+            found = self.machine.object_code(self.optimized, self.makes_pointers)
             store_object(self.key, found)
         return found
 
     def source(self, fmt: str) -> str | bytes:
         """The module as text: LLVM's optimised form, or assembly; or LLVM's bitcode."""
-        return self.text if fmt == "unoptimized" else source_of(self.optimized, self.machine, fmt)
+        if fmt == "unoptimized":
+            return self.text
+        return source_of(self.optimized, self.machine, fmt, self.makes_pointers)
 
 
 def unknown_format(fmt: str) -> TVMError:
@@ -105,12 +109,12 @@ class VersionCompilation(Compilation):
         return module
 
 
-def source_of(module: Any, machine: Machine, fmt: str) -> str | bytes:
+def source_of(module: Any, machine: Machine, fmt: str, makes_pointers: bool) -> str | bytes:
     """An optimised module as text or as bitcode."""
     if fmt in ("", "ll"):
         return str(module)
     if fmt in ("asm", "s"):
-        return machine.assembly(module)
+        return machine.assembly(module, makes_pointers)
     if fmt == "bc":
         return bytes(module.as_bitcode())
     raise unknown_format(fmt)
@@ -133,17 +137,23 @@ def compile_unsplit(
     is_part : bool
         Whether it is linked with `compile_checks`, and leaves the checks of tensors to that.
     """
-    return _compilation(target, lambda options: write_module(mod, options, is_part), suffix, note)
+    makes_pointers = any([wants_pointers(func) for func in mod.functions.values()])
+
+    def write(options: CodegenOptions) -> ModuleWriter:
+        return write_module(mod, options, is_part)
+
+    return _compilation(target, write, makes_pointers, suffix, note)
 
 
 def compile_checks(target: Target) -> Compilation:
     """What the parts of a module call to check tensors."""
-    return _compilation(target, write_checks)
+    return _compilation(target, write_checks, makes_pointers=False)
 
 
 def _compilation(
     target: Target,
     write: Callable[[CodegenOptions], ModuleWriter],
+    makes_pointers: bool,
     suffix: str = "",
     note: str = "",
 ) -> Compilation:
@@ -160,9 +170,10 @@ def _compilation(
         f"O{options.opt_level}",
         *options.llvm_options,
         llvm_version(),
+        "pointers" if makes_pointers else "counters",
         *writer.imports,
     )
-    parts = writer.exports, text, tuple(writer.imports), machine, key
+    parts = writer.exports, text, tuple(writer.imports), machine, key, makes_pointers
     if options.llvm_options:
         return WorkerCompilation(*parts, target, options.llvm_options)
     return VersionCompilation(*parts, suffix) if suffix else Compilation(*parts)

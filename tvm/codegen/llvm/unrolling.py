@@ -10,14 +10,18 @@ from collections.abc import Iterator
 
 from tvm.arith import detect_linear_equation
 from tvm.arith.pattern import uses
+from tvm.ir.function import BaseFunc
 from tvm.tir.expr import BufferLoad, Call, IntImm
+from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import BufferStore, For, ForKind, Stmt
-from tvm.tir.transform.common import contains
+from tvm.tir.transform.common import constant_extent, contains
 
 from .failure import IF_THEN_ELSE
 
 # vector stores of an iteration from which on the counter does not matter
 _MANY_STORES = 4
+# iterations of a sum that LLVM certainly opens
+_OPENED = 8
 
 
 def unroll_hint(loop: For) -> str | None:
@@ -53,14 +57,7 @@ def _is_line(loop: For) -> bool:
 
     A sum is no such loop: its exit, after few products, would be guessed wrong each time.
     """
-    stores = list(_stores(loop.body))
-    return len(stores) >= _MANY_STORES and all(
-        [
-            store.value.dtype.lanes > 1
-            and any([uses(index, [loop.loop_var]) for index in store.indices])
-            for store in stores
-        ]
-    )
+    return _stores_vectors(loop) and len(list(_stores(loop.body))) >= _MANY_STORES
 
 
 def _is_choice(loop: For) -> bool:
@@ -79,3 +76,40 @@ def _stores(stmt: Stmt) -> Iterator[BufferStore]:
     for part in stmt.children():
         if isinstance(part, Stmt):
             yield from _stores(part)
+
+
+def wants_pointers(func: BaseFunc) -> bool:
+    """Whether LLVM should turn counters into pointers (loop strength reduction).
+
+    That takes most of the time of code generation. It is for naught where the innermost loops are
+    sums that LLVM opens, and vector stores; sums that stay loops need it to keep their registers.
+    """
+    if not isinstance(func, PrimFunc):
+        return True
+    loops = _innermost(func.body)
+    return not loops or not all([_is_opened_sum(loop) or _stores_vectors(loop) for loop in loops])
+
+
+def _innermost(stmt: Stmt) -> list[For]:
+    """The loops that store, without others in them that do; those that only prefetch do not count."""
+    found = [
+        loop for part in stmt.children() if isinstance(part, Stmt) for loop in _innermost(part)
+    ]
+    return [stmt] if not found and isinstance(stmt, For) and any(_stores(stmt)) else found
+
+
+def _is_opened_sum(loop: For) -> bool:
+    extent = constant_extent(loop)
+    return extent is not None and extent <= _OPENED and _vectors(loop)
+
+
+def _stores_vectors(loop: For) -> bool:
+    """Whether each iteration stores vectors at places of its own, and nothing else."""
+    return _vectors(loop) and all(
+        [any([uses(index, [loop.loop_var]) for index in s.indices]) for s in _stores(loop.body)]
+    )
+
+
+def _vectors(loop: For) -> bool:
+    stores = list(_stores(loop.body))
+    return bool(stores) and all([store.value.dtype.lanes > 1 for store in stores])

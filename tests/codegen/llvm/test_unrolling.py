@@ -1,0 +1,131 @@
+"""Which loops LLVM opens, and where it turns counters into pointers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm
+from tvm import te
+from tvm.codegen.llvm.unrolling import unroll_hint, wants_pointers
+from tvm.ir.module import IRModule
+from tvm.script import tir as T
+from tvm.te import Schedule, Tensor
+from tvm.tir import For, PrimFunc, stmt_functor
+
+Program = tuple[Schedule, list[Tensor]]
+
+
+def sums(depth: int, inner: int) -> Program:
+    """Sums of products of vectors, over `depth` blocks of `inner`."""
+    a = te.placeholder((4, depth, inner), name="a")
+    b = te.placeholder((depth, inner, 8), name="b")
+    outer, rest = te.reduce_axis((0, depth), name="outer"), te.reduce_axis((0, inner), name="rest")
+    c = te.compute(
+        (4, 8),
+        lambda i, j: te.sum(a[i, outer, rest] * b[outer, rest, j], axis=[outer, rest]),
+        name="c",
+    )
+    s = te.create_schedule(c.op)
+    i, j = s[c].op.axis
+    s[c].reorder(outer, rest, i, j)
+    s[c].unroll(i)
+    s[c].vectorize(j)
+    return s, [a, b, c]
+
+
+def lines(many: bool) -> Program:
+    """Four, or one, vectors of each of six lines."""
+    a = te.placeholder((6, 4 if many else 1, 8), name="a")
+    b = te.compute(a.shape, lambda i, j, k: a[i, j, k] * a[i, 0, k], name="b")
+    s = te.create_schedule(b.op)
+    _, j, k = s[b].op.axis
+    s[b].unroll(j)
+    s[b].vectorize(k)
+    return s, [a, b]
+
+
+def joined() -> Program:
+    """Vectors of one of two tensors."""
+    a, b = te.placeholder((5, 8), name="a"), te.placeholder((5, 8), name="b")
+    c = te.compute((10, 8), lambda i, j: te.if_then_else(i < 5, a[i, j], b[i - 5, j]), name="c")
+    s = te.create_schedule(c.op)
+    s[c].vectorize(s[c].op.axis[1])
+    return s, [a, b, c]
+
+
+def scalars() -> Program:
+    a = te.placeholder((128,), name="a")
+    b = te.compute((128,), lambda i: a[i] + 1.0, name="b")
+    return te.create_schedule(b.op), [a, b]
+
+
+def lowered(program: Program) -> PrimFunc:
+    func = tvm.lower(*program)["main"]
+    assert isinstance(func, PrimFunc)
+    return func
+
+
+def innermost(func: PrimFunc) -> For:
+    found: list[For] = []
+    stmt_functor.post_order_visit(
+        func.body, lambda node: found.append(node) if isinstance(node, For) else None
+    )
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "hint"),
+    [
+        (lines(many=True), "llvm.loop.unroll.disable"),
+        (lines(many=False), None),
+        (joined(), "llvm.loop.unroll.disable"),
+        (sums(3, 8), None),
+        (scalars(), None),
+    ],
+    ids=["lines", "line", "joined", "sums", "scalars"],
+)
+def test_only_what_gains_nothing_stays_closed(program: Program, hint: str | None) -> None:
+    assert unroll_hint(innermost(lowered(program))) == hint
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"),
+    [
+        (sums(3, 8), False),  # LLVM opens the inner loop
+        (sums(3, 24), True),
+        (lines(many=True), False),
+        (joined(), False),
+        (scalars(), True),  # LLVM makes vectors of it
+    ],
+    ids=["opened", "counted", "lines", "joined", "scalars"],
+)
+def test_where_counters_become_pointers(program: Program, expected: bool) -> None:
+    assert wants_pointers(lowered(program)) is expected
+
+
+def test_what_only_prefetches_wants_no_pointers() -> None:
+    @T.prim_func
+    def fetch(a: T.Buffer((64,), "float32"), b: T.Buffer((4, 8), "float32")) -> None:
+        for i in range(4):
+            for j in range(2):
+                T.evaluate(T.call_extern("int32", "nothing", j))
+            b[i, 0:8] = a[i * 8 : i * 8 + 8]
+
+    assert not wants_pointers(fetch)
+
+
+@pytest.mark.parametrize(("depth", "inner"), [(3, 8), (3, 24)], ids=["opened", "counted"])
+def test_sums_are_right_both_ways(depth: int, inner: int) -> None:
+    program, names = sums(depth, inner), ["first", "second"]
+    mod = IRModule({name: lowered(program).with_attr("global_symbol", name) for name in names})
+    built = tvm.build(mod, target="llvm")
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((4, depth, inner)).astype("float32")
+    b = rng.standard_normal((depth, inner, 8)).astype("float32")
+    for name in names:
+        result = tvm.nd.array(np.zeros((4, 8), "float32"))
+        built[name](tvm.nd.array(a), tvm.nd.array(b), result)
+        np.testing.assert_allclose(
+            result.numpy(), np.einsum("ikl,klj->ij", a, b), rtol=1e-5, atol=1e-5
+        )
