@@ -96,7 +96,7 @@ def _read(builder: IterMapBuilder, indices: Sequence[PrimExpr]) -> list[IterSumE
     while True:
         builder.start_reading()
         sums = [_index_sum(builder, index) for index in indices]
-        if not builder.paddings.changed:
+        if builder.paddings.is_settled():
             return sums
 
 

@@ -51,6 +51,10 @@ class Paddings:
         self.changed = False
         self._used.clear()
 
+    def is_settled(self) -> bool:
+        """Whether another reading finds nothing else; where nothing is padded, the first one is the last."""
+        return not (self.changed and any([noted.needed for noted in self._noted.values()]))
+
     def note(
         self, key: Any, step: PrimExpr, offset: PrimExpr, needed: bool, expr: PrimExpr
     ) -> bool:
