@@ -78,6 +78,17 @@ def test_a_function_with_attributes_and_a_constant_is_read() -> None:
     assert func.params[0].name_hint == "data"
 
 
+def test_numbers_of_operators_are_nodes_or_texts() -> None:
+    take = {"type_key": "relay.attrs.TakeAttrs", "attrs": {
+        "axis": "3", "batch_dims": "2", "mode": "4"}}  # fmt: skip
+    attrs = tvm.ir.load_json(document([take, number(0), number(1), string("fast")], "0.18.0"))
+    assert (attrs.batch_dims, attrs.axis, attrs.mode) == (0, 1, "fast")
+    stacked = {"type_key": "relay.attrs.StackAttrs", "attrs": {"axis": "2"}}
+    assert tvm.ir.load_json(document([stacked, number(-1)], "0.7.0")).axis == -1
+    joined = {"type_key": "relay.attrs.ConcatenateAttrs", "attrs": {"axis": "2"}}
+    assert tvm.ir.load_json(document([joined, number(-1)], "0.7.0")).axis == 2
+
+
 def broadcast(lanes: str, *more: dict[str, Any]) -> list[dict[str, Any]]:
     attrs = {"dtype": "int32x4", "lanes": lanes, "span": "0", "value": "2"}
     return [{"type_key": "tir.Broadcast", "attrs": attrs}, number(7), *more]

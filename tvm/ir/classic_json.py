@@ -46,6 +46,25 @@ _BOXES: dict[str, Callable[[str], Any]] = {
 _VARIABLES = ("Variable", "tir.Var")
 _NUMBER = re.compile(r"\d+")
 _TRIPLE = re.compile(r"(\d+)\.(\d+)")
+# numbers of operators that are nodes in classic JSON, and no optional ones
+_NODES_OF_NUMBERS = {
+    f"relay.attrs.{name}Attrs": fields.split()
+    for name, fields in {
+        "DFT": "inverse",
+        "Gather": "axis",
+        "GatherND": "batch_dims",
+        "Multinomial": "num_samples",
+        "Repeat": "repeats axis",
+        "Reverse": "axis",
+        "ReverseSequence": "seq_axis batch_axis",
+        "Scanop": "exclusive",
+        "ScatterElements": "axis",
+        "Stack": "axis",
+        "Take": "batch_dims",
+        "Topk": "k",
+        "YoloReorg": "stride",
+    }.items()
+}
 # since this release the lanes of vectors are expressions
 _LANES_ARE_NODES = (0, 16)
 
@@ -145,6 +164,9 @@ class _ClassicReader:
     def _value(self, cls: type[Any], field: Field, text: str) -> Any:
         """What the text of an attribute stands for."""
         kind = field.annotation
+        if field.name in _NODES_OF_NUMBERS.get(cls.type_key, ()) and self._is_number(text):
+            number = self.node(int(text)).value
+            return bool(number) if kind == "bool" else number
         if kind == "str":
             return self._text(text)
         if kind == "DType":
@@ -167,6 +189,11 @@ class _ClassicReader:
             # classic nodes may be incomplete
             return _empty(field)
         return _as_plain(value) if _is_plain(kind) else value
+
+    def _is_number(self, text: str) -> bool:
+        """Whether the text of an attribute is the number of a node that holds an integer."""
+        index = int(text)
+        return 0 < index < len(self.items) and self.items[index]["type_key"] == "IntImm"
 
     def _lanes(self, index: int) -> Any:
         lanes = self.node(index)
