@@ -97,6 +97,13 @@ def test_old_records_have_fewer_fields() -> None:
     assert str(again.target) == str(task().target)
 
 
+def test_targets_of_older_releases_are_read() -> None:
+    inp, _ = load_record_from_string(
+        LINE.replace("llvm -keys=cpu ", "llvm -keys=cpu -link-params=0")
+    )
+    assert str(inp.task.target) == "llvm -keys=cpu"
+
+
 def test_what_is_no_record_is_refused() -> None:
     with pytest.raises(tvm.TVMError, match="a record needs"):
         load_record_from_string('{"i": []}')

@@ -10,6 +10,7 @@ from tvm.error import TVMError
 from tvm.ir.extension import Extension
 from tvm.runtime.object import Object
 from tvm.target import Target
+from tvm.target.recorded import recorded_target
 
 from .compute_dag import ComputeDAG, require_dag
 from .hardware import HardwareParams
@@ -124,10 +125,10 @@ def task_from_row(row: Sequence[Any]) -> Task:
         raise TVMError(f"a record's task has a workload and a target, got {row!r}")
     task: Task = search_task_class.required.__new__(search_task_class.required)
     host = row[3] if len(row) > 3 and row[3] else None
-    target = Target(row[1])
+    target = recorded_target(row[1])
     task.workload_key = row[0]
     task.compute_dag = None
-    task.target = target if host is None else target.with_host(Target(host))
+    task.target = target if host is None else target.with_host(recorded_target(host))
     task.hardware_params = (
         HardwareParams(*row[2]) if len(row) > 2 else HardwareParams(target=target)
     )

@@ -25,10 +25,9 @@ from tvm.autotvm.task.space import ConfigEntity, ConfigSpace
 from tvm.autotvm.task.task import Task
 from tvm.support.files import write_text
 from tvm.support.later import names_from_above
-from tvm.target import Target
+from tvm.target.recorded import recorded_target
 
 AUTOTVM_LOG_VERSION = 0.2
-_PAST_OPTIONS = ("link-params", "runtime", "system-lib")
 
 logger = logging.getLogger("autotvm")
 __getattr__ = names_from_above(__name__)
@@ -150,13 +149,7 @@ def _record(
         logger.warning('"-target" is deprecated, use "-mtriple" instead.')
         target = target.replace("-target", "-mtriple")
     config.cost = float(np.mean(result.costs)) if result.error_no == 0 else None
-    return MeasureInput(_target(target), Task(name, args), config), result
-
-
-def _target(text: str) -> Target:
-    """The target of a line, without the options that targets once had."""
-    words = [word for word in text.split() if word.lstrip("-").split("=")[0] not in _PAST_OPTIONS]
-    return Target(" ".join(words))
+    return MeasureInput(recorded_target(target), Task(name, args), config), result
 
 
 def load_from_buffer(file: Iterable[str]) -> Iterator[tuple[MeasureInput, MeasureResult]]:
