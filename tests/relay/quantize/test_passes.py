@@ -42,9 +42,12 @@ def value(mod: tvm.IRModule, data: np.ndarray) -> np.ndarray:
 
 
 def test_the_module_of_quantize_has_the_names_beside_it() -> None:
-    from tvm.relay.quantize.quantize import QConfig, annotate, qconfig
+    from tvm.relay.quantize.quantize import QConfig, _forward_op, annotate, qconfig
 
     assert (QConfig, annotate, qconfig) == (qtz.QConfig, qtz.annotate, qtz.qconfig)
+    x, y = relay.var("x", shape=(1, 4)), relay.var("y", shape=(1, 4))
+    moved = _forward_op(relay.nn.leaky_relu(x, alpha=0.5), [y])
+    assert moved.args[0].same_as(y) and moved.attrs.alpha == 0.5
 
 
 def test_annotate_quantises_inputs_and_weights_once() -> None:

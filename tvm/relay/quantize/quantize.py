@@ -10,11 +10,13 @@ a layer in 8 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tvm.ir.expr import RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.transform import PassContext, Sequential
+from tvm.relay.expr import Call
 from tvm.relay.program import bind_params_by_name
 from tvm.relay.quantize.annotate import annotate
 from tvm.relay.quantize.calibrate import calibrate
@@ -97,3 +99,8 @@ def quantize(
         return result
     dtypes = {config.dtype_input, config.dtype_weight, config.dtype_activation}
     return partition_conversions(result, dtypes, config.partition_conversions == "fully_integral")
+
+
+def _forward_op(ref_call: Call, args: Sequence[RelayExpr]) -> Call:
+    """The call with other arguments, as rules of programs make it."""
+    return ref_call.replace(args=tuple(args))
