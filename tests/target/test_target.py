@@ -239,3 +239,35 @@ def test_options_may_be_numbers_of_scripts() -> None:
     }
     attrs = Target(given).attrs
     assert attrs["supports_float32"] is True and attrs["max_num_threads"] == 64
+
+
+@pytest.mark.parametrize(
+    ("text", "dsp", "mve"),
+    [
+        ("c -mcpu=cortex-m3", False, False),
+        ("c -mcpu=cortex-m33", True, False),
+        ("llvm -mtriple=thumbv7em-none-eabi -mcpu=cortex-m4", True, False),
+        ("c -mcpu=cortex-m4+nodsp", False, False),
+        ("c -mcpu=cortex-m55", True, True),
+        ("c -mcpu=cortex-m55+nomve", True, False),
+        ("llvm -mtriple=thumbv8.1m.main-none-eabi -mcpu=cortex-m55 -mattr=+nomve", True, False),
+    ],
+)
+def test_extensions_of_cortex_m_are_told_by_the_name(text: str, dsp: bool, mve: bool) -> None:
+    target = Target(text)
+    assert (target.features.has_dsp, target.features.has_mve) == (dsp, mve)
+    assert target.keys == ("arm_cpu", "cpu")
+
+
+def test_arm_processors_have_the_key_of_their_schedules() -> None:
+    assert Target("llvm -mtriple=aarch64-linux-gnu").keys == ("arm_cpu", "cpu")
+    assert Target("llvm -mtriple=armv7a-linux-gnueabihf -keys=cpu").keys == ("cpu", "arm_cpu")
+    assert Target("llvm -mtriple=riscv64-linux-gnu").keys == ("cpu",)
+    target = Target("llvm -mtriple=aarch64-linux-gnu")
+    assert Target(target.export()) == target
+
+
+def test_the_kind_for_tests_has_a_feature() -> None:
+    assert Target("test").features.is_test
+    assert not Target("cuda").features.is_test
+    assert not Target("test").features.is_missing

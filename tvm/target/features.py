@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .cpu_features import host_feature_set, named_features, with_implied
@@ -22,6 +23,13 @@ _FROM_MATTR = {
     "has_dsp": "dsp",
 }
 
+# what the processors of Arm's M profile have, by the beginning of what -mcpu says
+_M_PROFILE: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("cortex-m0", "cortex-m3"), ()),
+    **dict.fromkeys(("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m35p"), ("dsp",)),
+    "cortex-m55": ("dsp", "mve"),
+}
+
 # vectors of a length that the processor decides, on AArch64 and RISC-V
 SCALABLE = frozenset(["sve", "v"])
 
@@ -37,6 +45,8 @@ class TargetFeatures:
         given = target.attrs.get(f"feature.{name}")
         if given is not None:
             return given
+        if name == "is_test":
+            return target.kind.name == "test"
         if name == "has_scalable_vectors":
             return any(map(self._has, SCALABLE)) or self._runs_on_scalable_vectors()
         if name == "is_aarch64":
@@ -48,6 +58,8 @@ class TargetFeatures:
     def _has(self, feature: str) -> bool:
         """Whether the target names a feature, or a processor with it."""
         target = self._target
+        if (of_m_profile := m_profile(target.attrs)) is not None:
+            return feature in of_m_profile
         given = [item[1:] for item in target.mattr if item.startswith("+")]
         named = named_features(target_triple(target.attrs), target.mcpu)
         return feature in with_implied([*given, *named])
@@ -57,3 +69,24 @@ class TargetFeatures:
         attrs = self._target.attrs
         is_native = "mtriple" not in attrs and attrs.get("mcpu", "native") == "native"
         return is_native and not SCALABLE.isdisjoint(host_feature_set())
+
+
+def is_arm(attrs: Mapping[str, Any]) -> bool:
+    """Whether a target's options name an Arm processor."""
+    triple = str(attrs.get("mtriple", ""))
+    return m_profile(attrs) is not None or triple.startswith(("aarch64", "arm"))
+
+
+def m_profile(attrs: Mapping[str, Any]) -> frozenset[str] | None:
+    """The extensions of a Cortex-M processor that a target's options name, None for others.
+
+    ``+nodsp`` and ``+nomve``, in ``-mcpu`` or ``-mattr``, take them away; vectors need the DSP
+    extension.
+    """
+    cpu = str(attrs.get("mcpu", ""))
+    found = [name for name in _M_PROFILE if cpu.startswith(name)]
+    if not found:
+        return None
+    flags = ",".join([cpu, *attrs.get("mattr", ())])
+    without = {"dsp", "mve"} if "+nodsp" in flags else {"mve"} if "+nomve" in flags else set()
+    return frozenset(_M_PROFILE[max(found, key=len)]) - without

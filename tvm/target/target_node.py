@@ -11,7 +11,7 @@ from tvm.ir.node import Node, leaf
 from tvm.support.scope import Scoped
 
 from .cpu_features import host_feature_set, named_features
-from .features import TargetFeatures
+from .features import TargetFeatures, is_arm
 from .host import host_name, host_triple
 from .kind import TARGET_KINDS, MissingTargetError, TargetError, TargetKind
 from .parse import attrs_text, read_config
@@ -279,8 +279,13 @@ TargetLike = str | Mapping[str, Any] | Target
 
 
 def _keys(config: Mapping[str, Any], kind: TargetKind) -> tuple[str, ...]:
-    """The given keys or the kind's, after the device's name; each once."""
+    """The given keys or the kind's, after the device's name; each once.
+
+    Arm processors have the key of their schedules as well.
+    """
     given = config.get("keys")
+    if kind.name in ("llvm", "c") and is_arm(config):
+        given = [*(given or ()), "arm_cpu", "cpu"]
     device = [config["device"]] if config.get("device") else []
     return tuple(dict.fromkeys([*(given or ()), *device, *(() if given else kind.default_keys)]))
 
