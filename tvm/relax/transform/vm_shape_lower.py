@@ -9,9 +9,10 @@ def f(x: Tensor((n, 2)), y: Tensor((n + 1,))):     heap = "vm.builtin.alloc_shap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from tvm.arith import detect_linear_equation
 from tvm.error import TVMError
 from tvm.ir.expr import GlobalVar, PrimExpr, RelayExpr
 from tvm.ir.function import BaseFunc
@@ -47,7 +48,7 @@ from tvm.relax.struct_info import (
 )
 from tvm.support.dtype import dtype
 from tvm.support.naming import UniqueNames
-from tvm.tir import PrimFunc
+from tvm.tir import PrimFunc, floordiv
 from tvm.tir import Var as TirVar
 from tvm.tir.analysis import undefined_vars
 from tvm.tir.buffer import decl_buffer
@@ -95,9 +96,11 @@ class _Slots:
 
     def link(self) -> None:
         """Note which variables each expression waits for."""
-        for slot in self.all:
+        for slot in list(self.all):
             if not isinstance(slot.expr, TirVar):
                 variables = undefined_vars(Evaluate(slot.expr), [])
+                for var in variables:
+                    self.add(var)
                 slot.waits_for = {self.find(var).index for var in variables}
 
     def of_struct_info(self, info: StructInfo | None) -> None:
@@ -300,16 +303,16 @@ class _ShapeLowering(BindingRewriter):
 
     def _run(self, matches: list[_Match]) -> None:
         """Put matches: those of variables, the computation of what they define, the others."""
-        waiting = [match for match in matches if self._put_match(match, False)]
+        waiting = [match for match in matches if self._put_match(match, self._code)]
         self._put_computation()
+        while any([self._solved(match) for match in waiting]):
+            self._put_computation()
         for match in waiting:
-            self._put_match(match, True)
+            self._put_match(match, self._last_code)
 
-    def _put_match(self, match: _Match, is_last: bool) -> bool:
+    def _put_match(self, match: _Match, code: Callable[[PrimExpr], Sequence[int]]) -> bool:
         """Put a match; whether a part of it waits for values that are not known yet."""
-        codes: list[int] = []
-        for dim in match.pattern:
-            codes += self._code(dim, is_last)
+        codes = [number for dim in match.pattern for number in code(dim)]
         operations = codes[::2]
         if any([operation != _NO_OP for operation in operations]):
             count = (
@@ -320,7 +323,48 @@ class _ShapeLowering(BindingRewriter):
             self.emit(packed_call(name, match.value, *args))
         return _NO_OP in operations
 
-    def _code(self, dim: PrimExpr, is_last: bool) -> list[int]:
+    def _solved(self, match: _Match) -> bool:
+        """Put what finds variables that an input tells in a sum or product, as ``(n * 4,)`` tells n."""
+        found: list[tuple[_Slot, PrimExpr]] = []
+
+        def code(dim: PrimExpr) -> Sequence[int]:
+            solution = self._solution(dim)
+            if solution is None:
+                return _NO_OP, 0
+            solution[0].is_known = True
+            found.append(solution)
+            return _STORE, solution[0].index
+
+        self._put_match(match, code)
+        if found:
+            self._put_stores(found)
+        return bool(found)
+
+    def _solution(self, dim: PrimExpr) -> tuple[_Slot, PrimExpr] | None:
+        """The one variable that is not known, in terms of itself, which holds what ``dim`` is."""
+        if isinstance(dim, (IntImm, TirVar)) or self.slots.find(dim).is_known:
+            return None
+        slots = [self.slots.all[index] for index in self.slots.find(dim).waits_for]
+        unknown = [slot for slot in slots if not slot.is_known]
+        if len(unknown) != 1 or not isinstance(unknown[0].expr, TirVar):
+            return None
+        variable = unknown[0].expr
+        terms = detect_linear_equation(dim, [variable])
+        if not terms or not isinstance(terms[0], IntImm) or terms[0].value == 0:
+            return None
+        return unknown[0], floordiv(variable - terms[1], terms[0])
+
+    def _last_code(self, dim: PrimExpr) -> list[int]:
+        codes = self._code(dim)
+        if codes[0] == _NO_OP:
+            raise TVMError(
+                f"{self.name}: {dim} has no value where it is checked",
+                hint="its variables are known where a parameter has them as dimensions of their own, "
+                "or in sums and multiples like n * 4",
+            )
+        return codes
+
+    def _code(self, dim: PrimExpr) -> list[int]:
         if isinstance(dim, IntImm):
             return [_EQUAL_TO_IMMEDIATE, int(dim.value)]
         slot = self.slots.find(dim)
@@ -329,8 +373,6 @@ class _ShapeLowering(BindingRewriter):
         if isinstance(dim, TirVar):
             slot.is_known = True
             return [_STORE, slot.index]
-        if is_last:
-            raise TVMError(f"{self.name}: {dim} has no value where it is checked")
         return [_NO_OP, 0]
 
     def _put_computation(self) -> None:
@@ -344,8 +386,13 @@ class _ShapeLowering(BindingRewriter):
             s for s in self.slots.all
             if not s.is_known and not s.waits_for and not isinstance(s.expr, TirVar)
         ]  # fmt: skip
-        if not ready:
-            return
+        for slot in ready:
+            slot.is_known = True
+        if ready:
+            self._put_stores([(slot, slot.expr) for slot in ready])
+
+    def _put_stores(self, values: Sequence[tuple[_Slot, PrimExpr]]) -> None:
+        """Put the call of a loop program that stores expressions to the heap."""
         heap = decl_buffer((IntImm("int64", len(self.slots.all)),), "int64", "H")
         loads = {
             slot.expr: BufferLoad(heap, [IntImm("int64", slot.index)])
@@ -353,9 +400,8 @@ class _ShapeLowering(BindingRewriter):
             if isinstance(slot.expr, TirVar)
         }
         stores: list[Stmt] = []
-        for slot in ready:
-            slot.is_known = True
-            value = substitute(slot.expr, loads)
+        for slot, expr in values:
+            value = substitute(expr, loads)
             value = value if value.dtype == "int64" else Cast(dtype("int64"), value)
             stores.append(BufferStore(heap, value, [IntImm("int64", slot.index)]))
         handle = TirVar("var_H", "handle")
