@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvm.error import TVMError
+from tvm.error import TVMError, TypeCheckError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.op import Op
 
@@ -248,7 +248,14 @@ def infer_call(call: Call, builder: BlockBuilder) -> StructInfo:
         rule = op.extra.get("FInferStructInfo")
         if rule is None:
             raise TVMError(f"the operator {op.name} has no FInferStructInfo")
-        found: StructInfo = rule(call, builder)
+        try:
+            found: StructInfo = rule(call, builder)
+        except TVMError:
+            raise
+        except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
+            raise TypeCheckError(
+                f"{op.name} has no struct info for its arguments: {error}", at=call
+            ) from error
         return found
     info = op.struct_info_
     if info is None and isinstance(op, GlobalVar):

@@ -18,7 +18,7 @@ from inspect import Parameter, signature
 from types import FunctionType
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from tvm.error import TypeCheckError
+from tvm.error import TVMError, TypeCheckError
 from tvm.ir.attrs import Attrs
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.node import NodeMeta, leaf
@@ -68,7 +68,17 @@ def as_int(value: Any) -> Any:
     """An integer; None stays."""
     if value is None:
         return None
-    return int(value.value if isinstance(value, (IntImm, FloatImm)) else value)
+    try:
+        return int(value.value if isinstance(value, (IntImm, FloatImm)) else value)
+    except TypeError:
+        raise TypeError(f"an integer is required, got {value}") from None
+
+
+def _as_known_int(value: Any) -> Any:
+    """An integer that has to be there."""
+    if value is None:
+        raise TypeError("an integer is required, got None")
+    return as_int(value)
 
 
 def as_ints(value: Any) -> Any:
@@ -76,7 +86,7 @@ def as_ints(value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, (tuple, list)):
-        return tuple([as_int(item) for item in value])
+        return tuple([_as_known_int(item) for item in value])
     return (as_int(value),)
 
 
@@ -87,7 +97,9 @@ def as_dims(value: Any) -> Any:
     items = value if isinstance(value, (tuple, list)) else (value,)
     return tuple(
         [
-            i if isinstance(i, PrimExpr) and not hasattr(i, "value") else IntImm("int64", as_int(i))
+            i
+            if isinstance(i, PrimExpr) and not hasattr(i, "value")
+            else IntImm("int64", _as_known_int(i))
             for i in items
         ]
     )
@@ -109,7 +121,7 @@ DataType: TypeAlias = Annotated[Any, Attribute(lambda value: as_dtype(value or "
 Attr: TypeAlias = Annotated[Any, Attribute()]
 
 _PLAIN: Mapping[Any, Attribute] = {
-    int: Attribute(as_int),
+    int: Attribute(_as_known_int),
     float: Attribute(float),
     bool: Attribute(bool),
     str: Attribute(str),
@@ -238,7 +250,12 @@ def _public(function: Any, op: Op, kinds: Mapping[str, Operand | Attribute], rec
         bound = bind(*args, **kwargs)
         bound.apply_defaults()
         given = bound.arguments
-        changed = function(*args, **kwargs)
+        try:
+            changed = function(*args, **kwargs)
+        except TVMError:
+            raise
+        except (TypeError, AttributeError, LookupError) as error:
+            raise TypeCheckError(f"{op.name} cannot take its arguments: {error}") from error
         if isinstance(changed, RelayExpr):
             return changed
         if changed is not None:
