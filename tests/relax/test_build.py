@@ -11,6 +11,7 @@ import pytest
 
 import tvm
 from tvm import relax, tir
+from tvm.error import TVMError
 from tvm.relax import op
 from tvm.relax.transform import CallTIRRewrite, KillAfterLastUse, LowerAllocTensor, ToNonDataflow
 from tvm.script import relax as R
@@ -79,6 +80,49 @@ def test_dimensions_are_computed_and_checked(exec_mode: str) -> None:
     with pytest.raises(ValueError, match=r"param=x.* expected a Tensor with ndim 2, got 1"):
         main(tvm.nd.array(b), tvm.nd.array(b))
     np.testing.assert_allclose(main(tvm.nd.array(a), tvm.nd.array(b)).numpy(), a.reshape(6) + b)
+
+
+@pytest.mark.parametrize("exec_mode", MODES)
+def test_parameters_tell_variables_in_sums_and_multiples(exec_mode: str) -> None:
+    n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+    x, y = tensor("x", n + m * 3, m * 2 + 1), tensor("y", n)
+    only = tensor("x", n * 4)
+    relu = machine(module([only], lambda bb: bb.emit(op.nn.relu(only))), exec_mode=exec_mode)
+    assert relu["main"](tvm.nd.array(numbers(8))).shape == (8,)
+
+    def emit(bb: relax.BlockBuilder) -> Any:
+        rows = bb.emit(op.strided_slice(x, [0], [0], [m * 3]))
+        return relax.Tuple([rows, bb.emit(op.full((m, n), relax.const(1.0)))])
+
+    main = machine(module([x, y], emit), exec_mode=exec_mode)["main"]
+    a = numbers(10, 5)
+    rows, ones = main(tvm.nd.array(a), tvm.nd.array(numbers(4)))
+    np.testing.assert_array_equal(rows.numpy(), a[:6])
+    assert ones.shape == (2, 4)
+    with pytest.raises(RuntimeError, match=r"param=x.* axis 1 of the shape is 6, expected 5"):
+        main(tvm.nd.array(numbers(10, 6)), tvm.nd.array(numbers(4)))
+
+
+def test_variables_that_no_parameter_tells_are_named() -> None:
+    n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+    x = tensor("x", n * m)
+    with pytest.raises(TVMError, match=r"n \* m has no value where it is checked"):
+        machine(module([x], lambda bb: bb.emit(op.nn.relu(x))))
+
+
+@pytest.mark.parametrize("parts", [1, []])
+@pytest.mark.parametrize("extent", [4, tir.Var("n", "int64")])
+def test_a_split_into_one_part_is_a_tuple(parts: Any, extent: Any) -> None:
+    x = tensor("x", extent, 2)
+
+    def emit(bb: relax.BlockBuilder) -> Any:
+        with bb.dataflow():
+            whole = bb.emit(op.split(x, parts))
+            return bb.emit_output(op.negative(bb.emit(whole[0])))
+
+    a = numbers(4, 2)
+    found = machine(module([x], emit))["main"](tvm.nd.array(a))
+    np.testing.assert_array_equal(found.numpy(), -a)
 
 
 @pytest.mark.parametrize("exec_mode", MODES)

@@ -7,7 +7,7 @@ from typing import Any
 from tvm import te, tir, topi
 from tvm.error import TypeCheckError
 from tvm.ir.expr import RelayExpr
-from tvm.relax.expr import Call, PrimValue, ShapeExpr, Var
+from tvm.relax.expr import Call, PrimValue, ShapeExpr, Tuple, Var
 from tvm.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
@@ -256,10 +256,14 @@ def _legalize_split(bb: Any, call: Call) -> Any:
     if isinstance(parts, int):
         info = call.args[0].struct_info
         extent = info.dimensions[axis_of(call, call.attrs.axis, info.ndim)]
+        if parts == 1:
+            return Tuple([call.args[0]])
         if isinstance(extent, IntImm):
             return bb.call_te(topi.split, call.args[0], parts, call.attrs.axis)
         step = tir.ceildiv(extent, parts)
         parts = [simplified(step * k) for k in range(1, parts)]
+    if not parts:
+        return Tuple([call.args[0]])
     return bb.call_te(topi.split, call.args[0], list(parts), call.attrs.axis)
 
 

@@ -53,7 +53,7 @@ class _Reshapes(ExprMutator):
         if place is None or place >= len(args.fields):
             return None
         source = args.fields[place]
-        return source if _fits(source.struct_info, call.sinfo_args[0]) else None
+        return source if _fits(source.struct_info, binding.var.struct_info) else None
 
     def _source(self, callee: GlobalVar) -> int | None:
         if callee not in self.sources:
