@@ -423,7 +423,10 @@ def _interpolate(
     else:
         coordinates = "align_corners" if align_corners else "half_pixel"
     # PyTorch rounds down; where extents divide each other there is nothing to round
-    is_exact = mode != "nearest" or all([d % s == 0 for d, s in zip(dims[2:], size, strict=True)])
+    are_known = dims.are_known and Sizes(size).are_known
+    is_exact = mode != "nearest" or (
+        are_known and all([d % s == 0 for d, s in zip(dims[2:], size, strict=True)])
+    )
     return e.emit(
         _op.image.resize2d(
             x, size, layout="NCHW", method=methods[mode],

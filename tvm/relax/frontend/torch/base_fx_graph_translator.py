@@ -17,6 +17,7 @@ from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Constant, ShapeExpr, Tuple, const
 from tvm.relax.struct_info import TensorStructInfo, TupleStructInfo
+from tvm.relay.frontend.pytorch.complex_tensors import Complex
 from tvm.runtime.foreign.torch_call import to_numpy
 
 Emitter: TypeAlias = Callable[..., Any]
@@ -25,6 +26,11 @@ EMITTERS: dict[str, Emitter] = {}  # by the name of PyTorch's function
 
 class Sizes(tuple[Any, ...]):
     """The dimensions of a tensor: integers, and expressions of symbolic variables."""
+
+    @property
+    def are_known(self) -> bool:
+        """Whether all of them are integers."""
+        return all([isinstance(size, int) for size in self])
 
 
 class NoEmitter(OpNotImplemented):
@@ -78,6 +84,12 @@ class BaseFXGraphImporter:
             raise TVMError(f"PyTorch's importers require tensors of known rank, got {info}")
         return Sizes([d.value if isinstance(d, tir.IntImm) else d for d in info.shape.values])
 
+    def dimension(self, dim: Any) -> Any:
+        """A dimension of PyTorch: an integer, for graphs whose symbols are not known."""
+        if isinstance(dim, int):
+            return dim
+        raise OpNotImplemented(f"a dimension of {dim} is not supported")
+
     def constant(self, tensor: Any) -> RelayExpr:
         """A tensor of PyTorch: the parameter that it is, or a constant."""
         found = self.params.get(id(tensor))
@@ -108,6 +120,11 @@ class BaseFXGraphImporter:
             return ShapeExpr(value)
         if isinstance(value, (list, tuple)):
             return Tuple([self.as_expr(item) for item in value])
+        if isinstance(value, Complex):
+            raise OpNotImplemented(
+                "relax has no complex numbers, which the model returns",
+                hint="return torch.view_as_real(x)",
+            )
         return value
 
     # ---- nodes

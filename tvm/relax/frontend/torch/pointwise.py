@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tvm import te
 from tvm.ir.expr import PrimExpr
 from tvm.relax import op as _op
 from tvm.relax.expr import PrimValue, const
@@ -69,6 +70,8 @@ def _is_wider(a: str, b: str) -> bool:
 
 
 def _number_dtype(value: Any) -> str:
+    if isinstance(value, PrimExpr):
+        return "float32" if value.dtype.is_float else "int64"
     if isinstance(value, bool):
         return "bool"
     return "float32" if isinstance(value, float) else "int64"
@@ -95,14 +98,23 @@ def promoted(e: Importer, a: Any, b: Any) -> tuple[Any, Any]:
         ]
         return left, right
     tensor, number = (a, b) if is_tensor(a) else (b, a)
-    if isinstance(number, PrimExpr):
-        raise NoEmitter("symbolic sizes are no elements of tensors of relax")
     kind = e.dtype_of(tensor)
     if _is_wider(kind, _number_dtype(number)):
         kind = _number_dtype(number)
         tensor = e.emit(_op.astype(tensor, kind))
-    value = const(number, kind)
+    value = size_tensor(e, number, kind)
     return (tensor, value) if is_tensor(a) else (value, tensor)
+
+
+def size_tensor(e: Importer, value: Any, dtype: str) -> Any:
+    """A number, or an expression of symbolic sizes, as a tensor without axes."""
+    if not isinstance(value, PrimExpr):
+        return const(value, dtype)
+
+    def element(number: PrimExpr) -> te.Tensor:
+        return te.compute((), lambda: number.astype(dtype), name="size")
+
+    return e.block_builder.emit_te(element, value, primfunc_name_hint="size")
 
 
 def _binary(function: Callable[..., Any], of_reals: bool = False) -> Emitter:
@@ -175,19 +187,13 @@ def _where(e: Importer, condition: Any, x: Any = None, y: Any = None) -> Any:
 
 @emitter("clamp", "clip")
 def _clamp(e: Importer, x: Any, min: Any = None, max: Any = None) -> Any:
-    for what, bound in (("min", min), ("max", max)):
-        if is_tensor(bound):
-            raise ValueError(
-                f"TVM only supports constant {what} value for torch.clamp/clip, "
-                f"but got {bound} with type {type(bound)}"
-            )
     if min is None and max is None:
         raise ValueError("torch.clamp requires min or max")
-    if min is None:
-        return EMITTERS["minimum"](e, x, max)
-    if max is None:
-        return EMITTERS["maximum"](e, x, min)
-    return e.emit(_op.clip(x, PrimValue(min), PrimValue(max)))
+    if isinstance(min, (int, float)) and isinstance(max, (int, float)):
+        return e.emit(_op.clip(x, PrimValue(min), PrimValue(max)))
+    # the upper bound counts where the lower one is above it
+    raised = x if min is None else EMITTERS["maximum"](e, x, min)
+    return raised if max is None else EMITTERS["minimum"](e, raised, max)
 
 
 @emitter("clamp_min")

@@ -1,0 +1,92 @@
+"""Programs of PyTorch with symbolic sizes, and what is refused."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tvm.error import OpNotImplemented
+from tvm.relax.frontend.torch import from_exported_program
+
+from .test_torch import random, run, wrapped
+
+
+def agrees(mod, model, tensors) -> None:
+    """The module gives what the model gives."""
+    expected = model(*tensors)
+    expected = expected if isinstance(expected, tuple) else [expected]
+    for ours, theirs in zip(run(mod, tensors), expected, strict=True):
+        assert ours.shape == tuple(theirs.shape)
+        np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def agrees_once(function, *tensors) -> None:
+    model = wrapped(function)
+    agrees(from_exported_program(torch.export.export(model, tensors)), model, list(tensors))
+
+
+class Halves(nn.Module):
+    """Images whose sizes are multiples of two, which nothing but the shape ``2 * h`` tells."""
+
+    def forward(self, x):
+        return torch.cat([F.interpolate(F.max_pool2d(x, 2), scale_factor=2.0), x], 1)
+
+
+B, T_ = torch.export.Dim("b", min=3, max=64), torch.export.Dim("t", min=6, max=64)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.std(x, 1),
+        lambda x: torch.var_mean(x, 0, correction=0, keepdim=True),
+        lambda x: x.roll((1, -2), (0, 1)),
+        lambda x: x.roll(3),
+        lambda x: x.unfold(1, 3, 2),
+        lambda x: torch.diagonal(x @ x.t(), 1),
+        lambda x: torch.diagonal(x @ x.t(), -1),
+        lambda x: F.instance_norm(x[None], eps=1e-3),
+        lambda x: F.interpolate(x[None, None], size=(x.shape[0] * 2, x.shape[1]), mode="bilinear"),
+        lambda x: x * x.shape[1] / (x.shape[1] ** 0.5) + x.shape[0] / 2,
+        lambda x: torch.addmm(x[:, 0:1], x, x.t()),
+        lambda x: torch.mv(x, x[0]) + torch.dot(x[0], x[1]),
+        lambda x: torch.cat([x, x], 1)[None].split(1, 0)[0],
+    ],
+)
+def test_functions_of_symbolic_sizes_agree_with_pytorch(function) -> None:
+    model = wrapped(function)
+    program = torch.export.export(model, (random(3, 7),), dynamic_shapes=({0: B, 1: T_},))
+    mod = from_exported_program(program)
+    for shape in ((3, 7), (5, 9)):
+        agrees(mod, model, [random(*shape)])
+
+
+def test_sizes_may_be_multiples_of_symbols() -> None:
+    sizes = ({2: 2 * torch.export.Dim("h", max=32), 3: 2 * torch.export.Dim("w", max=32)},)
+    mod = from_exported_program(
+        torch.export.export(Halves(), (random(1, 2, 8, 4),), dynamic_shapes=sizes)
+    )
+    agrees(mod, Halves(), [random(1, 2, 6, 10)])
+    with pytest.raises(RuntimeError, match="axis 3 of the shape is 9, expected 8"):
+        run(mod, [random(1, 2, 6, 9)])
+
+
+def test_sizes_that_converters_need_are_told() -> None:
+    program = torch.export.export(
+        wrapped(lambda x: torch.logcumsumexp(x, 1)), (random(3, 7),), dynamic_shapes=({1: T_},)
+    )
+    with pytest.raises(OpNotImplemented, match="logcumsumexp.* of symbolic sizes"):
+        from_exported_program(program)
+
+
+def test_bounds_may_be_tensors() -> None:
+    low, high = random(5) - 0.5, random(4, 1)
+    agrees_once(lambda x: torch.clamp(x, low, high), random(4, 5))
+
+
+def test_complex_numbers_within_a_model() -> None:
+    agrees_once(lambda x: torch.fft.fft2(torch.fft.fft(x)).real, random(4, 6))
+    program = torch.export.export(wrapped(lambda x: torch.fft.fft(x)), (random(4, 6),))
+    with pytest.raises(OpNotImplemented, match="complex numbers, which the model returns"):
+        from_exported_program(program)
