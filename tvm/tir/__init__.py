@@ -61,6 +61,7 @@ from .expr import (
     convert,
 )
 from .function import IndexMap, PrimFunc, TensorIntrin
+from .functor import PyStmtExprMutator, PyStmtExprVisitor
 from .gpu_op import *
 from .math_op import *
 from .op import (
