@@ -4,7 +4,15 @@ import pytest
 
 from tvm import tir
 from tvm.error import OpNotImplemented, TVMError
-from tvm.ir import GlobalVar, GlobalVarSupply, IRModule, NameSupply, Op, register_op_attr
+from tvm.ir import (
+    GlobalVar,
+    GlobalVarSupply,
+    IRModule,
+    NameSupply,
+    Op,
+    register_op_attr,
+    structural_equal,
+)
 from tvm.ir.attrs import Attrs, DictAttrs, make_node
 
 
@@ -86,6 +94,14 @@ def test_attributes_behave_as_records_and_mappings() -> None:
         make_node("test.Attrs", axsi=2)
     with pytest.raises(TVMError, match="type key"):
         make_node("test.Atrs")
+
+
+def test_numbers_of_attributes_made_by_hand_are_constants() -> None:
+    attrs = make_node("DictAttrs", x=1, y=0.5, name="xyz", padding=(0, 0))
+    assert (attrs.x.value, attrs.x.dtype, attrs["y"].value) == (1, "int32", 0.5)
+    assert attrs.name == "xyz" and list(attrs.padding) == [0, 0]
+    assert structural_equal(attrs, make_node("DictAttrs", padding=(0, 0), name="xyz", y=0.5, x=1))
+    assert structural_equal(make_node("DictAttrs", x=1), DictAttrs({"x": 1}))
 
 
 def test_dictionary_attributes() -> None:

@@ -133,7 +133,7 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
             f"make_node requires a type key, got {type_key!r}", hint=suggest(type_key, NODE_TYPES)
         )
     if cls is DictAttrs:
-        return DictAttrs(kwargs)
+        return DictAttrs({name: _as_node(value) for name, value in kwargs.items()})
     names = {field.name for field in cls.node_fields}
     if unknown := [name for name in kwargs if name not in names]:
         raise OpAttributeInvalid(
@@ -141,3 +141,11 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
             hint=suggest(unknown[0], names),
         )
     return cls(**kwargs)
+
+
+def _as_node(value: Any) -> Any:
+    """A number as the constant that classic attributes hold; other values as they are."""
+    classes: Mapping[str, type[Any]] = NODE_TYPES
+    if type(value) is int:
+        return classes["IntImm"]("int32", value)
+    return classes["FloatImm"]("float32", value) if type(value) is float else value
