@@ -80,3 +80,12 @@ def test_what_cannot_be_compiled_says_what_can() -> None:
         tvm.compile(doubled, tir_pipeline="fast")
     with pytest.raises(ValueError, match="there is no pipeline 'fast'"):
         tvm.compile(Model, relax_pipeline="fast")
+
+
+def test_names_of_newer_releases() -> None:
+    """Their programs make arrays by `tvm.runtime`, and pipelines for a target."""
+    executable = tvm.compile(Model, "llvm", relax_pipeline=relax.get_default_pipeline("llvm"))
+    given = tvm.runtime.from_dlpack(DATA.copy())
+    found = relax.VirtualMachine(executable, tvm.cpu())["main"](given)
+    np.testing.assert_array_equal(found.numpy(), DATA + DATA)
+    assert tvm.runtime.empty((2, 3), "int8").shape == (2, 3)

@@ -61,7 +61,13 @@ from .op.base import (
     call_tir_inplace,
     call_tir_with_grad,
 )
-from .pipeline import default_build_pipeline, get_pipeline, register_pipeline, zero_pipeline
+from .pipeline import (
+    default_build_pipeline,
+    get_default_pipeline,
+    get_pipeline,
+    register_pipeline,
+    zero_pipeline,
+)
 from .struct_info import (
     FuncStructInfo,
     ObjectStructInfo,

@@ -15,6 +15,7 @@ from tvm.relax import transform
 from tvm.relax.backend.dispatch_sampling import DispatchSampling
 from tvm.relax.backend.kernels import LowerToKernels
 from tvm.relay.backend.lowered_kernel import LoweredKernel
+from tvm.target import Target
 
 _PIPELINES: dict[str, Callable[..., Pass]] = {}
 
@@ -110,6 +111,24 @@ def zero_pipeline() -> Pass:
 def default_build_pipeline() -> Pass:
     """All passes of `relax.build`."""
     return _sequence("default_build_pipeline", _build_passes)
+
+
+def get_default_pipeline(target: str | Target) -> Pass:
+    """All passes of `relax.build` for a target, as newer releases name them.
+
+    Parameters
+    ----------
+    target : str or Target
+        The machine that the kernels are for.
+    """
+    machine = Target(target)
+
+    def run(mod: IRModule, context: Any) -> IRModule:
+        with machine:
+            return Sequential(_build_passes())(mod)
+
+    found: Pass = module_pass(run, opt_level=0, name="default_pipeline")
+    return found
 
 
 def _zero_passes() -> list[Pass]:

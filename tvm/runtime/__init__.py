@@ -48,7 +48,7 @@ from tvm.runtime.module import (
     num_threads,
     system_lib,
 )
-from tvm.runtime.ndarray import NDArray
+from tvm.runtime.ndarray import NDArray, empty, from_dlpack
 from tvm.runtime.ndarray import NDArray as Tensor
 from tvm.runtime.ndarray import array as tensor
 from tvm.runtime.object import Object

@@ -379,6 +379,16 @@ def from_dlpack(dltensor: Any) -> NDArray:
 
     Of memory that may only be read the array is a copy, since kernels can write into every array;
     writing into it from Python is an error, for it would not reach the owner.
+
+    Parameters
+    ----------
+    dltensor : object
+        The capsule, or an array of another library.
+
+    Returns
+    -------
+    NDArray
+        The array.
     """
     api = getattr(type(dltensor), "__dlpack_c_exchange_api__", None)
     if api is not None and not getattr(dltensor, "requires_grad", False):
