@@ -102,3 +102,12 @@ def test_programs_of_older_releases_find_names_in_renamed_modules() -> None:
         assert ctx_list() and tvm.relay.backend.compile_engine.get()
         with tvm.target.create("llvm") as target:
             assert tvm.target.current_target() is target
+
+
+def test_names_that_classic_modules_imported_are_found_in_them() -> None:
+    from tvm.relay.expr_functor import Call
+    from tvm.tir.op import Op
+
+    assert Call is tvm.relay.Call and Op is tvm.ir.Op
+    assert tvm.relay.op.const is tvm.relay.const
+    assert tvm.relay.nn.Constant is tvm.relay.Constant

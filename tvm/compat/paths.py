@@ -116,9 +116,13 @@ FROM_ABOVE = {
         "get_calibration_data": "tvm.relay.calibration:get_calibration_data",
     },
     "tvm.relay.expr": {"bind": "tvm.relay.traverse:bind"},
-    "tvm.relay.op": {name: f"tvm.relay.op.{name}" for name in ("contrib", "tensor", "transform")},
+    "tvm.relay.expr_functor": {"Call": "tvm.relay.expr:Call"},
+    "tvm.relay.op": {
+        "const": "tvm.relay.expr:const",
+        **{name: f"tvm.relay.op.{name}" for name in ("contrib", "tensor", "transform")},
+    },
     "tvm.relay.op.image": {"image": "tvm.relay.op.image.image"},
-    "tvm.relay.op.nn": {"nn": "tvm.relay.op.nn.nn"},
+    "tvm.relay.op.nn": {"Constant": "tvm.relay.expr:Constant", "nn": "tvm.relay.op.nn.nn"},
     "tvm.relay.testing": {
         "ctx_list": "tvm.testing:enabled_targets",
         "enabled_targets": "tvm.testing:enabled_targets",
@@ -146,6 +150,7 @@ FROM_ABOVE = {
     "tvm.topi.x86.dense_alter_op": {
         "_alter_dense_layout": "tvm.relay.op.nn.dense_layouts:alter_dense_layout"
     },
+    "tvm.tir.op": {"Op": "tvm.ir.op:Op"},
     "tvm.tir.transform": {
         "DefaultGPUSchedule": "tvm.driver.default_gpu_schedule:DefaultGPUSchedule"
     },

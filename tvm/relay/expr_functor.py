@@ -14,6 +14,9 @@ from tvm.relay.adt import Clause, Match
 from tvm.relay.expr import TupleGetItem
 from tvm.relay.traverse import operands, post_order, with_operands
 from tvm.support import deep
+from tvm.support.later import names_from_above
+
+__getattr__ = names_from_above(__name__)
 
 
 class ExprFunctor(Functor):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from tvm.support.later import names_from_above
+
 from .arithmetic import *  # noqa: F403
 from .builtin import *  # noqa: F403
 from .gpu_op import *  # noqa: F403
@@ -12,3 +14,4 @@ from .operators import install_functions
 from .reduction import *  # noqa: F403
 
 install_functions(sys.modules[__name__])
+__getattr__ = names_from_above(__name__)
