@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from tvm.error import RuntimeTypeError
@@ -204,7 +205,13 @@ def _move_shape(src: Layout, dst: Layout, shape: Sequence[Any]) -> list[PrimExpr
 
 def layout(layout_str: Layout | str, dtype: Any = "int32") -> Layout:
     """A layout by its name."""
-    return layout_str if isinstance(layout_str, Layout) else Layout(layout_str, dtype)
+    if isinstance(layout_str, Layout):
+        return layout_str
+    is_usual = type(layout_str) is str and type(dtype) is str
+    return _named(layout_str, dtype) if is_usual else Layout(layout_str, dtype)
+
+
+_named = lru_cache(maxsize=256)(Layout)  # each convolution of a model asks for the same few
 
 
 def bijective_layout(src_layout: Layout | str, dst_layout: Layout | str) -> BijectiveLayout | None:

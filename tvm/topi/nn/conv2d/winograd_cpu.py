@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from tvm import te, tir
@@ -100,6 +101,7 @@ class WinogradShape:
         return self.chunks[0] * self.blocks[0] * as_dtype(self.dtype).bits // 8
 
 
+@lru_cache(maxsize=256)  # a model has many convolutions of few shapes
 def choose_winograd(
     shape: WinogradShape,
     info: CpuInfo,
