@@ -16,13 +16,13 @@ from tvm.tir import For, PrimFunc, stmt_functor
 Program = tuple[Schedule, list[Tensor]]
 
 
-def sums(depth: int, inner: int) -> Program:
+def sums(depth: int, inner: int, rows: int = 6) -> Program:
     """Sums of products of vectors, over `depth` blocks of `inner`."""
-    a = te.placeholder((4, depth, inner), name="a")
+    a = te.placeholder((rows, depth, inner), name="a")
     b = te.placeholder((depth, inner, 8), name="b")
     outer, rest = te.reduce_axis((0, depth), name="outer"), te.reduce_axis((0, inner), name="rest")
     c = te.compute(
-        (4, 8),
+        (rows, 8),
         lambda i, j: te.sum(a[i, outer, rest] * b[outer, rest, j], axis=[outer, rest]),
         name="c",
     )
@@ -45,10 +45,14 @@ def lines(many: bool) -> Program:
     return s, [a, b]
 
 
-def joined() -> Program:
+def joined(rows: int = 32) -> Program:
     """Vectors of one of two tensors."""
-    a, b = te.placeholder((5, 8), name="a"), te.placeholder((5, 8), name="b")
-    c = te.compute((10, 8), lambda i, j: te.if_then_else(i < 5, a[i, j], b[i - 5, j]), name="c")
+    a, b = te.placeholder((rows, 8), name="a"), te.placeholder((rows, 8), name="b")
+    c = te.compute(
+        (2 * rows, 8),
+        lambda i, j: te.if_then_else(i < rows, a[i, j], b[i - rows, j]),
+        name="c",
+    )
     s = te.create_schedule(c.op)
     s[c].vectorize(s[c].op.axis[1])
     return s, [a, b, c]
@@ -80,10 +84,11 @@ def innermost(func: PrimFunc) -> For:
         (lines(many=True), "llvm.loop.unroll.disable"),
         (lines(many=False), None),
         (joined(), "llvm.loop.unroll.disable"),
+        (joined(3), None),  # open, it has no conditions left
         (sums(3, 8), None),
         (scalars(), None),
     ],
-    ids=["lines", "line", "joined", "sums", "scalars"],
+    ids=["lines", "line", "joined", "few", "sums", "scalars"],
 )
 def test_only_what_gains_nothing_stays_closed(program: Program, hint: str | None) -> None:
     assert unroll_hint(innermost(lowered(program))) == hint
@@ -94,25 +99,31 @@ def test_only_what_gains_nothing_stays_closed(program: Program, hint: str | None
     [
         (sums(3, 8), False),  # LLVM opens the inner loop
         (sums(3, 24), True),
-        (lines(many=True), False),
-        (joined(), False),
+        (sums(3, 3), True),  # as those of windows
+        (lines(many=True), True),
+        (joined(), True),
         (scalars(), True),  # LLVM makes vectors of it
     ],
-    ids=["opened", "counted", "lines", "joined", "scalars"],
+    ids=["opened", "counted", "short", "lines", "joined", "scalars"],
 )
 def test_where_counters_become_pointers(program: Program, expected: bool) -> None:
     assert wants_pointers(lowered(program)) is expected
 
 
-def test_what_only_prefetches_wants_no_pointers() -> None:
+def test_what_only_prefetches_does_not_count() -> None:
     @T.prim_func
-    def fetch(a: T.Buffer((64,), "float32"), b: T.Buffer((4, 8), "float32")) -> None:
+    def fetch(a: T.Buffer((512,), "float32"), b: T.Buffer((64,), "float32")) -> None:
         for i in range(4):
             for j in range(2):
                 T.evaluate(T.call_extern("int32", "nothing", j))
-            b[i, 0:8] = a[i * 8 : i * 8 + 8]
+            for k in range(8):
+                for n in T.unroll(8):
+                    b[n * 8 : n * 8 + 8] = (
+                        b[n * 8 : n * 8 + 8] + a[i * 64 + k * 8 : i * 64 + k * 8 + 8]
+                    )
 
-    assert not wants_pointers(fetch)
+    module = tvm.tir.transform.UnrollLoop()(IRModule({"main": fetch}))
+    assert not wants_pointers(module["main"])
 
 
 @pytest.mark.parametrize(("depth", "inner"), [(3, 8), (3, 24)], ids=["opened", "counted"])
@@ -121,10 +132,10 @@ def test_sums_are_right_both_ways(depth: int, inner: int) -> None:
     mod = IRModule({name: lowered(program).with_attr("global_symbol", name) for name in names})
     built = tvm.build(mod, target="llvm")
     rng = np.random.default_rng(0)
-    a = rng.standard_normal((4, depth, inner)).astype("float32")
+    a = rng.standard_normal((6, depth, inner)).astype("float32")
     b = rng.standard_normal((depth, inner, 8)).astype("float32")
     for name in names:
-        result = tvm.nd.array(np.zeros((4, 8), "float32"))
+        result = tvm.nd.array(np.zeros((6, 8), "float32"))
         built[name](tvm.nd.array(a), tvm.nd.array(b), result)
         np.testing.assert_allclose(
             result.numpy(), np.einsum("ikl,klj->ij", a, b), rtol=1e-5, atol=1e-5

@@ -20,8 +20,12 @@ from .failure import IF_THEN_ELSE
 
 # vector stores of an iteration from which on the counter does not matter
 _MANY_STORES = 4
-# iterations of a sum that LLVM certainly opens
-_OPENED = 8
+# a sum that LLVM certainly opens: its iterations, and the vectors that it then adds up
+_OPENED, _MOST_PRODUCTS = 8, 160
+# vectors that an opened sum adds up, from which on the loop around it does not matter
+_MANY_PRODUCTS = 48
+# iterations from which on LLVM does not open a loop as a whole, which may decide its conditions
+_LONG = 17
 
 
 def unroll_hint(loop: For) -> str | None:
@@ -61,10 +65,11 @@ def _is_line(loop: For) -> bool:
 
 
 def _is_choice(loop: For) -> bool:
-    """Whether a loop stores a vector that a condition chooses: opened, each copy asks again."""
-    store = loop.body
+    """Whether a long loop stores a vector that a condition chooses: each copy would ask again."""
+    store, extent = loop.body, constant_extent(loop)
     return (
         type(store) is BufferStore
+        and (extent is None or extent >= _LONG)
         and store.value.dtype.lanes > 1
         and contains(store.value, lambda part: type(part) is Call and part.op is IF_THEN_ELSE)
     )
@@ -81,13 +86,18 @@ def _stores(stmt: Stmt) -> Iterator[BufferStore]:
 def wants_pointers(func: BaseFunc) -> bool:
     """Whether LLVM should turn counters into pointers (loop strength reduction).
 
-    That takes most of the time of code generation. It is for naught where the innermost loops are
-    sums that LLVM opens, and vector stores; sums that stay loops need it to keep their registers.
+    That takes most of the time of generating code for sums that LLVM opens, whose addresses differ by
+    constants; it is for naught where such a sum is long. Sums that stay loops need it to keep their
+    registers, and short ones, as of windows, are faster with it.
     """
     if not isinstance(func, PrimFunc):
         return True
     loops = _innermost(func.body)
-    return not loops or not all([_is_opened_sum(loop) or _stores_vectors(loop) for loop in loops])
+    products = [_opened_products(loop) for loop in loops]
+    is_plain = all(
+        [n > 0 or _stores_vectors(loop) for n, loop in zip(products, loops, strict=True)]
+    )
+    return not is_plain or max(products, default=0) < _MANY_PRODUCTS
 
 
 def _innermost(stmt: Stmt) -> list[For]:
@@ -98,9 +108,13 @@ def _innermost(stmt: Stmt) -> list[For]:
     return [stmt] if not found and isinstance(stmt, For) and any(_stores(stmt)) else found
 
 
-def _is_opened_sum(loop: For) -> bool:
+def _opened_products(loop: For) -> int:
+    """How many vectors LLVM adds up without a loop, where it opens this one; 0 if it does not."""
     extent = constant_extent(loop)
-    return extent is not None and extent <= _OPENED and _vectors(loop)
+    if extent is None or extent > _OPENED or not _vectors(loop) or _stores_vectors(loop):
+        return 0
+    products = extent * len(list(_stores(loop.body)))
+    return products if products <= _MOST_PRODUCTS else 0
 
 
 def _stores_vectors(loop: For) -> bool:
