@@ -85,7 +85,8 @@ def test_what_cannot_be_compiled_says_what_can() -> None:
 def test_names_of_newer_releases() -> None:
     """Their programs make arrays by `tvm.runtime`, and pipelines for a target."""
     executable = tvm.compile(Model, "llvm", relax_pipeline=relax.get_default_pipeline("llvm"))
-    given = tvm.runtime.from_dlpack(DATA.copy())
+    given = tvm.runtime.empty((4,), "float32").copyfrom(DATA)
     found = relax.VirtualMachine(executable, tvm.cpu())["main"](given)
-    np.testing.assert_array_equal(found.numpy(), DATA + DATA)
+    shared = tvm.runtime.from_dlpack(found.to_dlpack())
+    np.testing.assert_array_equal(shared.numpy(), DATA + DATA)
     assert tvm.runtime.empty((2, 3), "int8").shape == (2, 3)

@@ -120,6 +120,11 @@ def get_default_pipeline(target: str | Target) -> Pass:
     ----------
     target : str or Target
         The machine that the kernels are for.
+
+    Returns
+    -------
+    tvm.transform.Pass
+        A pass for `tvm.compile` and `relax.build`.
     """
     machine = Target(target)
 

@@ -308,7 +308,26 @@ def empty(
     *,
     ctx: Device | None = None,
 ) -> NDArray:
-    """A new array with undefined contents; ``ctx`` is an older name of ``device``."""
+    """A new array with undefined contents.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The extents.
+    dtype : str
+        The element type.
+    device : Device
+        Where the array lives.
+    mem_scope : str, optional
+        The memory of the device.
+    ctx : Device, optional
+        An older name of `device`.
+
+    Returns
+    -------
+    NDArray
+        The array.
+    """
     if ctx is not None:
         warn_renamed("empty(ctx=...)", "empty(device=...)")
         device = ctx
