@@ -151,3 +151,11 @@ def test_axis_separators_are_in_order_and_within_the_dimensions() -> None:
             tir.decl_buffer((4,), name="A", axis_separators=separators)
     with pytest.raises(ValueError, match="in order from 0 to 3"):
         tir.decl_buffer((4, 4, 4), name="A", axis_separators=[2, 1])
+
+
+def test_indices_are_integers() -> None:
+    A = tir.decl_buffer((4,), name="A")
+    for index in (tir.FloatImm("float32", 2.5), tir.StringImm("x")):
+        with pytest.raises(ValueError, match="buffer A requires integers as indices, got"):
+            A[index]
+    assert tir.BufferLoad(A, [i < 2]).dtype == "float32"

@@ -423,6 +423,12 @@ def check_access(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> None:
             raise ValueError(
                 f"buffer {buffer.name} requires scalars as all but the last index, got {index}"
             )
+    for index in indices:
+        dtype = index.dtype
+        if not (dtype.is_int or dtype.is_uint or dtype.is_bool):
+            raise ValueError(
+                f"buffer {buffer.name} requires integers as indices, got {index} of {dtype}"
+            )
 
 
 class ProducerLoad(PrimExprWithOp):
