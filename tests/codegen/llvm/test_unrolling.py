@@ -1,15 +1,12 @@
-"""Which loops LLVM opens, and where it turns counters into pointers."""
+"""Which loops LLVM opens."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import tvm
 from tvm import te
-from tvm.codegen.llvm.unrolling import unroll_hint, wants_pointers
-from tvm.ir.module import IRModule
-from tvm.script import tir as T
+from tvm.codegen.llvm.unrolling import unroll_hint
 from tvm.te import Schedule, Tensor
 from tvm.tir import For, PrimFunc, stmt_functor
 
@@ -92,51 +89,3 @@ def innermost(func: PrimFunc) -> For:
 )
 def test_only_what_gains_nothing_stays_closed(program: Program, hint: str | None) -> None:
     assert unroll_hint(innermost(lowered(program))) == hint
-
-
-@pytest.mark.parametrize(
-    ("program", "expected"),
-    [
-        (sums(3, 8), False),  # LLVM opens the inner loop
-        (sums(3, 24), True),
-        (sums(3, 3), True),  # as those of windows
-        (lines(many=True), True),
-        (joined(), True),
-        (scalars(), True),  # LLVM makes vectors of it
-    ],
-    ids=["opened", "counted", "short", "lines", "joined", "scalars"],
-)
-def test_where_counters_become_pointers(program: Program, expected: bool) -> None:
-    assert wants_pointers(lowered(program)) is expected
-
-
-def test_what_only_prefetches_does_not_count() -> None:
-    @T.prim_func
-    def fetch(a: T.Buffer((512,), "float32"), b: T.Buffer((64,), "float32")) -> None:
-        for i in range(4):
-            for j in range(2):
-                T.evaluate(T.call_extern("int32", "nothing", j))
-            for k in range(8):
-                for n in T.unroll(8):
-                    b[n * 8 : n * 8 + 8] = (
-                        b[n * 8 : n * 8 + 8] + a[i * 64 + k * 8 : i * 64 + k * 8 + 8]
-                    )
-
-    module = tvm.tir.transform.UnrollLoop()(IRModule({"main": fetch}))
-    assert not wants_pointers(module["main"])
-
-
-@pytest.mark.parametrize(("depth", "inner"), [(3, 8), (3, 24)], ids=["opened", "counted"])
-def test_sums_are_right_both_ways(depth: int, inner: int) -> None:
-    program, names = sums(depth, inner), ["first", "second"]
-    mod = IRModule({name: lowered(program).with_attr("global_symbol", name) for name in names})
-    built = tvm.build(mod, target="llvm")
-    rng = np.random.default_rng(0)
-    a = rng.standard_normal((6, depth, inner)).astype("float32")
-    b = rng.standard_normal((depth, inner, 8)).astype("float32")
-    for name in names:
-        result = tvm.nd.array(np.zeros((6, 8), "float32"))
-        built[name](tvm.nd.array(a), tvm.nd.array(b), result)
-        np.testing.assert_allclose(
-            result.numpy(), np.einsum("ikl,klj->ij", a, b), rtol=1e-5, atol=1e-5
-        )

@@ -50,8 +50,7 @@ def codegen_blob(
     data = len(blob).to_bytes(8, "little") + bytes(blob)
     text = head + _text(symbol, data, bool(system_lib))
     exports = Exports(CodegenOptions.of(target))
-    key = cache_key(text, llvm_version())
-    compilation = Compilation(exports, text, (), machine, key, makes_pointers=False)
+    compilation = Compilation(exports, text, (), machine, cache_key(text, llvm_version()))
     object_code = compilation.object_code()
     # what registers symbols can only be linked: here it would stay after the module is gone
     is_foreign = bool(system_lib) or not runs_here(triple)

@@ -22,7 +22,6 @@ from .library import llvm_version
 from .machine import Machine
 from .module import ModuleWriter, write_checks, write_module
 from .options import CodegenOptions
-from .unrolling import wants_pointers
 from .worker_process import Results, compile_in_worker
 
 
@@ -35,7 +34,6 @@ class Compilation:
     imports: tuple[str, ...]
     machine: Machine
     key: str
-    makes_pointers: bool  # whether LLVM turns counters into pointers
 
     @cached_property
     def optimized(self) -> Any:
@@ -46,15 +44,13 @@ class Compilation:
         """The object file, from the cache if it is there."""
         found = load_object(self.key)
         if found is None:
-            found = self.machine.object_code(self.optimized, self.makes_pointers)
+            found = self.machine.object_code(self.optimized)
             store_object(self.key, found)
         return found
 
     def source(self, fmt: str) -> str | bytes:
         """The module as text: LLVM's optimised form, or assembly; or LLVM's bitcode."""
-        if fmt == "unoptimized":
-            return self.text
-        return source_of(self.optimized, self.machine, fmt, self.makes_pointers)
+        return self.text if fmt == "unoptimized" else source_of(self.optimized, self.machine, fmt)
 
 
 def unknown_format(fmt: str) -> TVMError:
@@ -109,12 +105,12 @@ class VersionCompilation(Compilation):
         return module
 
 
-def source_of(module: Any, machine: Machine, fmt: str, makes_pointers: bool) -> str | bytes:
+def source_of(module: Any, machine: Machine, fmt: str) -> str | bytes:
     """An optimised module as text or as bitcode."""
     if fmt in ("", "ll"):
         return str(module)
     if fmt in ("asm", "s"):
-        return machine.assembly(module, makes_pointers)
+        return machine.assembly(module)
     if fmt == "bc":
         return bytes(module.as_bitcode())
     raise unknown_format(fmt)
@@ -137,23 +133,17 @@ def compile_unsplit(
     is_part : bool
         Whether it is linked with `compile_checks`, and leaves the checks of tensors to that.
     """
-    makes_pointers = any([wants_pointers(func) for func in mod.functions.values()])
-
-    def write(options: CodegenOptions) -> ModuleWriter:
-        return write_module(mod, options, is_part)
-
-    return _compilation(target, write, makes_pointers, suffix, note)
+    return _compilation(target, lambda options: write_module(mod, options, is_part), suffix, note)
 
 
 def compile_checks(target: Target) -> Compilation:
     """What the parts of a module call to check tensors."""
-    return _compilation(target, write_checks, makes_pointers=False)
+    return _compilation(target, write_checks)
 
 
 def _compilation(
     target: Target,
     write: Callable[[CodegenOptions], ModuleWriter],
-    makes_pointers: bool,
     suffix: str = "",
     note: str = "",
 ) -> Compilation:
@@ -170,10 +160,9 @@ def _compilation(
         f"O{options.opt_level}",
         *options.llvm_options,
         llvm_version(),
-        "pointers" if makes_pointers else "counters",
         *writer.imports,
     )
-    parts = writer.exports, text, tuple(writer.imports), machine, key, makes_pointers
+    parts = writer.exports, text, tuple(writer.imports), machine, key
     if options.llvm_options:
         return WorkerCompilation(*parts, target, options.llvm_options)
     return VersionCompilation(*parts, suffix) if suffix else Compilation(*parts)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from tvm.target import CpuInfo, Target
 from tvm.target.cpu import machine_cpu, machine_features
 from tvm.target.triple import runs_here
 
-from .library import llvm_for_all_targets, llvm_lock, llvm_version, native_llvm
+from .library import llvm_for_all_targets, llvm_version, native_llvm
 from .probe import check_bitcode
 from .processors import check_abi, check_attributes, check_processor
 
@@ -83,31 +82,15 @@ class Machine:
         passes.run(module, builder)
         _dispose(passes)
 
-    def object_code(self, module: Any, makes_pointers: bool = True) -> bytes:
+    def object_code(self, module: Any) -> bytes:
         """The object file of an optimised module."""
-        # code generation changes the module
-        with module.clone() as copy, _loop_strength_reduction(makes_pointers):
+        with module.clone() as copy:  # code generation changes it
             return bytes(self._machine.emit_object(copy))
 
-    def assembly(self, module: Any, makes_pointers: bool = True) -> str:
+    def assembly(self, module: Any) -> str:
         """The assembly text of an optimised module."""
-        with module.clone() as copy, _loop_strength_reduction(makes_pointers):
+        with module.clone() as copy:
             return str(self._machine.emit_assembly(copy))
-
-
-@contextmanager
-def _loop_strength_reduction(is_on: bool) -> Iterator[None]:
-    """The scope of LLVM's pass, which only an option of the whole process turns off."""
-    llvm = native_llvm()
-    if is_on:
-        yield
-        return
-    with llvm_lock():  # others in this process keep the pass
-        llvm.set_option("tvm", "-disable-lsr=true")
-        try:
-            yield
-        finally:
-            llvm.set_option("tvm", "-disable-lsr=false")
 
 
 # LLVM registers some kilobytes with each pass builder that are never freed

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
 from typing import Any
 
 from tvm import knobs
@@ -26,7 +25,6 @@ from tvm.codegen.cache import (
 from tvm.codegen.model_metadata import model_metadata
 from tvm.elf.merge import merge_objects
 from tvm.ir.expr import GlobalVar
-from tvm.ir.function import BaseFunc
 from tvm.ir.module import IRModule
 from tvm.ir.pass_context import PassContext
 from tvm.support.workers import share_out, usual_processes
@@ -41,7 +39,6 @@ from .exports import Exports
 from .library import llvm_lock, llvm_version, native_llvm
 from .options import CodegenOptions
 from .system_lib import has_elf_objects, system_lib_prefix
-from .unrolling import wants_pointers
 
 # attributes of a module: its functions do not call each other; a text for each function by its
 # name, equal only where all that its code depends on is, LLVM apart
@@ -175,8 +172,7 @@ class PartsCompilation:
         module = first.machine.parse(str(first.optimized), context=context)
         for part in others:
             module.link_in(part.machine.parse(str(part.optimized), context=context))
-        makes_pointers = any([part.makes_pointers for part in (first, *others)])
-        return source_of(module, first.machine, fmt, makes_pointers)
+        return source_of(module, first.machine, fmt)
 
 
 def compile_module(
@@ -209,15 +205,9 @@ def lowered(mod: IRModule, target: Target, lower: Lowering | None) -> IRModule:
 
 
 def _sliced(mod: IRModule, count: int) -> list[IRModule]:
-    kinds: dict[bool, list[tuple[GlobalVar, BaseFunc]]] = {True: [], False: []}
-    for var, func in mod.functions.items():
-        kinds[wants_pointers(func)].append((var, func))
-    slices = []
-    for functions in kinds.values():
-        own = ceil(count * len(functions) / len(mod.functions))
-        # neighbours are much alike, and take equally long: each goes to another part
-        slices += [dict(functions[i::own]) for i in range(own)]
-    return [mod.with_functions(functions) for functions in slices]
+    functions = list(mod.functions.items())
+    # neighbours are much alike, and take equally long: each goes to another part
+    return [mod.with_functions(dict(functions[i::count])) for i in range(count)]
 
 
 def _part_key(mod: IRModule) -> str | None:

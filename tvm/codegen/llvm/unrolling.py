@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 from tvm.arith import detect_linear_equation
 from tvm.arith.pattern import uses
-from tvm.ir.function import BaseFunc
 from tvm.tir.expr import BufferLoad, Call, IntImm
-from tvm.tir.function import PrimFunc
 from tvm.tir.stmt import BufferStore, For, ForKind, Stmt
 from tvm.tir.transform.common import constant_extent, contains
 
@@ -20,10 +18,6 @@ from .failure import IF_THEN_ELSE
 
 # vector stores of an iteration from which on the counter does not matter
 _MANY_STORES = 4
-# a sum that LLVM certainly opens: its iterations, and the vectors that it then adds up
-_OPENED, _MOST_PRODUCTS = 8, 160
-# vectors that an opened sum adds up, from which on the loop around it does not matter
-_MANY_PRODUCTS = 48
 # iterations from which on LLVM does not open a loop as a whole, which may decide its conditions
 _LONG = 17
 
@@ -81,40 +75,6 @@ def _stores(stmt: Stmt) -> Iterator[BufferStore]:
     for part in stmt.children():
         if isinstance(part, Stmt):
             yield from _stores(part)
-
-
-def wants_pointers(func: BaseFunc) -> bool:
-    """Whether LLVM should turn counters into pointers (loop strength reduction).
-
-    That takes most of the time of generating code for sums that LLVM opens, whose addresses differ by
-    constants; it is for naught where such a sum is long. Sums that stay loops need it to keep their
-    registers, and short ones, as of windows, are faster with it.
-    """
-    if not isinstance(func, PrimFunc):
-        return True
-    loops = _innermost(func.body)
-    products = [_opened_products(loop) for loop in loops]
-    is_plain = all(
-        [n > 0 or _stores_vectors(loop) for n, loop in zip(products, loops, strict=True)]
-    )
-    return not is_plain or max(products, default=0) < _MANY_PRODUCTS
-
-
-def _innermost(stmt: Stmt) -> list[For]:
-    """The loops that store, without others in them that do; those that only prefetch do not count."""
-    found = [
-        loop for part in stmt.children() if isinstance(part, Stmt) for loop in _innermost(part)
-    ]
-    return [stmt] if not found and isinstance(stmt, For) and any(_stores(stmt)) else found
-
-
-def _opened_products(loop: For) -> int:
-    """How many vectors LLVM adds up without a loop, where it opens this one; 0 if it does not."""
-    extent = constant_extent(loop)
-    if extent is None or extent > _OPENED or not _vectors(loop) or _stores_vectors(loop):
-        return 0
-    products = extent * len(list(_stores(loop.body)))
-    return products if products <= _MOST_PRODUCTS else 0
 
 
 def _stores_vectors(loop: For) -> bool:
