@@ -9,6 +9,7 @@ import pytest
 import tvm
 from tvm import tir
 from tvm.target import Target, TargetError, target_node
+from tvm.target.recorded import recorded_target
 
 
 @pytest.mark.parametrize(
@@ -271,3 +272,12 @@ def test_the_kind_for_tests_has_a_feature() -> None:
     assert Target("test").features.is_test
     assert not Target("cuda").features.is_test
     assert not Target("test").features.is_missing
+
+
+def test_targets_of_records_lack_past_options() -> None:
+    assert str(recorded_target("llvm -link-params=0 -mcpu=skylake")) == str(
+        Target("llvm -mcpu=skylake")
+    )
+    assert recorded_target({"kind": "llvm"}).kind.name == "llvm"
+    with pytest.raises(TargetError, match="requires a text, dict or Target, got 5"):
+        recorded_target(5)

@@ -11,6 +11,7 @@ Methods are named after classes of nodes, with an underscore behind. The compile
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from .stmt import Stmt
 C = TypeVar("C", bound=type)
 
 
-class _Functor:
+class _Functor(ABC):
     """What visitors and mutators share: the way from a node to the method of its class."""
 
     def _dispatch(self, node: Any, family: Any, what: str) -> Any:
@@ -31,8 +32,9 @@ class _Functor:
         method: Callable[[Any], Any] = getattr(self, f"{node.visit_name}_")
         return method(node)
 
+    @abstractmethod
     def _children(self, op: Any) -> Any:
-        raise NotImplementedError
+        """What becomes of a node of which a program says nothing."""
 
     def _any(self, node: Any) -> Any:
         """A child: a statement, an expression, or a part such as a range or a region."""

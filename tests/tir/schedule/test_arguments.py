@@ -80,7 +80,8 @@ def test_each_argument_is_checked(name: str, wrong: str, value: Any) -> None:
 def test_numbers_of_numpy_and_constants_are_integers() -> None:
     sch = schedule()
     outer, _ = sch.split(sch.get_loops("C")[0], [np.int64(4), None])
-    sch.split(outer, [None, tir.IntImm("int32", 2)])
+    halves = sch.split(outer, [None, tir.IntImm("int32", 2)])
+    assert [int(sch.get(loop).extent) for loop in halves] == [2, 2]
     sch.storage_align("C", np.int32(0), 0, tir.IntImm("int32", 8), 4)
 
 

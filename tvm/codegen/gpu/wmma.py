@@ -201,9 +201,9 @@ def _product_function(d: Fragment, a: Fragment, b: Fragment, c: Fragment) -> str
     outputs = ", ".join(constraints_of("d.x", d.registers, "="))
     inputs = ", ".join(
         [
-            text
+            operand
             for name, part in (("a", a), ("b", b), ("c", c))
-            for text in constraints_of(f"{name}.x", part.registers)
+            for operand in constraints_of(f"{name}.x", part.registers)
         ]
     )
     params = ", ".join(
