@@ -11,7 +11,6 @@ from tvm.error import TVMError
 from tvm.support.absent import explanation
 
 PARTS = [
-    ("tvm", "dlight", "cost model"),
     ("tvm.contrib", "ethosn", "targets llvm, c, opencl and cuda"),
     ("tvm.contrib", "msc", "tvm.relay.frontend"),
     ("tvm.runtime", "disco", "tvm.rpc"),
@@ -37,6 +36,7 @@ def test_absent_parts_say_what_there_is_instead(package: str, name: str, instead
     ("part", "name", "instead"),
     [
         ("tvm.meta_schedule", "tune_tir", "tvm.autotvm"),
+        ("tvm.dlight", "ApplyDefaultSchedule", "tvm.autotvm"),
         ("tvm.contrib.nvrtc", "compile", "targets llvm, c, opencl and cuda"),
         (
             "tvm.contrib.cuda_graph.cuda_graph_executor",
@@ -107,7 +107,7 @@ def test_device_libraries_reject_what_they_would_run() -> None:
 def test_absent_parts_can_be_probed() -> None:
     import tvm
 
-    assert not hasattr(tvm, "dlight")
+    assert not hasattr(tvm.contrib, "msc")
     with pytest.raises(ImportError, match="tvm.meta_schedule is not in this release"):
         importlib.import_module("tvm.meta_schedule.runner")
 

@@ -1,5 +1,5 @@
 """Parts of the classic release that this one does not have: a sentence for each, whichever way one
-asks for it. ``import tvm.dlight`` raises ModuleNotFoundError, ``tvm.dlight`` AttributeError.
+asks for it. ``import tvm.contrib.msc`` raises ModuleNotFoundError, ``tvm.contrib.msc`` AttributeError.
 
 Programs import some parts at their head and use them only on request, for a board or a device:
 ``from tvm import rpc`` gives a module, and ``rpc.connect`` raises; the modules of
@@ -47,7 +47,7 @@ _INSTEAD: dict[str, dict[str, str]] = {
 }  # fmt: skip
 # parts that raise where they are used, rather than where they are imported
 _IMPORTABLE = frozenset(
-    ["tvm.meta_schedule"]
+    ["tvm.meta_schedule", "tvm.dlight"]
     + [f"tvm.contrib.{name}" for name in f"{_GPU_MODULES} cuda_graph.cuda_graph_executor".split()]
 )
 _SENTENCES = {

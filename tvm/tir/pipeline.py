@@ -18,6 +18,7 @@ from tvm.ir.pass_context import PassContext, register_pass_config
 from tvm.ir.transform import ModulePass, Pass, PassInfo, Sequential
 from tvm.tir import transform as tir
 from tvm.tir.transform.hoist_if_then_else import hoist_if_then_else
+from tvm.tir.transform.verify_predicates import VerifyPredicates
 from tvm.tir.verify import Stage, verified
 
 register_pass_config("tir.add_lower_pass", list)  # [(phase, pass or function)], run within lower
@@ -102,6 +103,7 @@ THREADS = (
 # Build, on the whole module: the calling convention.
 CONVENTION = (
     tir.VerifyMemory(),
+    VerifyPredicates(),
     tir.AnnotateDeviceRegions(),
     tir.SplitHostDevice(),
     tir.MergeSharedMemoryAllocations(),
@@ -112,6 +114,7 @@ CONVENTION = (
 # The same for functions that programs in C call with plain pointers.
 UNPACKED_CONVENTION = (
     tir.VerifyMemory(),
+    VerifyPredicates(),
     tir.AnnotateDeviceRegions(),
     tir.SplitHostDevice(),
     tir.MakeUnpackedAPI(),

@@ -12,6 +12,7 @@ from tests.codegen.llvm.helpers import flat_function
 from tests.system_tools import needs_tool
 from tvm import tir
 from tvm.tir.interp import interpret
+from tvm.tir.transform.lanes import LANE_MASKS
 
 from .compiled import build_c
 
@@ -181,7 +182,7 @@ def functions(noalias: bool = True) -> dict[str, tir.PrimFunc]:
     found = {}
     for name, body in PROGRAMS.items():
         a, b = tir.decl_buffer((24,), F32, "A"), tir.decl_buffer((24,), F32, "B")
-        attrs = {"tir.noalias": noalias, "global_symbol": name}
+        attrs = {"tir.noalias": noalias, "global_symbol": name, LANE_MASKS: True}
         found[name] = flat_function(body, a, b).with_attrs(attrs)
     return found
 

@@ -37,6 +37,9 @@ from tvm.tir.scalable import vscale_factor
 from tvm.tir.stmt import BufferStore, For, ForKind, Stmt
 from tvm.tir.transform.common import constant_extent, contains, is_const, variables_of
 
+# the attribute of functions whose predicates are conditions of their loops
+LANE_MASKS = "tir.lane_masks"
+
 
 class NoVectorForm(Exception):
     """A statement cannot be vectorized as it stands."""
@@ -74,6 +77,14 @@ def default_masking(target: Any) -> Masking:
     """Predicates are for processors whose vectors have them anyway."""
     has_predicates = target is not None and target.features.has_sve
     return Masking.ACTIVE_LANES if has_predicates else Masking.NONE
+
+
+def masking_of(func: PrimFunc, masked: bool) -> Masking:
+    """What becomes of conditions in a function: as the context says, else the pass, else the target."""
+    predicated = is_predicated()
+    if predicated is not None:
+        return Masking.ACTIVE_LANES if predicated else Masking.NONE
+    return Masking.CONDITION if masked else default_masking(func.get_attr("target"))
 
 
 def is_predicated() -> bool | None:

@@ -67,6 +67,7 @@ from tvm.tir.transform.common import (
     prim_func_pass,
 )
 from tvm.tir.transform.lanes import (
+    LANE_MASKS,
     Mask,
     Masking,
     NoVectorForm,
@@ -76,6 +77,7 @@ from tvm.tir.transform.lanes import (
     has_vectorized_loop,
     is_predicated,
     lanes_of,
+    masking_of,
     may_trap,
     names_of,
     problem_of_scalable_vectors,
@@ -108,6 +110,7 @@ class LoopVectorizer(Rewriter):
     def __init__(self, masking: Masking, target: Any) -> None:
         self.masking = masking
         self.target = target  # None if it is not known
+        self.has_conditions = False  # whether conditions of the program are masks now
 
     def visit_for(self, loop: For) -> Stmt:
         # lanes of two loops do not meet in one vector: the outer loop stays a loop
@@ -148,7 +151,9 @@ class LoopVectorizer(Rewriter):
         masking = self.masking
         if isinstance(lanes, ScalableLanes) and is_predicated() is None:
             masking = Masking.ACTIVE_LANES
-        body: Stmt = StmtVectorizer(loop, lanes, masking).visit(loop.body)
+        vectorizer = StmtVectorizer(loop, lanes, masking)
+        body: Stmt = vectorizer.visit(loop.body)
+        self.has_conditions |= vectorizer.has_masks and masking is Masking.CONDITION
         return body
 
     def visit_buffer_store(self, store: BufferStore) -> Stmt:
@@ -169,6 +174,7 @@ class StmtVectorizer(Rewriter):
         self.lanes = lanes
         self.masking = masking
         self.mask: Mask | None = None
+        self.has_masks = False
         self.iterations = Ramp(loop.min, const(1, loop.loop_var.dtype), lanes)
         self.vectors: dict[Var, PrimExpr] = {loop.loop_var: self.iterations}
         # buffers allocated inside the loop: each lane has its own cells, side by side
@@ -350,6 +356,7 @@ class StmtVectorizer(Rewriter):
             return None
         if type(index) is not Ramp or not (is_const(index.stride, 1) or is_const(index.stride, -1)):
             raise NoVectorForm
+        self.has_masks = True
         return self.mask.lanes
 
     def _indices(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> list[PrimExpr] | None:
@@ -575,17 +582,9 @@ def vectorize_loop(func: PrimFunc, config: VectorizeLoopConfig) -> PrimFunc:
     """Do what marked loops do in one step for all iterations."""
     if not config.enable_vectorize:
         return func.with_body(LoopSerializer().visit(func.body))
-    vectorizer = LoopVectorizer(_masking(func, config), target_of(func))
-    return func.with_body(vectorizer.visit(func.body))
-
-
-def _masking(func: PrimFunc, config: VectorizeLoopConfig) -> Masking:
-    predicated = is_predicated()
-    if predicated is not None:
-        return Masking.ACTIVE_LANES if predicated else Masking.NONE
-    if config.masked:
-        return Masking.CONDITION
-    return default_masking(func.get_attr("target"))
+    vectorizer = LoopVectorizer(masking_of(func, config.masked), target_of(func))
+    new = func.with_body(vectorizer.visit(func.body))
+    return new.with_attr(LANE_MASKS, True) if vectorizer.has_conditions else new
 
 
 class LoopSerializer(Rewriter):
