@@ -11,7 +11,7 @@ from tvm import relax, tir
 from tvm.relax import op
 from tvm.script import tir as T
 
-from .random_operators import Draw, Operand, has_axes, is_float, is_number
+from .random_operands import Draw, Operand, has_axes, is_float, is_number
 from .random_structure import is_plain, struct_info_with_symbols
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,36 +10,17 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op
 
-EXACT, ROUGH = True, False
-
-
-@dataclass
-class Operand:
-    """A tensor of a program, and its elements."""
-
-    expr: Any
-    array: np.ndarray
-    is_exact: bool  # so that comparisons and roundings of it are reliable
-
-
-Draw = Callable[[Any], "Operand | None"]
-
-
-def is_float(x: Operand) -> bool:
-    return x.array.dtype.kind == "f"
-
-
-def is_number(x: Operand) -> bool:
-    return x.array.dtype.kind in "fi"
-
-
-def is_exact_number(x: Operand) -> bool:
-    return is_number(x) and x.is_exact
-
-
-def has_axes(x: Operand) -> bool:
-    return x.array.ndim > 0
-
+from .random_indexing import gather_elements, index_put, index_tensor, take
+from .random_operands import (
+    EXACT,
+    ROUGH,
+    Draw,
+    Operand,
+    has_axes,
+    is_exact_number,
+    is_float,
+    is_number,
+)
 
 # ---- elementwise
 
@@ -67,6 +46,10 @@ def _erf(x: np.ndarray) -> np.ndarray:
     return np.vectorize(math.erf, otypes=["float64"])(x)
 
 
+def _selu(x: np.ndarray) -> np.ndarray:
+    return 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0)))
+
+
 def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
@@ -84,6 +67,10 @@ UNARY = [
     unary(op.cos, _wide(np.cos), lambda x: is_float(x) and np.abs(x.array).max(initial=0) < 100),
     unary(op.sin, _wide(np.sin), lambda x: is_float(x) and np.abs(x.array).max(initial=0) < 100),
     unary(op.erf, _wide(_erf)),
+    unary(op.trunc, np.trunc, lambda x: is_float(x) and x.is_exact, EXACT),
+    unary(op.nn.relu6, lambda x: np.clip(x, 0, 6), is_float, EXACT),
+    unary(op.nn.selu, _wide(_selu)),
+    unary(op.nn.softplus, _wide(lambda x: np.logaddexp(x, 0))),
     unary(op.nn.relu, lambda x: np.maximum(x, 0), is_float, EXACT),
     unary(op.nn.silu, _wide(lambda x: x * sigmoid(x))),
     unary(op.nn.gelu, _wide(lambda x: x * 0.5 * (1 + _erf(x / math.sqrt(2))))),
@@ -147,6 +134,7 @@ def _no_zero(x: np.ndarray) -> bool:
 BINARY = [
     binary(op.add, np.add), binary(op.subtract, np.subtract), binary(op.multiply, np.multiply),
     binary(op.maximum, np.maximum), binary(op.minimum, np.minimum),
+    binary(op.log_add_exp, np.logaddexp, is_float, ROUGH),
     binary(op.divide, np.divide, is_float, ROUGH, _no_zero),
     binary(op.floor_divide, np.floor_divide, lambda x: x.array.dtype.kind == "i", EXACT, _no_zero),
     binary(op.less, np.less, is_exact_number), binary(op.less_equal, np.less_equal, is_exact_number),
@@ -313,6 +301,25 @@ def concat(g: Any) -> Operand | None:
     return Operand(op.concat([y.expr for y in all_], axis), made, all(y.is_exact for y in all_))
 
 
+def stack(g: Any) -> Operand | None:
+    x = g.pick(lambda x: x.expr.struct_info.dimensions is not None and x.array.ndim < 5)
+    if x is None:
+        return None
+    dims = x.expr.struct_info.dimensions
+
+    def fits(y: Operand) -> bool:
+        other = y.expr.struct_info.dimensions
+        return (
+            y.array.dtype == x.array.dtype and other is not None and len(other) == len(dims)
+            and all(_same(a, b) for a, b in zip(other, dims, strict=True))
+        )  # fmt: skip
+
+    all_ = [x, *[g.pick(fits) for _ in range(g.rng.randint(0, 2))]]
+    axis = g.rng.randrange(-x.array.ndim - 1, x.array.ndim + 1)
+    made = np.stack([y.array for y in all_], axis)
+    return Operand(op.stack([y.expr for y in all_], axis), made, all(y.is_exact for y in all_))
+
+
 def split(g: Any) -> Operand | None:
     x = g.pick(has_axes)
     if x is None:
@@ -392,22 +399,6 @@ def broadcast_to(g: Any) -> Operand | None:
         dims.append(new[0])
         extents.append(new[1])
     return Operand(op.broadcast_to(x.expr, dims), np.broadcast_to(x.array, extents), x.is_exact)
-
-
-def take(g: Any) -> Operand | None:
-    x = g.pick(lambda x: has_axes(x) and x.array.size)
-    if x is None:
-        return None
-    axis = g.rng.randrange(x.array.ndim)
-    indices = g.numbers.integers(0, x.array.shape[axis], g.rng.choice([(2,), (3,), (2, 2)])).astype(
-        g.rng.choice(["int32", "int64"])
-    )
-    made = np.take(x.array, indices, axis)
-    return (
-        Operand(op.take(x.expr, relax.const(indices), axis), made, x.is_exact)
-        if made.ndim < 6
-        else None
-    )
 
 
 def cumsum(g: Any) -> Operand | None:
@@ -567,8 +558,8 @@ OPERATORS: list[Draw] = [
     *UNARY, *BINARY, *BINARY, where, astype, *REDUCTIONS,
     arg_reduction(op.argmax, np.argmax), arg_reduction(op.argmin, np.argmin),
     softmax(op.nn.softmax, lambda s, e, t: e / t), softmax(op.nn.log_softmax, lambda s, e, t: s - np.log(t)),
-    permute, reshape, expand_dims, squeeze, concat, split, strided_slice, flip, repeat, tile, broadcast_to,
-    take, cumsum, pad, triangle(op.tril, np.tril), triangle(op.triu, np.triu), sort,
+    permute, reshape, expand_dims, squeeze, concat, stack, split, strided_slice, flip, repeat, tile, broadcast_to,
+    take, gather_elements, index_tensor, index_put, cumsum, pad, triangle(op.tril, np.tril), triangle(op.triu, np.triu), sort,
     matmul, matmul, matmul, layer_norm, rms_norm, conv2d, conv2d,
     pool2d(op.nn.max_pool2d, np.max), pool2d(op.nn.avg_pool2d, np.mean), tuple_item,
 ]  # fmt: skip

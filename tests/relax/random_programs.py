@@ -24,7 +24,8 @@ from tvm import relax, tir
 from tvm.relax import transform as passes
 
 from .random_functions import FUNCTIONS
-from .random_operators import OPERATORS, Operand
+from .random_operands import Operand
+from .random_operators import OPERATORS
 from .random_structure import STRUCTURE
 
 

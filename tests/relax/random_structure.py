@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax, te, tir, topi
 from tvm.relax import op
 
-from .random_operators import Draw, Operand, has_axes, is_float, is_number
+from .random_operands import Draw, Operand, has_axes, is_float, is_number
 
 
 def _scaled(x: te.Tensor) -> te.Tensor:

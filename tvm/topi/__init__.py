@@ -32,7 +32,7 @@ from .broadcast import *
 from .creation import *
 from .devices import *
 from .einsum import einsum, einsum_extents, einsum_letters
-from .element_writes import invert_permutation, sparse_to_dense, strided_set
+from .element_writes import invert_permutation, slice_scatter, sparse_to_dense, strided_set
 from .indexing import *
 from .indexing import unravel as unravel_index
 from .joining import *
@@ -43,7 +43,7 @@ from .products import matmul, tensordot
 from .reduction import *
 from .rewrites import erf_legalize, take_legalize
 from .scan import cumprod, cumsum
-from .scatter import scatter_elements, scatter_nd
+from .scatter import index_put, scatter_elements, scatter_nd
 from .searchsorted import searchsorted
 from .sequence import matrix_set_diag, reverse_sequence, sequence_mask, sliding_window
 from .shaping import *

@@ -10,7 +10,7 @@ from tvm.ir.expr import PrimExpr
 
 from . import tag
 from .loops import load, loop, nest, store
-from .utils import cast_scalar, dims, equals
+from .utils import cast_scalar, dims, equals, real_axis
 
 
 def strided_set(
@@ -64,6 +64,36 @@ def _place(index: Any, extent: Any, begin: Any, end: Any, step: Any) -> tuple[An
     before_end = tir.Select(is_up, index < last, index > last)
     hit = tir.all(distance >= 0, before_end, equals(tir.truncmod(distance, stride), 0))
     return hit, tir.truncdiv(distance, stride)
+
+
+def slice_scatter(
+    a: te.Tensor, src: te.Tensor, start: Any, end: Any, step: Any, axis: int
+) -> te.Tensor:
+    """Replace a strided slice along one axis: a[..., start:end:step, ...] = src
+
+    Parameters
+    ----------
+    a, src : te.Tensor
+        The tensor, and the slice's new elements.
+    start, end, step : int or PrimExpr
+        The slice; negative bounds count from the end.
+    axis : int
+        The axis.
+
+    Returns
+    -------
+    te.Tensor
+        A tensor of the shape of ``a``.
+    """
+    at = real_axis(axis, len(a.shape))
+    extent = cast_scalar(dims(a.shape)[at], "int64")
+    bounds = [cast_scalar(value, "int64") for value in (start, end, step)]
+
+    def element(*i: Any) -> Any:
+        hit, place = _place(i[at].astype("int64"), extent, *bounds)
+        return tir.if_then_else(hit, src(*i[:at], place, *i[at + 1 :]), a(*i))
+
+    return te.compute(a.shape, element, name="T_slice_scatter", tag=tag.INJECTIVE)
 
 
 def sparse_to_dense(

@@ -5,11 +5,13 @@ An index may count from the end; updates whose position lies outside are left ou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from tvm import te, tir
 from tvm.ir.expr import PrimExpr
+from tvm.te import tensor_ops
 
 from .broadcast import added
 from .loops import load, nest, store
@@ -104,4 +106,53 @@ def scatter_nd(
 
     return te.extern(
         [data.shape], [data, indices, updates], body, name="scatter_nd", dtype=data.dtype
+    )
+
+
+def index_put(
+    data: te.Tensor, indices: Sequence[te.Tensor], values: te.Tensor, accumulate: bool = False
+) -> te.Tensor:
+    """Put values where one index tensor for each of the leading axes says; the indices broadcast.
+
+    Parameters
+    ----------
+    data : te.Tensor
+        The tensor.
+    indices : sequence of te.Tensor
+        The indices of the leading axes.
+    values : te.Tensor
+        What broadcasts to the indices' shape, followed by the axes without indices.
+    accumulate : bool
+        Whether values are added, rather than put in the place of elements.
+
+    Returns
+    -------
+    te.Tensor
+        A tensor of the shape of ``data``.
+    """
+    shape, depth = dims(data.shape), len(indices)
+    picked = reduce(tensor_ops.broadcast_shape, [i.shape for i in indices])
+    target = [*dims(picked), *shape[depth:]]
+    combine = _COMBINE["add" if accumulate else "update"]
+
+    def body(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:
+        source, news, *where = ins
+        out = outs[0]
+
+        def one(v: list[tir.Var]) -> tir.Stmt:
+            lead = v[: len(picked)]
+            given = [
+                load(i, list(tensor_ops.broadcast_indices(lead, i.shape, picked))) for i in where
+            ]
+            found = [_from_front(i, n) for i, n in zip(given, shape, strict=False)]
+            position = [*found, *v[len(picked) :]]
+            new = load(news, list(tensor_ops.broadcast_indices(v, news.shape, target)))
+            write = store(out, combine(load(out, position), new), position)
+            inside = [_is_inside(i, n) for i, n in zip(found, shape, strict=False)]
+            return tir.IfThenElse(tir.all(*inside), write)
+
+        return tir.stmt_seq(_copy(source, out, shape), nest("u", target, one))
+
+    return te.extern(
+        [data.shape], [data, values, *indices], body, name="index_put", dtype=data.dtype
     )

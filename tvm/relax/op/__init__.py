@@ -1,6 +1,7 @@
 """The operators of relax."""
 
 from tvm.ir.op import Op
+from tvm.support.later import provide as _provide
 
 from . import (
     _op_gradient,
@@ -50,6 +51,7 @@ from .binary import (
     left_shift,
     less,
     less_equal,
+    log_add_exp,
     logical_and,
     logical_or,
     logical_xor,
@@ -62,30 +64,43 @@ from .binary import (
     right_shift,
     subtract,
 )
-from .create import arange, full, full_like, ones, ones_like, tril, triu, zeros, zeros_like
+from .create import (
+    arange,
+    eye,
+    eye_like,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    tril,
+    triu,
+    zeros,
+    zeros_like,
+)
 from .datatype import astype, wrap_param
+from .gather import gather_elements, gather_nd, index_tensor, one_hot
 from .index import dynamic_strided_slice, strided_slice, take
+from .joining import concat, meshgrid, split, stack
 from .layouts import set_layout_rules
-from .linear_algebra import einsum, linear, matmul
+from .linear_algebra import einsum, linear, matmul, outer
 from .manipulate import (
     broadcast_to,
     collapse_sum_like,
     collapse_sum_to,
-    concat,
     expand_dims,
     flatten,
     layout_transform,
     permute_dims,
     reshape,
-    split,
     squeeze,
 )
 from .mask import masked_fill
 from .mixed_precision import set_policies
 from .qdq import dequantize, quantize
-from .repeat import flip, repeat, scatter_elements, scatter_nd, tile
+from .repeat import flip, repeat, tile
 from .sampling import multinomial_from_uniform
-from .search import argmax, argmin, where
+from .scatter import index_put, scatter_elements, scatter_nd, slice_scatter
+from .search import argmax, argmin, bucketize, where
 from .set import nonzero, unique
 from .sorting import argsort, sort, topk
 from .statistical import cumprod, cumsum, max, mean, min, prod, std, sum, variance
@@ -122,8 +137,26 @@ from .unary import (
     square,
     tan,
     tanh,
+    trunc,
 )
 
 get = Op.get
 set_layout_rules()
 set_policies()
+_provide(
+    "tvm.relax.op.manipulate",
+    {
+        name: f"{module}:{name}"
+        for module, names in {
+            "tvm.relax.op.gather": (
+                "gather_elements", "gather_nd", "index_tensor", "one_hot",
+            ),
+            "tvm.relax.op.joining": ("concat", "meshgrid", "split", "stack"),
+            "tvm.relax.op.repeat": ("flip", "repeat", "tile"),
+            "tvm.relax.op.scatter": (
+                "index_put", "scatter_elements", "scatter_nd", "slice_scatter",
+            ),
+        }.items()
+        for name in names
+    },
+)  # fmt: skip

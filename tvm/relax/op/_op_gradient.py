@@ -17,7 +17,7 @@ from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.struct_info_relations import are_same_dimensions
 from tvm.tir.expr import IntImm
 
-from . import binary, create, linear_algebra, manipulate, repeat, search, statistical
+from . import binary, create, joining, linear_algebra, manipulate, repeat, search, statistical
 from .datatype import astype
 from .derivatives import Gradient, derivative
 from .grad import no_grad, take_backward
@@ -285,12 +285,12 @@ def concat_grad(
             )
         end += dims[where].value
         ends.append(end)
-    return [manipulate.split(output_grad, ends[:-1], axis or 0)]
+    return [joining.split(output_grad, ends[:-1], axis or 0)]
 
 
 def split_grad(orig_var: Var, orig_call: Call, output_grad: RelayExpr, ctx: Any) -> list[RelayExpr]:
     """The gradients, joined."""
-    return [manipulate.concat(output_grad, orig_call.attrs.axis)]
+    return [joining.concat(output_grad, orig_call.attrs.axis)]
 
 
 def _reshaped_back(

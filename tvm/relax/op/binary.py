@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import topi
+from tvm import tir, topi
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 
 from .infer import broadcast_shape, check_count, common_dtype, common_vdevice, fail
@@ -50,11 +50,22 @@ def _binary(name: str, function: Any, what: str, infer: Any = _arithmetic, hint:
     )
 
 
+def _log_add_exp(a: Any, b: Any) -> Any:
+    """log(exp(a) + exp(b)) = max(a, b) + log(1 + exp(-|a - b|))"""
+    high = topi.maximum(a, b)
+    distance = topi.abs(topi.subtract(a, b))
+    # infinities of one sign are no distance apart
+    distance = topi.where(topi.equal(a, b), topi.full_like(distance, 0.0), distance)
+    small = topi.exp(topi.negative(distance))
+    return topi.add(high, topi.math.elementwise(small, tir.log1p, "T_log1p"))
+
+
 add = _binary("add", topi.add, "Sums.")
 divide = _binary("divide", topi.divide, "Quotients.")
 floor_divide = _binary("floor_divide", topi.floor_divide, "Quotients, rounded down.")
 multiply = _binary("multiply", topi.multiply, "Products.")
 power = _binary("power", topi.power, "Powers.")
+log_add_exp = _binary("log_add_exp", _log_add_exp, "Logarithms of sums of exponentials.")
 subtract = _binary("subtract", topi.subtract, "Differences.")
 mod = _binary("mod", topi.mod, "Remainders with the dividend's sign.")
 floor_mod = _binary("floor_mod", topi.floor_mod, "Remainders with the divisor's sign.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm import tir, topi
+from tvm import te, tir, topi
 from tvm.arith import Analyzer
 from tvm.error import TVMError
 from tvm.ir.expr import PrimExpr
@@ -202,6 +202,87 @@ def arange(start: Expr, end: Expr = None, step: Expr = 1, dtype: DataType = None
     return {"start": start, "end": end, "step": step, "dtype": dtype}
 
 
+def _integers(call: Any, args: Any) -> list[Any]:
+    """The values of arguments that are integers, None for those that only the run knows."""
+    for arg in args:
+        info = arg.struct_info
+        if not isinstance(info, PrimStructInfo) or not info.dtype.is_int:
+            raise fail(call, f"requires integers, got {info}")
+    return [None if arg.struct_info.value is None else _number(arg) for arg in args]
+
+
+def _infer_eye(call: Any, bb: Any) -> Any:
+    """A matrix of `n` rows, `m` columns and dtype `dtype`."""
+    check_count(call, 3)
+    rows, columns, _ = _integers(call, call.args)
+    if call.attrs.dtype.is_void:
+        raise fail(call, "requires a dtype")
+    if rows is None or columns is None:
+        return made(None, call.attrs.dtype, None, 2)
+    return made((rows, columns), call.attrs.dtype)
+
+
+def _infer_eye_like(call: Any, bb: Any) -> Any:
+    """A matrix of the shape of `x`; of dtype `dtype`, or that of `x`."""
+    check_count(call, 2)
+    info = tensor(call, 0)
+    _integers(call, call.args[1:])
+    if info.ndim not in (-1, 2):
+        raise fail(call, f"requires a matrix, got {info}")
+    return with_dtype(info, info.dtype if call.attrs.dtype.is_void else call.attrs.dtype)
+
+
+def _legalize_eye(bb: Any, call: Call) -> Any:
+    info: Any = call.struct_info
+    (k,) = _integers(call, call.args[-1:])
+    if k is None:
+        return call
+
+    def compute(shape: Any, k: Any) -> Any:
+        one, zero = [tir.const(value, info.dtype) for value in (1, 0)]
+        return te.compute(
+            shape,
+            lambda i, j: tir.Select(j.astype("int64") - i.astype("int64") == k, one, zero),
+            name="eye",
+            tag="injective",
+        )
+
+    return bb.call_te(compute, info.shape, k, primfunc_name_hint="eye")
+
+
+@operator("relax.eye", "InitAttrs", infer=_infer_eye, FLegalize=_legalize_eye)
+def eye(n: Expr, m: Expr = None, k: Expr = 0, dtype: DataType = "float32") -> Expr:
+    """A matrix with ones on a diagonal, and zeros elsewhere.
+
+    Parameters
+    ----------
+    n : int, PrimExpr or PrimValue
+        How many rows.
+    m : int, PrimExpr or PrimValue, optional
+        How many columns, by default as many.
+    k : int, PrimExpr or PrimValue
+        How far above the main diagonal the ones are.
+    dtype : str
+        The data type.
+    """
+    return {"m": n if m is None else m}
+
+
+@operator("relax.eye_like", "InitAttrs", infer=_infer_eye_like, FLegalize=_legalize_eye)
+def eye_like(x: Expr, k: Expr = 0, dtype: DataType = None) -> Expr:
+    """A matrix with ones on a diagonal, of the shape of another.
+
+    Parameters
+    ----------
+    x : relax.Expr
+        The matrix whose shape it has.
+    k : int, PrimExpr or PrimValue
+        How far above the main diagonal the ones are.
+    dtype : str, optional
+        By default that of ``x``.
+    """
+
+
 def _infer_tri(call: Any, bb: Any) -> Any:
     """A tensor of the shape and dtype of the operand."""
     check_count(call, 2)
@@ -212,8 +293,9 @@ def _infer_tri(call: Any, bb: Any) -> Any:
 
 
 def _number(value: Expr) -> PrimExpr:
-    assert isinstance(value, PrimValue)
-    return value.value.astype("int64")
+    info = value.struct_info
+    assert isinstance(info, PrimStructInfo) and info.value is not None
+    return info.value.astype("int64")
 
 
 def _legalize_tri(is_upper: bool) -> Any:
@@ -254,6 +336,6 @@ def triu(x: Expr, k: Expr = 0) -> Expr:
 
 
 __all__ = [
-    "TVMError", "arange", "full", "full_like", "ones", "ones_like", "tril", "triu", "zeros",
+    "TVMError", "arange", "eye", "eye_like", "full", "full_like", "ones", "ones_like", "tril", "triu", "zeros",
     "zeros_like",
 ]  # fmt: skip

@@ -234,3 +234,34 @@ def einsum(operands: Tensors, subscripts: str) -> Expr:
 
 
 __all__ = ["TypeCheckError", "einsum", "linear", "matmul", "matmul_compute"]
+
+
+def _infer_outer(call: Any, bb: Any) -> Any:
+    """A matrix of the vectors' dtype, with a row for each element of the first one."""
+    a, b = infos = tensors(call, 2)
+    for info in infos:
+        if info.ndim not in (-1, 1):
+            raise fail(call, f"requires vectors, got {info}")
+    kind, device = _product_dtype(call, infos), common_vdevice(call, infos)
+    x, y = dims_of(a), dims_of(b)
+    if x is None or y is None:
+        return made(None, kind, device, 2)
+    return made([x[0], y[0]], kind, device)
+
+
+def _outer(a: Any, b: Any) -> Any:
+    return topi.multiply(topi.expand_dims(a, 1), topi.expand_dims(b, 0))
+
+
+@operator(
+    "relax.outer", infer=_infer_outer,
+    FLegalize=lambda bb, call: bb.call_te(_outer, *call.args, primfunc_name_hint="outer"),
+)  # fmt: skip
+def outer(x1: Expr, x2: Expr) -> Expr:
+    """The products of all pairs of elements of two vectors.
+
+    Parameters
+    ----------
+    x1, x2 : relax.Expr
+        The vectors.
+    """

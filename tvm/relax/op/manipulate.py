@@ -7,38 +7,31 @@ from typing import Any
 from tvm import te, tir, topi
 from tvm.error import TypeCheckError
 from tvm.ir.expr import RelayExpr
-from tvm.relax.expr import Call, PrimValue, ShapeExpr, Tuple, Var
+from tvm.relax.expr import Call, PrimValue, ShapeExpr, Var
 from tvm.relax.struct_info import (
     TensorStructInfo,
-    TupleStructInfo,
 )
+from tvm.support.later import names_from_above
 from tvm.tir import IntImm
 from tvm.tir.index_map import IndexMap
 
 from .infer import (
     axes_of,
-    axis_of,
     check_count,
-    common_dtype,
-    common_vdevice,
     dims_of,
     fail,
     is_number,
     is_one,
-    items_of,
     known_dims,
     made,
     product,
-    prove_equal,
     shape_argument,
     simplified,
-    simplified_size,
     tensor,
     tensors,
-    tuple_of_tensors,
 )
 from .legalize import topi_call
-from .operator import Attr, Expr, Ints, Shape, Tensors, as_int, operator
+from .operator import Attr, Expr, Ints, Shape, operator
 
 # ---- broadcasting
 
@@ -136,160 +129,6 @@ def collapse_sum_to(data: Expr, shape: Shape) -> Expr:
     shape : tuple of PrimExpr, or Expr
         The shape of the result.
     """
-
-
-# ---- joining and splitting
-
-
-def _infer_concat(call: Any, bb: Any) -> Any:
-    """A tensor of the operands' dtype and shape; along the axis it has the sum of their extents."""
-    check_count(call, 1)
-    infos = tuple_of_tensors(call, 0)
-    if not infos:
-        raise fail(call, "requires at least one tensor, got none")
-    device, axis = common_vdevice(call, infos), call.attrs.axis
-    kinds = {i.dtype for i in infos if not i.dtype.is_void}
-    if len(kinds) > 1:
-        raise fail(call, f"requires tensors of one dtype, got {sorted(kinds)}")
-    kind = common_dtype(call, infos)
-    ndims = {i.ndim for i in infos if i.ndim >= 0}
-    if len(ndims) > 1:
-        raise fail(call, f"requires tensors of one rank, got {sorted(ndims)}")
-    if axis is None:
-        if ndims and ndims != {1}:
-            raise fail(call, "requires an axis for tensors of more than one dimension")
-        ndims, axis = {1}, 0
-    if not ndims:
-        return made(None, kind, device)
-    ndim = ndims.pop()
-    axis = axis_of(call, axis, ndim)
-    dims = [known_dims(i) for i in infos]
-    _check_joined(call, [d for d in dims if d is not None], axis)
-    if any([d is None for d in dims]):
-        same_var = infos[0].shape is not None and len(infos) == 1
-        return infos[0] if same_var else made(None, kind, device, ndim)
-    if not _agree(dims, axis):
-        return made(None, kind, device, ndim)
-    new = list(dims[0])  # type: ignore[arg-type]
-    total = dims[0][axis]  # type: ignore[index]
-    for other in dims[1:]:
-        total = total + other[axis]  # type: ignore[index]
-    new[axis] = total
-    return made(new, kind, device)
-
-
-def _check_joined(call: Any, dims: Any, axis: int) -> None:
-    for other in dims[1:]:
-        for i, (a, b) in enumerate(zip(dims[0], other, strict=True)):
-            if i != axis and is_number(a) and is_number(b) and a.value != b.value:
-                raise fail(call, f"requires shapes that agree but for axis {axis}")
-
-
-def _agree(dims: Any, axis: int) -> bool:
-    return all(
-        [
-            i == axis or prove_equal(a, b)
-            for other in dims[1:]
-            for i, (a, b) in enumerate(zip(dims[0], other, strict=True))
-        ]
-    )
-
-
-def _legalize_concat(bb: Any, call: Call) -> Any:
-    value = call.args[0]
-    fields = items_of(value)
-    axis = 0 if call.attrs.axis is None else call.attrs.axis
-    return bb.call_te(topi.concatenate, fields, axis)
-
-
-@operator("relax.concat", "ConcatAttrs", infer=_infer_concat, FLegalize=_legalize_concat)
-def concat(tensors: Tensors, axis: int | None = 0) -> Expr:
-    """Tensors joined along an axis.
-
-    Parameters
-    ----------
-    tensors : list of Expr, or Expr
-        The tensors.
-    axis : int, optional
-        The axis; None flattens.
-    """
-
-
-def _infer_split(call: Any, bb: Any) -> Any:
-    """A tuple of tensors of the dtype of `x`, which differ from its shape along the axis alone."""
-    info = tensors(call, 1)[0]
-    parts, axis = call.attrs.indices_or_sections, call.attrs.axis
-    dims = dims_of(info)
-    count = parts if isinstance(parts, int) else len(parts) + 1
-    if dims is None:
-        if info.ndim >= 0:
-            axis_of(call, axis, info.ndim)
-        return TupleStructInfo([made(None, info.dtype, info.vdevice, info.ndim)] * count)
-    axis = axis_of(call, axis, info.ndim)
-    return TupleStructInfo(
-        [
-            made([*dims[:axis], d, *dims[axis + 1 :]], info.dtype, info.vdevice)
-            for d in _split_dims(dims[axis], parts)
-        ]
-    )
-
-
-def _split_dims(dim: Any, parts: Any) -> list[Any]:
-    zero = IntImm("int64", 0)
-    if isinstance(parts, int):
-        if parts == 1:
-            return [dim]
-        each = simplified(tir.ceildiv(dim, parts))
-        last = simplified(dim - each * (parts - 1))
-        return [*[each] * (parts - 1), last]
-    ends = [*[IntImm("int64", int(p)) for p in parts], dim]
-    starts = [zero, *ends[:-1]]
-    found = []
-    for start, end in zip(starts, ends, strict=True):
-        low, high = [tir.max(tir.min(e, dim), 0) for e in (start, end)]
-        found.append(simplified_size(tir.max(high - low, 0)))
-    return found
-
-
-def _legalize_split(bb: Any, call: Call) -> Any:
-    parts = call.attrs.indices_or_sections
-    if isinstance(parts, int):
-        info = call.args[0].struct_info
-        extent = info.dimensions[axis_of(call, call.attrs.axis, info.ndim)]
-        if parts == 1:
-            return Tuple([call.args[0]])
-        if isinstance(extent, IntImm):
-            return bb.call_te(topi.split, call.args[0], parts, call.attrs.axis)
-        step = tir.ceildiv(extent, parts)
-        parts = [simplified(step * k) for k in range(1, parts)]
-    if not parts:
-        return Tuple([call.args[0]])
-    return bb.call_te(topi.split, call.args[0], list(parts), call.attrs.axis)
-
-
-def _parts(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return tuple([as_int(v) for v in value])
-    return as_int(value)
-
-
-@operator("relax.split", "SplitAttrs", infer=_infer_split, FLegalize=_legalize_split)
-def split(x: Expr, indices_or_sections: Attr, axis: int = 0) -> Expr:
-    """Parts of a tensor along an axis.
-
-    Parameters
-    ----------
-    x : relax.Expr
-        The tensor.
-    indices_or_sections : int or tuple of int
-        The number of parts, or where all but the first begin.
-    axis : int
-        The axis.
-    """
-    parts = _parts(indices_or_sections)
-    if isinstance(parts, int) and parts < 1:
-        raise ValueError(f"split requires a positive number of sections, got {parts}")
-    return {"indices_or_sections": parts}
 
 
 # ---- axes
@@ -598,3 +437,6 @@ def layout_transform(
         "axis_separators": tuple(axis_separators or ()),
         "input_axis_separators": tuple(input_axis_separators or ()),
     }
+
+
+__getattr__ = names_from_above(__name__)

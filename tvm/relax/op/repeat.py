@@ -1,4 +1,4 @@
-"""Repetition and scattering of elements."""
+"""Repetition of elements."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from tvm.tir import IntImm
 from .infer import (
     axis_of,
     dims_of,
-    fail,
-    is_number,
     made,
     product,
     simplified,
@@ -20,8 +18,6 @@ from .infer import (
 )
 from .legalize import topi_call
 from .operator import Expr, Int, Ints, operator
-
-# ---- repetition
 
 
 def _infer_repeat(call: Any, bb: Any) -> Any:
@@ -125,100 +121,4 @@ def flip(data: Expr, axis: Int) -> Expr:
         The tensor.
     axis : int
         The axis.
-    """
-
-
-# ---- scattering
-
-
-def _infer_scatter_elements(call: Any, bb: Any) -> Any:
-    """A tensor of the shape and dtype of `data`."""
-    data, indices, updates = tensors(call, 3)
-    ndims = [i.ndim for i in (data, indices, updates)]
-    known = {n for n in ndims if n >= 0}
-    if len(known) > 1:
-        raise fail(call, f"requires tensors of one rank, got {ndims}")
-    if data.ndim >= 0:
-        axis_of(call, call.attrs.axis, data.ndim)
-    if not data.dtype.is_void and not updates.dtype.is_void and data.dtype != updates.dtype:
-        raise fail(call, f"requires updates of {data.dtype}, got {updates.dtype}")
-    if not indices.dtype.is_void and not indices.dtype.is_int:
-        raise fail(call, f"requires indices of an integer dtype, got {indices.dtype}")
-    a, b = dims_of(indices), dims_of(updates)
-    if a is not None and b is not None:
-        for x, y in zip(a, b, strict=True):
-            if is_number(x) and is_number(y) and x.value != y.value:
-                raise fail(call, "requires indices and updates of one shape")
-    if dims_of(data) is not None:
-        return made(data.shape, data.dtype, data.vdevice)
-    return made(None, data.dtype, data.vdevice, data.ndim)
-
-
-def _legalize_scatter(bb: Any, call: Call) -> Any:
-    return bb.call_te(topi.scatter_elements, *call.args, call.attrs.axis, call.attrs.reduction)
-
-
-@operator(
-    "relax.scatter_elements",
-    "ScatterElementsAttrs",
-    infer=_infer_scatter_elements,
-    FLegalize=_legalize_scatter,
-)
-def scatter_elements(
-    data: Expr, indices: Expr, updates: Expr, axis: int = 0, reduction: str = "update"
-) -> Expr:
-    """A tensor with some elements along an axis replaced or combined.
-
-    Parameters
-    ----------
-    data : relax.Expr
-        The tensor.
-    indices : relax.Expr
-        Where along the axis.
-    updates : relax.Expr
-        The new elements.
-    axis : int
-        The axis.
-    reduction : str
-        ``"update"``, ``"add"``, ``"mul"``, ``"mean"``, ``"max"`` or ``"min"``.
-    """
-
-
-def _infer_scatter_nd(call: Any, bb: Any) -> Any:
-    """A tensor of the shape and dtype of `data`."""
-    data, indices, updates = tensors(call, 3)
-    if not data.dtype.is_void and not updates.dtype.is_void and data.dtype != updates.dtype:
-        raise fail(call, f"requires updates of {data.dtype}, got {updates.dtype}")
-    if not indices.dtype.is_void and not indices.dtype.is_int:
-        raise fail(call, f"requires indices of an integer dtype, got {indices.dtype}")
-    if data.shape is not None:
-        return made(data.shape, data.dtype, data.vdevice)
-    return made(None, data.dtype, data.vdevice, data.ndim)
-
-
-def _legalize_scatter_nd(bb: Any, call: Call) -> Any:
-    def compute(data: Any, indices: Any, updates: Any, mode: str) -> Any:
-        last = len(indices.shape) - 1
-        moved = topi.transpose(indices, axes=[last, *range(last)])
-        return topi.scatter_nd(data, moved, updates, mode)
-
-    return bb.call_te(compute, *call.args, call.attrs.reduction, primfunc_name_hint="scatter_nd")
-
-
-@operator(
-    "relax.scatter_nd", "ScatterNDAttrs", infer=_infer_scatter_nd, FLegalize=_legalize_scatter_nd
-)
-def scatter_nd(data: Expr, indices: Expr, updates: Expr, reduction: str = "update") -> Expr:
-    """A tensor with slices replaced or combined.
-
-    Parameters
-    ----------
-    data : relax.Expr
-        The tensor.
-    indices : relax.Expr
-        Of the slices, along the last axis.
-    updates : relax.Expr
-        The new slices.
-    reduction : str
-        ``"update"``, ``"add"``, ``"mul"``, ``"max"`` or ``"min"``.
     """

@@ -7,7 +7,15 @@ from typing import Any
 from tvm import topi
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 
-from .infer import broadcast_shape, check_count, common_dtype, common_vdevice, fail, tensors
+from .infer import (
+    broadcast_shape,
+    check_count,
+    common_dtype,
+    common_vdevice,
+    fail,
+    tensors,
+    with_dtype,
+)
 from .legalize import scalar_or, topi_call
 from .operator import Expr, operator
 from .statistical import reduced
@@ -98,4 +106,42 @@ def argmin(x: Expr, axis: int | None = None, keepdims: bool = False) -> Expr:
     """
 
 
-__all__ = ["argmax", "argmin", "scalar_or", "where"]
+def _infer_bucketize(call: Any, bb: Any) -> Any:
+    """A tensor of the shape of `input_tensor`; of dtype int32 if `out_int32`, else int64."""
+    values, boundaries = tensors(call, 2)
+    if boundaries.ndim not in (-1, 1):
+        raise fail(call, f"requires boundaries of one dimension, got {boundaries}")
+    common_dtype(call, [values, boundaries])
+    return with_dtype(values, "int32" if call.attrs.out_int32 else "int64")
+
+
+def _legalize_bucketize(bb: Any, call: Any) -> Any:
+    values, boundaries = call.args
+    return bb.call_te(
+        topi.searchsorted, boundaries, values, call.attrs.right, str(call.struct_info.dtype),
+        primfunc_name_hint="bucketize",
+    )  # fmt: skip
+
+
+@operator(
+    "relax.bucketize", "BucketizeAttrs", infer=_infer_bucketize, FLegalize=_legalize_bucketize
+)
+def bucketize(
+    input_tensor: Expr, boundaries: Expr, out_int32: bool = False, right: bool = False
+) -> Expr:
+    """The indices of the buckets that values fall into.
+
+    Parameters
+    ----------
+    input_tensor : relax.Expr
+        The values.
+    boundaries : relax.Expr
+        The upper bounds of the buckets, a vector in ascending order.
+    out_int32 : bool
+        Whether indices are of int32, rather than int64.
+    right : bool
+        Whether a value that equals a bound is in the bucket behind it.
+    """
+
+
+__all__ = ["argmax", "argmin", "bucketize", "scalar_or", "where"]

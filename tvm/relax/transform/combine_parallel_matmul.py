@@ -32,8 +32,8 @@ from tvm.relax.expr import (
 )
 from tvm.relax.expr_functor import ExprMutator
 from tvm.relax.op.binary import add
+from tvm.relax.op.joining import concat, split
 from tvm.relax.op.linear_algebra import matmul
-from tvm.relax.op.manipulate import concat, split
 from tvm.relax.struct_info import TensorStructInfo
 from tvm.relax.struct_info_relations import are_same_dimensions
 from tvm.support.dtype import DType

@@ -10,7 +10,7 @@ from tvm.ir.op import Op
 from tvm.ir.transform import Pass
 from tvm.relax.block_builder import BlockBuilder
 from tvm.relax.expr import Call, Tuple
-from tvm.relax.op.manipulate import concat
+from tvm.relax.op.joining import concat
 
 from .rewrite_calls import definition, rewriting_pass
 

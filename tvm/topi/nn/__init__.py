@@ -92,7 +92,7 @@ from .depthwise_conv2d.gradient import (
     depthwise_conv2d_backward_weight_nhwc,
 )
 from .dilate import dilate
-from .elemwise import leaky_relu, prelu, relu
+from .elemwise import leaky_relu, prelu, relu, selu, softplus
 from .fifo_buffer import fifo_buffer
 from .local_response_norm import lrn
 from .loss import nll_loss

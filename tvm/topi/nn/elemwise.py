@@ -34,3 +34,27 @@ def prelu(x: te.Tensor, slope: te.Tensor, axis: int = 1) -> te.Tensor:
         return tir.Select(v > tir.const(0, v.dtype), v, v * slope(i[at]))
 
     return te.compute(x.shape, element, name="T_prelu", tag=tag.BROADCAST)
+
+
+def softplus(x: te.Tensor, beta: float = 1.0, threshold: float = 20.0) -> te.Tensor:
+    """log(1 + exp(beta * x)) / beta, or x where beta * x is above the threshold."""
+
+    def element(v: Any) -> Any:
+        scale = tir.const(beta, v.dtype)
+        scaled = v * scale
+        below = tir.log1p(tir.exp(scaled)) / scale
+        return tir.Select(scaled > tir.const(threshold, v.dtype), v, below)
+
+    return elementwise(x, element, "T_softplus")
+
+
+def selu(x: te.Tensor) -> te.Tensor:
+    """x where it is positive, alpha * (exp(x) - 1) elsewhere, both scaled (Klambauer et al. 2017)."""
+    alpha, scale = 1.6732632423543772, 1.0507009873554805
+
+    def element(v: Any) -> Any:
+        zero, one = tir.const(0, v.dtype), tir.const(1, v.dtype)
+        below = tir.const(alpha * scale, v.dtype) * (tir.exp(v) - one)
+        return tir.Select(v > zero, tir.const(scale, v.dtype) * v, below)
+
+    return elementwise(x, element, "T_selu")

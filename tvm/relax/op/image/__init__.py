@@ -1,5 +1,5 @@
 """Operators of images."""
 
-from .image import resize2d
+from .image import grid_sample, resize2d
 
-__all__ = ["resize2d"]
+__all__ = ["grid_sample", "resize2d"]

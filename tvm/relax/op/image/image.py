@@ -1,4 +1,4 @@
-"""Resizing of images."""
+"""Resizing and sampling of images."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from typing import Any
 from tvm import topi
 from tvm.ir.expr import PrimExpr
 from tvm.relax.expr import Call
-from tvm.relax.op.infer import check_count, dims_of, fail, made, simplified, tensor
+from tvm.relax.op.infer import (
+    check_count,
+    dims_of,
+    fail,
+    known_dims,
+    made,
+    prove_unequal,
+    simplified,
+    tensor,
+    tensors,
+)
 from tvm.relax.op.nn.conv import checked_layouts
 from tvm.relax.op.operator import Attr, DataType, Expr, Shape, operator
 from tvm.relax.struct_info import ShapeExpr, ShapeStructInfo
+from tvm.tir import IntImm
 from tvm.tir.data_layout import layout as make_layout
 
 
@@ -87,3 +98,60 @@ def resize2d(
     if isinstance(size, (list, tuple)) and len(size) == 1:
         size = (size[0], size[0])
     return {"roi": tuple([float(getattr(v, "value", v)) for v in roi]), "size": size}
+
+
+def _infer_grid_sample(call: Any, bb: Any) -> Any:
+    """A tensor of the dtype of `data`, with its images and channels, whose spatial axes are those
+    of `grid`."""
+    data, grid = infos = tensors(call, 2)
+    layout = call.attrs.layout
+    if layout not in ("NCHW", "NCDHW"):
+        raise fail(call, f"requires a layout of NCHW or NCDHW, got {layout!r}")
+    rank = len(layout)
+    for info in infos:
+        if info.ndim not in (-1, rank):
+            raise fail(call, f"requires tensors of {rank} dimensions, got {info}")
+    dims, places = known_dims(data), known_dims(grid)
+    if dims is None or places is None:
+        return made(None, data.dtype, data.vdevice, rank)
+    if prove_unequal(places[1], IntImm("int64", rank - 2)):
+        raise fail(call, f"requires {rank - 2} coordinates along axis 1 of the grid, got {grid}")
+    if prove_unequal(dims[0], places[0]):
+        raise fail(call, f"requires a grid for each of {dims[0]} images, got {places[0]}")
+    return made([*dims[:2], *places[2:]], data.dtype, data.vdevice)
+
+
+def _legalize_grid_sample(bb: Any, call: Call) -> Any:
+    attrs = call.attrs
+    return bb.call_te(
+        topi.image.grid_sample, *call.args, attrs.method, attrs.layout, attrs.padding_mode,
+        attrs.align_corners,
+    )  # fmt: skip
+
+
+@operator(
+    "relax.image.grid_sample", "GridSampleAttrs", infer=_infer_grid_sample,
+    FLegalize=_legalize_grid_sample,
+)  # fmt: skip
+def grid_sample(
+    data: Expr, grid: Expr, method: str = "bilinear", layout: str = "NCHW",
+    padding_mode: str = "zeros", align_corners: bool = True,
+) -> Expr:  # fmt: skip
+    """Images at the positions of a grid.
+
+    Parameters
+    ----------
+    data : relax.Expr
+        The images.
+    grid : relax.Expr
+        The positions, (batch, 2, height, width) or (batch, 3, depth, height, width): x, y (and z)
+        in [-1, 1].
+    method : str
+        ``"bilinear"``, ``"nearest"`` or, for NCHW, ``"bicubic"``.
+    layout : str
+        ``"NCHW"`` or ``"NCDHW"``.
+    padding_mode : str
+        What lies outside: ``"zeros"``, the elements of the ``"border"``, or a ``"reflection"``.
+    align_corners : bool
+        Whether -1 and 1 are the centres of the corner pixels, or their outer edges.
+    """

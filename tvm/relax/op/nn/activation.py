@@ -6,7 +6,18 @@ from typing import Any
 
 from tvm import te, tir, topi
 from tvm.relax.expr import Call
-from tvm.relax.op.infer import axis_of, require_float, same, same_float, tensors
+from tvm.relax.op.infer import (
+    axis_of,
+    common_dtype,
+    fail,
+    is_one,
+    known_dims,
+    prove_unequal,
+    require_float,
+    same,
+    same_float,
+    tensors,
+)
 from tvm.relax.op.legalize import topi_call
 from tvm.relax.op.manipulate import reshape
 from tvm.relax.op.operator import Expr, operator
@@ -103,6 +114,99 @@ def silu(data: Expr) -> Expr:
     """
 
 
+@operator(
+    "relax.nn.relu6", infer=same, FElementwise=True,
+    FLegalize=topi_call(lambda x: topi.clip(x, 0, 6), "relu6"),
+)  # fmt: skip
+def relu6(data: Expr) -> Expr:
+    """min(max(data, 0), 6)
+
+    Parameters
+    ----------
+    data : relax.Expr
+        The tensor.
+    """
+
+
+@operator(
+    "relax.nn.selu", infer=same_float, FLegalize=topi_call(topi.nn.selu, "selu"), FElementwise=True
+)
+def selu(data: Expr) -> Expr:
+    """data where it is positive, alpha * (exp(data) - 1) elsewhere, both scaled
+
+    Parameters
+    ----------
+    data : relax.Expr
+        The tensor.
+    """
+
+
+@operator(
+    "relax.nn.softplus", "SoftplusAttrs", infer=same_float, FElementwise=True,
+    FLegalize=topi_call(topi.nn.softplus, "softplus", "beta", "threshold"),
+)  # fmt: skip
+def softplus(data: Expr, beta: float = 1.0, threshold: float = 20.0) -> Expr:
+    """log(1 + exp(beta * data)) / beta
+
+    Parameters
+    ----------
+    data : relax.Expr
+        The tensor.
+    beta : float
+        The steepness.
+    threshold : float
+        Above which ``beta * data`` the result is the data.
+    """
+
+
+def _infer_prelu(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of `data`."""
+    data, slope = tensors(call, 2)
+    require_float(call, data)
+    common_dtype(call, [data, slope])
+    if slope.ndim not in (-1, 1):
+        raise fail(call, f"requires slopes of one dimension, got {slope}")
+    if data.ndim < 0:
+        return data
+    axis = axis_of(call, call.attrs.axis, data.ndim)
+    dims, count = known_dims(data), known_dims(slope)
+    if dims and count and not is_one(count[0]) and prove_unequal(dims[axis], count[0]):
+        raise fail(
+            call,
+            f"requires as many slopes as axis {axis} of {data} has elements, or one, got {slope}",
+        )
+    return data
+
+
+def _legalize_prelu(bb: Any, call: Call) -> Any:
+    data, slope = call.args
+
+    def compute(x: Any, slope: Any, axis: int) -> Any:
+        axis %= len(x.shape)
+        if not len(x.shape) or is_one(slope.shape[0]):
+            zero = tir.const(0, x.dtype)
+            below = topi.multiply(x, topi.reshape(slope, [1] * len(x.shape)))
+            return topi.where(topi.greater(x, zero), x, below)
+        return topi.nn.prelu(x, slope, axis)
+
+    return bb.call_te(compute, data, slope, call.attrs.axis, primfunc_name_hint="prelu")
+
+
+@operator("relax.nn.prelu", "PReluAttrs", infer=_infer_prelu, FLegalize=_legalize_prelu)
+def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Expr:
+    """data where it is positive, alpha * data elsewhere
+
+    Parameters
+    ----------
+    data : relax.Expr
+        The tensor.
+    alpha : relax.Expr
+        The slopes below zero, a vector: one for each channel, or one for all.
+    axis : int
+        The axis of channels.
+    """
+
+
 def _infer_softmax(call: Any, bb: Any) -> Any:
     """A tensor of the shape and dtype of the operand."""
     info = tensors(call, 1)[0]
@@ -177,6 +281,5 @@ def batch_flatten(data: Any) -> Any:
 
 
 __all__ = [
-    "Call", "batch_flatten", "dropout", "gelu", "gelu_tanh", "leakyrelu", "log_softmax", "relu",
-    "silu", "softmax",
+    "Call", "batch_flatten", "dropout", "gelu", "gelu_tanh", "leakyrelu", "log_softmax", "prelu", "relu", "relu6", "selu", "silu", "softmax", "softplus",
 ]  # fmt: skip

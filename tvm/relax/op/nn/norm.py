@@ -190,6 +190,57 @@ def group_norm(
     """
 
 
+def _infer_instance_norm(call: Any, bb: Any) -> Any:
+    """A tensor of the shape and dtype of `data`."""
+    infos = tensors(call, 3)
+    data, attrs = infos[0], call.attrs
+    if data.ndim >= 0:
+        channel = axis_of(call, attrs.channel_axis, data.ndim)
+        axes = axes_of(call, attrs.axes, data.ndim)
+        if channel in axes:
+            raise fail(call, f"requires axes without the channel axis {channel}, got {axes}")
+    return _like(data, _normalized(call, infos, (attrs.channel_axis,)))
+
+
+def _legalize_instance_norm(bb: Any, call: Call) -> Any:
+    attrs, rank = call.attrs, call.args[0].struct_info.ndim
+    channel = attrs.channel_axis % rank
+
+    def compute(x: Any, gamma: Any, beta: Any) -> Any:
+        shape = [x.shape[i] if i == channel else 1 for i in range(rank)]
+        found = topi.nn.layer_norm(x, None, None, list(attrs.axes), attrs.epsilon)
+        if attrs.scale:
+            found = topi.multiply(found, topi.reshape(gamma, shape))
+        return topi.add(found, topi.reshape(beta, shape)) if attrs.center else found
+
+    return bb.call_te(compute, *call.args, primfunc_name_hint="instance_norm")
+
+
+@operator(
+    "relax.nn.instance_norm", "InstanceNormAttrs", infer=_infer_instance_norm,
+    FLegalize=_legalize_instance_norm,
+)  # fmt: skip
+def instance_norm(
+    data: Expr, gamma: Expr, beta: Expr, channel_axis: Int, axes: Ints, epsilon: float = 1e-5,
+    center: bool = True, scale: bool = True,
+) -> Expr:  # fmt: skip
+    """Normalise each channel of each instance.
+
+    Parameters
+    ----------
+    data : relax.Expr
+        The tensor.
+    gamma, beta : relax.Expr
+        The scales and offsets of channels.
+    channel_axis : int
+        The axis of channels.
+    axes : list of int
+        The axes that are normalised, the spatial ones.
+    epsilon, center, scale :
+        As of `batch_norm`.
+    """
+
+
 def _infer_rms_norm(call: Any, bb: Any) -> Any:
     """A tensor of the shape and dtype of `data`."""
     infos = tensors(call, 2)
@@ -218,4 +269,12 @@ def rms_norm(data: Expr, weight: Expr, axes: Ints = -1, epsilon: float = 1e-5) -
     """
 
 
-__all__ = ["batch_norm", "broadcast_dims", "check_count", "group_norm", "layer_norm", "rms_norm"]
+__all__ = [
+    "batch_norm",
+    "broadcast_dims",
+    "check_count",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "rms_norm",
+]
