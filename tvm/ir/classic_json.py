@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import base64
 import re
-import sys
-from collections.abc import Callable, Mapping
-from enum import Enum
+from collections.abc import Mapping
 from typing import Any
 
 from tvm.error import TVMError, suggest
@@ -24,6 +22,14 @@ from tvm.runtime.container import Map
 from tvm.runtime.params import load_array
 from tvm.support import dtype
 
+from .classic_schema import (
+    BOXES,
+    NODES_OF_NUMBERS,
+    enumeration_of,
+    in_module_of,
+    is_plain,
+    member_of,
+)
 from .fields import Field
 from .node import NODE_TYPES
 from .op import Op
@@ -38,33 +44,9 @@ _RENAMED = {
     "relay.Span": "Span",
     "StrMap": "Map",
 }
-_BOXES: dict[str, Callable[[str], Any]] = {
-    "runtime.BoxInt": int,
-    "runtime.BoxFloat": float,
-    "runtime.BoxBool": lambda text: bool(int(text)),
-}
 _VARIABLES = ("Variable", "tir.Var")
 _NUMBER = re.compile(r"\d+")
 _TRIPLE = re.compile(r"(\d+)\.(\d+)")
-# numbers of operators that are nodes in classic JSON, and no optional ones
-_NODES_OF_NUMBERS = {
-    f"relay.attrs.{name}Attrs": fields.split()
-    for name, fields in {
-        "DFT": "inverse",
-        "Gather": "axis",
-        "GatherND": "batch_dims",
-        "Multinomial": "num_samples",
-        "Repeat": "repeats axis",
-        "Reverse": "axis",
-        "ReverseSequence": "seq_axis batch_axis",
-        "Scanop": "exclusive",
-        "ScatterElements": "axis",
-        "Stack": "axis",
-        "Take": "batch_dims",
-        "Topk": "k",
-        "YoloReorg": "stride",
-    }.items()
-}
 # since this release the lanes of vectors are expressions
 _LANES_ARE_NODES = (0, 16)
 
@@ -104,19 +86,21 @@ class _ClassicReader:
         key = item["type_key"]
         key = _RENAMED.get(key, key)
         if key == "runtime.String":
-            return item.get("repr_str", "")
+            return _text_in(item) or ""
         if key in ("Array", "runtime.ADT"):
             return tuple([self.node(i) for i in item.get("data", ())])
         if key == "Map":
             return self._mapping(item)
-        if key in _BOXES:
-            return _BOXES[key](item["attrs"]["value"])
-        name = item.get("repr_str", item.get("global_key"))
+        if key in BOXES:
+            return BOXES[key][1](item["attrs"]["value"])
+        name = _text_in(item, "global_key")
         if name is not None:
             return self._named(key, name)
         attrs = item.get("attrs", {})
         if key == "relay.Id":
             return self._text(attrs["name_hint"])
+        if key == "Source":
+            return self.node(int(attrs["source"]))
         if key == "DictAttrs":
             return _CLASSES[key](dict(self.node(int(attrs["__dict__"])) or {}))
         cls = _class_of(key)
@@ -137,7 +121,7 @@ class _ClassicReader:
         if key in ("EnvFunc", "SourceName"):
             return _CLASSES[key](name)
         if key == "TargetKind":
-            return _in_module_of(_CLASSES["Target"], key).get(name)
+            return in_module_of(_CLASSES["Target"], key).get(name)
         raise ValueError(f"the name {name!r} of a {key}")
 
     def _module(self, cls: type[Any], attrs: Mapping[str, str]) -> Any:
@@ -150,6 +134,7 @@ class _ClassicReader:
             mapping("type_definitions"),
             attrs=found,
             global_infos=mapping("global_infos"),
+            source_map=self.node(int(attrs.get("source_map", 0))),
         )
 
     def _of_class(self, cls: type[Any], attrs: Mapping[str, str]) -> Any:
@@ -164,7 +149,7 @@ class _ClassicReader:
     def _value(self, cls: type[Any], field: Field, text: str) -> Any:
         """What the text of an attribute stands for."""
         kind = field.annotation
-        if field.name in _NODES_OF_NUMBERS.get(cls.type_key, ()) and self._is_number(text):
+        if field.name in NODES_OF_NUMBERS.get(cls.type_key, ()) and self._is_number(text):
             number = self.node(int(text)).value
             return bool(number) if kind == "bool" else number
         if kind == "str":
@@ -181,14 +166,14 @@ class _ClassicReader:
             return float(text)
         if kind == "NDArray":
             return self.arrays[int(text)]
-        enumeration = _enumeration(cls, kind)
+        enumeration = enumeration_of(cls, kind)
         if enumeration is not None:
-            return _member(enumeration, int(text))
+            return member_of(enumeration, int(text))
         value = self.node(int(text))
         if value is None and ("None" not in kind and kind not in ("Any", "object")):
             # classic nodes may be incomplete
             return _empty(field)
-        return _as_plain(value) if _is_plain(kind) else value
+        return _as_plain(value) if is_plain(kind) else value
 
     def _is_number(self, text: str) -> bool:
         """Whether the text of an attribute is the number of a node that holds an integer."""
@@ -207,12 +192,20 @@ class _ClassicReader:
         if _NUMBER.fullmatch(text) and 0 < int(text) < len(self.items):
             item = self.items[int(text)]
             if item["type_key"] == "runtime.String":
-                return str(item.get("repr_str", ""))
+                return _text_in(item) or ""
             if item["type_key"] == "relay.Id":
                 return str(self.node(int(text)))
             if item["type_key"] in _VARIABLES:  # release 0.6 had types named by variables
                 return str(self.node(int(text)).name)
         return text
+
+
+def _text_in(item: Mapping[str, Any], older: str = "") -> str | None:
+    """The text that says all of a node, if there is one; unprintable ones are encoded."""
+    if (blob := item.get("repr_b64")) is not None:
+        return base64.b64decode(blob).decode()
+    text: str | None = item.get("repr_str", item.get(older))
+    return text
 
 
 def _class_of(key: str) -> type[Any]:
@@ -229,31 +222,6 @@ def _field_name(cls: type[Any], name: str) -> str:
     if name in ("var", "vid", "name") and name not in names and "name_hint" in names:
         return "name_hint"
     return name
-
-
-def _in_module_of(cls: type[Any], name: str) -> Any:
-    return getattr(sys.modules[cls.__module__], name, None)
-
-
-def _enumeration(cls: type[Any], kind: str) -> type[Enum] | None:
-    """The enumeration that an annotation names, seen from the class that has the field."""
-    for base in cls.__mro__:
-        found = _in_module_of(base, kind) if kind.isidentifier() else None
-        if isinstance(found, type):
-            return found if issubclass(found, Enum) else None
-    return None
-
-
-def _member(enumeration: type[Enum], number: int) -> Enum:
-    members = list(enumeration)
-    if isinstance(members[0].value, int):
-        return enumeration(number)
-    return members[number]
-
-
-def _is_plain(kind: str) -> bool:
-    """Whether numbers of a field are Python's."""
-    return bool(re.fullmatch(r"(tuple\[)?(int|float|bool)\b.*", kind))
 
 
 def _as_plain(value: Any) -> Any:

@@ -1,4 +1,6 @@
-"""JSON of nodes: shared nodes are written once, in the order that they are first complete.
+"""JSON of nodes: as release 0.18 reads it where that release knows all of them, else in a form of its own.
+
+In that form shared nodes are written once, in the order that they are first complete.
 
     {"root": 2, "nodes": [{"type_key": "tir.Var", "attrs": {"name": "x", ...}}, ...],
      "arrays": [...], "attrs": {"tvm_version": "0.18.0"}}
@@ -30,6 +32,7 @@ from tvm.runtime.ndarray import array
 from tvm.support import DType, ScalableLanes, deep, dtype
 
 from .classic_json import is_classic, read_classic
+from .classic_writer import write_classic
 from .codegen import is_node
 from .node import NODE_TYPES, Role
 from .op import Op
@@ -68,7 +71,13 @@ def register_state(type_key: str, cls: type[Any], forgotten: tuple[str, ...] = (
 
 @deep
 def save_json(node: Any) -> str:
-    """The text of a node, or of a container of nodes; ``load_json`` gives it back."""
+    """The text of a node, or of a container of nodes; ``load_json`` gives it back.
+
+    Loop-level functions, types, and relay's functions whose operators have no texts among their
+    attributes are written as release 0.18 does, which can read them.
+    """
+    if (classic := write_classic(node, FORMAT_VERSION)) is not None:
+        return json.dumps(classic, indent=2)
     writer = _Writer()
     root = writer.value(node)
     return json.dumps(

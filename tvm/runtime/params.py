@@ -16,6 +16,8 @@ from tvm.runtime.ndarray import NDArray, array, share_numpy
 from tvm.support.files import replacing
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
+# what stands before the only array of a list
+_LONE_ARRAY = struct.pack("<4QcQ", _LIST_MAGIC, 0, 1, 1, b"x", 1)
 
 BytesLike = bytes | bytearray | memoryview | mmap.mmap
 
@@ -68,8 +70,18 @@ def load_array(blob: BytesLike) -> NDArray:
     blob : bytes, bytearray or another buffer
         One of the arrays of a blob of parameters.
     """
-    head = struct.pack("<4QcQ", _LIST_MAGIC, 0, 1, 1, b"x", 1)
-    return load_param_dict(head + bytes(blob))["x"]
+    return load_param_dict(_LONE_ARRAY + bytes(blob))["x"]
+
+
+def save_array(array: Any) -> bytes:
+    """What ``load_array`` reads.
+
+    Parameters
+    ----------
+    array : NDArray or numpy.ndarray
+        The array.
+    """
+    return bytes(save_param_dict({"x": array})[len(_LONE_ARRAY) :])
 
 
 def load_param_dict_from_file(path: str | Path, *, memory_map: bool = False) -> dict[str, NDArray]:
