@@ -52,6 +52,37 @@ B, T_ = torch.export.Dim("b", min=3, max=64), torch.export.Dim("t", min=6, max=6
         lambda x: torch.addmm(x[:, 0:1], x, x.t()),
         lambda x: torch.mv(x, x[0]) + torch.dot(x[0], x[1]),
         lambda x: torch.cat([x, x], 1)[None].split(1, 0)[0],
+        lambda x: torch.logcumsumexp(x * 50, 1),
+        lambda x: torch.cummax((x * 3).round(), 1),
+        lambda x: torch.cummin(torch.where(x > 0.6, float("nan"), x), 0),
+        lambda x: torch.median(x, 1),
+        lambda x: torch.median(torch.where(x > 0.9, float("nan"), x), 0, keepdim=True),
+        lambda x: torch.median((x * 9).int()),
+        lambda x: torch.split(x, [x.shape[1] - 2, 2], 1),
+        lambda x: torch.diagonal(x, 1) + torch.diagonal(x)[-1],
+        lambda x: x.as_strided((2, 3), (1, 2), 1),
+        lambda x: F.pixel_shuffle(x[None, None].expand(2, 8, -1, -1), 2),
+        lambda x: F.pixel_unshuffle(x.repeat(2, 2)[None], 2),
+        lambda x: F.channel_shuffle(x[None, None].expand(1, 4, -1, -1), 2),
+        lambda x: torch.take(x, torch.tensor([[0, -1], [5, 3]])),
+        lambda x: x.index_put((torch.tensor([0, 2]),), x[1:3], accumulate=True),
+        lambda x: torch.ops.aten.index_put(
+            x[None], (None, torch.tensor([0, 2])), torch.tensor(3.0)
+        ),
+        lambda x: torch.ops.aten.index_put(
+            torch.stack([x, x], 1),
+            (torch.tensor([0, -1]), None, torch.tensor([1, 2])),
+            torch.tensor([[3.0], [4.0]]),
+        ),
+        lambda x: x.index_put((x > 0.5,), torch.tensor(2.0)),
+        lambda x: x.index_put((x.sum(1) > 0,), x[0]),
+        lambda x: torch.slice_scatter(x, x[:, :2], 1, 1, 5, 2),
+        lambda x: x.scatter_reduce(1, (x > 0.5).long(), x, "mean"),
+        lambda x: x.scatter_reduce(1, (x > 0.5).long()[:, :3], x, "amax", include_self=False),
+        lambda x: torch.eye(x.shape[0], x.shape[1]) + x.new_full((x.shape[1],), 2.0),
+        lambda x: torch.trace(x @ x.t()),
+        lambda x: torch.addmv(x[:, 0], x, x[0], beta=2, alpha=0.5),
+        lambda x: ((x * 9).int() ** 3, (x * 3).int() ** 7, 2 ** (x * 3).int()),
     ],
 )
 def test_functions_of_symbolic_sizes_agree_with_pytorch(function) -> None:
@@ -60,6 +91,30 @@ def test_functions_of_symbolic_sizes_agree_with_pytorch(function) -> None:
     mod = from_exported_program(program)
     for shape in ((3, 7), (5, 9)):
         agrees(mod, model, [random(*shape)])
+
+
+def test_parts_of_symbolic_extents_are_as_many_as_pytorch_found() -> None:
+    sizes = ({1: 3 * torch.export.Dim("t", min=3, max=20) - 2},)
+    model = wrapped(lambda x: torch.tensor_split(x, 3, 1))
+    mod = from_exported_program(torch.export.export(model, (random(2, 7),), dynamic_shapes=sizes))
+    agrees(mod, model, [random(2, 10)])
+
+
+class GroupedAttention(nn.Module):
+    def forward(self, q, k, mask):
+        causal = F.scaled_dot_product_attention(q[0], k.repeat(1, 2, 1, 1)[0], q[0], is_causal=True)
+        return F.scaled_dot_product_attention(q, k, k, mask, enable_gqa=True), causal
+
+
+def test_attention_of_grouped_heads_has_symbolic_lengths() -> None:
+    tensors = [random(2, 4, 6, 8), random(2, 2, 6, 8), torch.ones(6, 6, dtype=torch.bool).tril()]
+    sizes = ({2: T_}, {2: T_}, {0: T_, 1: T_})
+    model = GroupedAttention()
+    program = torch.export.export(model, tuple(tensors), dynamic_shapes=sizes)
+    mod = from_exported_program(program)
+    agrees(mod, model, tensors)
+    mask = torch.ones(9, 9, dtype=torch.bool).tril()
+    agrees(mod, model, [random(2, 4, 9, 8), random(2, 2, 9, 8), mask])
 
 
 def test_sizes_may_be_multiples_of_symbols() -> None:
@@ -74,9 +129,11 @@ def test_sizes_may_be_multiples_of_symbols() -> None:
 
 def test_sizes_that_converters_need_are_told() -> None:
     program = torch.export.export(
-        wrapped(lambda x: torch.logcumsumexp(x, 1)), (random(3, 7),), dynamic_shapes=({1: T_},)
+        wrapped(lambda x: F.pad(x, (1, 2), mode="circular")),
+        (random(3, 7),),
+        dynamic_shapes=({1: T_},),
     )
-    with pytest.raises(OpNotImplemented, match="logcumsumexp.* of symbolic sizes"):
+    with pytest.raises(OpNotImplemented, match="pad.* of symbolic sizes"):
         from_exported_program(program)
 
 

@@ -1,6 +1,6 @@
 """PyTorch's models as modules of relax."""
 
-from . import arrangement, neural_network, pointwise, symbolic
+from . import arrangement, neural_network, ordering, pointwise, positions, symbolic
 from .dynamo import dynamo_capture_subgraphs, relax_dynamo
 from .exported_program_translator import from_exported_program
 from .fx_translator import from_fx

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import accumulate, pairwise
 from operator import mul
 from typing import Any
 
+from tvm import tir
 from tvm.ir.expr import PrimExpr
 from tvm.relax import op as _op
 from tvm.relax.expr import PrimValue, const
@@ -189,11 +191,26 @@ def _stack(e: Importer, tensors: Any, dim: int = 0) -> Any:
     return e.emit(_op.concat([e.emit(_op.expand_dims(t, axis)) for t in tensors], axis=axis))
 
 
-def _parts(e: Importer, x: Any, size: int, dim: int) -> Any:
+def _cut(e: Importer, x: Any, axis: int, bounds: Sequence[Any]) -> list[Any]:
+    """The parts of a tensor between bounds along an axis, which may be symbolic."""
+    return [
+        e.emit(_op.strided_slice(x, [axis], [low], [high], [1])) for low, high in pairwise(bounds)
+    ]
+
+
+def _traced_count(e: Importer) -> int:
+    """How many results the node at hand has, as tracing found."""
+    if not isinstance(e.traced, (list, tuple)):
+        raise NoEmitter("parts of a symbolic extent")
+    return len(e.traced)
+
+
+def _parts(e: Importer, x: Any, size: Any, dim: int) -> Any:
     """Parts of a size, of which the last one may be smaller."""
     extent = e.shape_of(x)[dim]
-    if not isinstance(extent, int):
-        raise NoEmitter("parts of a symbolic extent")
+    if not isinstance(extent, int) or not isinstance(size, int):
+        bounds = [size * k for k in range(_traced_count(e))]
+        return _cut(e, x, _axis(e, x, dim), [*bounds, extent])
     count = -(-extent // size)
     if extent % count == 0 and extent // count == size:
         return e.emit(_op.split(x, count, dim))
@@ -202,18 +219,28 @@ def _parts(e: Importer, x: Any, size: int, dim: int) -> Any:
 
 @emitter("split", "split_with_sizes")
 def _split(e: Importer, x: Any, split_size: Any, dim: int = 0) -> Any:
-    if isinstance(split_size, int):
+    if not isinstance(split_size, (list, tuple)):
         return _parts(e, x, split_size, dim)
+    if not Sizes([*split_size, e.shape_of(x)[dim]]).are_known:
+        return _cut(e, x, _axis(e, x, dim), [0, *accumulate(split_size)])
     ends = [sum(split_size[: i + 1]) for i in range(len(split_size) - 1)]
     return e.emit(_op.split(x, ends, dim))
 
 
 @emitter("chunk")
 def _chunk(e: Importer, x: Any, chunks: int, dim: int = 0) -> Any:
-    extent = e.shape_of(x)[dim]
-    if not isinstance(extent, int):
-        raise NoEmitter("chunks of a symbolic extent")
-    return _parts(e, x, -(-extent // chunks), dim)
+    return _parts(e, x, -(-e.shape_of(x)[dim] // chunks), dim)
+
+
+@emitter("tensor_split")
+def _tensor_split(e: Importer, x: Any, sections: Any, dim: int = 0) -> Any:
+    axis = _axis(e, x, dim)
+    extent = e.shape_of(x)[axis]
+    if isinstance(extent, int) or not isinstance(sections, int):
+        raise NoEmitter("parts of a known extent, or between given bounds")
+    # as many parts as leave a rest are one longer
+    bounds = [k * (extent // sections) + tir.min(k, extent % sections) for k in range(sections)]
+    return _cut(e, x, axis, [*bounds, extent])
 
 
 @emitter("unbind")
@@ -362,6 +389,14 @@ def _new_filled(value: float) -> Emitter:
 
 
 EMITTERS.update({"new_ones": _new_filled(1), "new_zeros": _new_filled(0)})
+
+
+@emitter("new_full")
+def _new_full(
+    e: Importer, x: Any, size: Any, fill_value: Any, dtype: Any = None, **options: Any
+) -> Any:
+    kind = e.dtype_of(x) if dtype is None else dtype
+    return _full(e, size, fill_value, kind)
 
 
 @emitter("fill")

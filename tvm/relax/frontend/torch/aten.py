@@ -61,8 +61,9 @@ def call_node(importer: BaseFXGraphImporter, node: Any) -> Any:
     """The value of a node that calls an operator."""
     args, kwargs = importer.retrieve_args(node), importer.value(dict(node.kwargs))
     target = node.target
+    importer.traced = node.meta.get("val")
     if target is operator.getitem:
-        return importer.getitem(*args)
+        return sized(importer, node, importer.getitem(*args))
     if not hasattr(target, "_schema"):
         if any([is_tensor(arg) for arg in args]):
             raise OpNotImplemented(f"node {node.name} calls {target}, which is no ATen operator")

@@ -64,6 +64,7 @@ class BaseFXGraphImporter:
         self.env: dict[Any, Any] = {}
         self.params: dict[int, RelayExpr] = {}  # by identity of PyTorch's tensors
         self.block_builder = BlockBuilder()
+        self.traced: Any = None  # what tracing found of the results of the node at hand
 
     # ---- values
 

@@ -15,6 +15,7 @@ from .base_fx_graph_translator import (
     BaseFXGraphImporter,
     Emitter,
     NoEmitter,
+    Sizes,
     emitter,
 )
 
@@ -301,16 +302,49 @@ def _attention(
     e: Importer, query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: Any = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
-    if len(e.shape_of(query)) != 4 or enable_gqa or dropout_p:
-        raise NoEmitter("attention of other than four axes, of grouped heads, or with dropout")
-    if attn_mask is not None and (
-        not e.dtype_of(attn_mask).startswith("float") or len(e.shape_of(attn_mask)) != 4
-    ):
-        raise NoEmitter("attention with a mask that is not added to scores of four axes")
+    if dropout_p:
+        raise NoEmitter("attention with dropout")
+    is_added = attn_mask is None or (
+        e.dtype_of(attn_mask).startswith("float") and len(e.shape_of(attn_mask)) == 4
+    )
+    if len(e.shape_of(query)) != 4 or enable_gqa or not is_added:
+        if Sizes([*e.shape_of(query), *e.shape_of(key)]).are_known:
+            raise NoEmitter("attention of other than four axes, of grouped heads, or of a mask")
+        return _composed_attention(e, query, key, value, attn_mask, is_causal, scale)
     q, k, v = [_op.permute_dims(x, [0, 2, 1, 3]) for x in (query, key, value)]
     causal = "TopLeft" if is_causal else None
     mixed = e.emit(_op.nn.attention(q, k, v, bias=attn_mask, scale=scale, causal_mask=causal))
     return e.emit(_op.permute_dims(mixed, [0, 2, 1, 3]))
+
+
+def _composed_attention(
+    e: Importer, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: Any
+) -> Any:
+    """softmax(Q K^T * scale + mask) V; a bool mask keeps where it is true."""
+    dims, kind = e.shape_of(query), e.dtype_of(query)
+    key, value = [_for_all_heads(e, x, dims) for x in (key, value)]
+    rank = len(e.shape_of(key))
+    turned = e.emit(_op.permute_dims(key, [*range(rank - 2), rank - 1, rank - 2]))
+    if scale is None and not isinstance(dims[-1], int):
+        raise NoEmitter("attention of symbolic width")
+    factor = dims[-1] ** -0.5 if scale is None else scale
+    scores = e.emit(_op.multiply(e.emit(_op.matmul(query, turned)), const(factor, kind)))
+    if is_causal:
+        rows, columns = dims[-2], e.shape_of(key)[-2]
+        mask = e.emit(_op.tril(e.emit(_op.ones([rows, columns], "bool"))))
+    if mask is not None and e.dtype_of(mask) == "bool":
+        scores = e.emit(_op.where(mask, scores, const(float("-inf"), kind)))
+    elif mask is not None:
+        scores = e.emit(_op.add(scores, mask))
+    return e.emit(_op.matmul(e.emit(_op.nn.softmax(scores, -1)), value))
+
+
+def _for_all_heads(e: Importer, x: Any, query: Sizes) -> Any:
+    """Keys or values that groups of heads share, once for each head."""
+    dims = e.shape_of(x)
+    if len(dims) < 3 or not Sizes([query[-3], dims[-3]]).are_known or dims[-3] in (1, query[-3]):
+        return x
+    return e.emit(_op.repeat(x, query[-3] // dims[-3], len(dims) - 3))
 
 
 # ---- losses

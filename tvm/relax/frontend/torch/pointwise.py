@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from tvm import te
@@ -141,7 +142,6 @@ _BINARY = {
     ("ge",): _op.greater_equal,
     ("maximum",): _op.maximum,
     ("minimum",): _op.minimum,
-    ("pow", "ipow"): _op.power,
     ("floordiv", "floor_divide", "ifloordiv"): _op.floor_divide,
     ("mod", "remainder"): _op.floor_mod,
     ("and_", "bitwise_and", "__and__"): _op.bitwise_and,
@@ -153,6 +153,19 @@ _BINARY = {
 for _names, _function in _BINARY.items():
     emitter(*_names)(_binary(_function))
 emitter("truediv", "div", "itruediv", "divide", "true_divide")(_binary(_op.divide, True))
+
+
+@emitter("pow", "ipow")
+def _power(e: Importer, a: Any, b: Any) -> Any:
+    """A power; of integers by products, or in float64."""
+    left, right = promoted(e, a, b)
+    kind = e.dtype_of(left)
+    if category(kind) == 2:
+        return e.emit(_op.power(left, right))
+    if isinstance(b, int) and 1 <= b <= 4:
+        return reduce(lambda x, y: e.emit(_op.multiply(x, y)), [left] * b)
+    wide = [e.emit(_op.astype(x, "float64")) for x in (left, right)]
+    return e.emit(_op.astype(e.emit(_op.power(*wide)), kind))
 
 
 @emitter("rsub")

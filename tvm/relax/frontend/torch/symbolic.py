@@ -9,11 +9,13 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
+import numpy as np
+
 from tvm import tir
 from tvm.relax import op as _op
 from tvm.relax.expr import PrimValue, const
 
-from .base_fx_graph_translator import EMITTERS, Emitter, NoEmitter, emitter
+from .base_fx_graph_translator import EMITTERS, Emitter, NoEmitter, Sizes, emitter
 from .pointwise import Importer, as_float, size_tensor
 
 
@@ -120,19 +122,37 @@ def _unfold(e: Importer, x: Any, dimension: int, size: int, step: int) -> Any:
     return e.emit(_op.permute_dims(e.emit(_op.take(x, index, axis)), order))
 
 
-@emitter("diagonal")
+@emitter("diagonal", "diagonal_copy")
 def _diagonal(e: Importer, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     dims = e.shape_of(x)
     first, second = [d % len(dims) for d in (dim1, dim2)]
-    extent, other = dims[first], dims[second]
-    if isinstance(extent, int) or not tir.analysis.expr_deep_equal(extent, tir.convert(other)):
-        raise NoEmitter("diagonals of squares of known extents, or of others than squares")
+    rows, columns = dims[first], dims[second]
+    if Sizes([rows, columns]).are_known:
+        raise NoEmitter("diagonals of matrices of known sizes")
     rest = [axis for axis in range(len(dims)) if axis not in (first, second)]
     matrices = e.emit(_op.permute_dims(x, [*rest, first, second]))
-    flat = e.emit(_op.reshape(matrices, [*[dims[axis] for axis in rest], extent * extent]))
-    start = offset if offset >= 0 else -offset * extent
-    places = _counted(e, extent - abs(offset), extent + 1, start)
-    return e.emit(_op.take(flat, places, len(rest)))
+    flat = e.emit(_op.reshape(matrices, [*[dims[axis] for axis in rest], rows * columns]))
+    start = offset if offset >= 0 else -offset * columns
+    below, beside = max(-offset, 0), max(offset, 0)
+    if rows is columns or tir.analysis.expr_deep_equal(*map(tir.convert, (rows, columns))):
+        length = rows - abs(offset)
+    else:
+        length = tir.max(tir.min(rows - below, columns - beside), 0)
+    return e.emit(_op.take(flat, _counted(e, length, columns + 1, start), len(rest)))
+
+
+@emitter("as_strided")
+def _as_strided(
+    e: Importer, x: Any, size: Any, stride: Any, storage_offset: int | None = None
+) -> Any:
+    """Elements by their distances in memory, which is that of a dense tensor."""
+    if e.shape_of(x).are_known or not Sizes([*size, *stride, storage_offset or 0]).are_known:
+        raise NoEmitter("a view of a tensor of known sizes, or of symbolic distances")
+    where = np.full(tuple(size), storage_offset or 0, "int64")
+    for axis, (extent, distance) in enumerate(zip(size, stride, strict=True)):
+        where = where + (np.arange(extent) * distance).reshape([-1, *[1] * (len(size) - axis - 1)])
+    flat = e.emit(_op.reshape(x, [-1]))
+    return e.emit(_op.take(flat, const(where, "int64"), 0))
 
 
 # ---- images
@@ -161,3 +181,13 @@ def _vector_product(e: Importer, a: Any, b: Any) -> Any:
     if e.shape_of(a).are_known and e.shape_of(b).are_known:
         raise NoEmitter("products of known sizes")
     return EMITTERS["matmul"](e, as_float(e, a), as_float(e, b))
+
+
+@emitter("addmv")
+def _addmv(e: Importer, x: Any, matrix: Any, vector: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _vector_product(e, matrix, vector)
+    parts = [
+        part if factor == 1 else EMITTERS["mul"](e, part, factor)
+        for part, factor in ((x, beta), (product, alpha))
+    ]
+    return e.emit(_op.add(*parts))
