@@ -158,3 +158,11 @@ def test_cache_write_of_a_reduction_whose_combiner_knows_the_position() -> None:
     np.testing.assert_array_equal(run(s, [x, y], value)[0], expected)
     s.cache_write(y, "local")
     np.testing.assert_array_equal(run(s, [x, y], value)[0], expected)
+
+
+def test_copies_for_other_readers_have_names_of_their_own() -> None:
+    a = te.placeholder((8,), name="A")
+    b, c, d = [te.compute((8,), lambda i: a[i] + 1.0, name=name) for name in "BCD"]
+    s = te.create_schedule([b.op, c.op, d.op])
+    copies = [s.cache_read(a, "shared", [op]) for op in (b.op, c.op, d.op)]
+    assert [copy.op.name for copy in copies] == ["A.shared", "A.d.shared", "A.d.d.shared"]

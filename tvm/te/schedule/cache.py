@@ -56,7 +56,7 @@ def cache_read(
     tensor = source.op.output(tensor.value_index)
     suffix = f".v{tensor.value_index}" if tensor.op.num_outputs > 1 else ""
     axis = spatial_axes(tensor.shape, [f"ax{i}" for i in range(tensor.ndim)])
-    name = f"{tensor.op.name}{suffix}.{scope}"
+    name = _free_name(schedule, f"{tensor.op.name}{suffix}", scope)
     load = tensor(*[iv.var for iv in axis])
     copy = ComputeOp(name, "", {}, axis, (load,)).output(0)
 
@@ -73,6 +73,14 @@ def cache_read(
         # what a step reads of the state is copied within the step
         schedule[copy].group = schedule[current[0]].group
     return copy
+
+
+def _free_name(schedule: Schedule, source: str, scope: str) -> str:
+    """The name of a copy: ``A.shared``, for other readers ``A.d.shared``, then ``A.d.d.shared``."""
+    taken = dict.fromkeys([stage.op.name for stage in schedule.stages])
+    while f"{source}.{scope}" in taken:
+        source += ".d"
+    return f"{source}.{scope}"
 
 
 def _is_state(schedule: Schedule, tensor: Tensor) -> bool:
