@@ -320,11 +320,13 @@ def _arguments(
     if ref_input is not None:
         return [nd.array(value, dev) for value in ref_input]
     fill = session.get_function("tvm.contrib.random.random_fill")
+    host = session.cpu(0)
     arrays = []
     for shape, dtype in arg_info:
-        array = nd.empty(shape, dtype, dev)
+        array = nd.empty(shape, dtype, host)
         fill(array)
-        arrays.append(array)
+        # random numbers are made by processors; both devices are of the machine that measures
+        arrays.append(array if dev == host else array.copyto(dev))
     return arrays
 
 
