@@ -134,6 +134,29 @@ class AccessAnalyzer:
             op = reader
         return True
 
+    def common_outer_axes(self, op: Operation, target: Operation) -> int:
+        """How many outer axes go unchanged from an operation to another one, on all ways between them."""
+        if op is target:
+            return len(getattr(op, "axis", ()))
+        counts = [
+            min(self._kept_axes(op, reader), self.common_outer_axes(reader, target))
+            for reader in self.read_by[op]
+        ]
+        return min(counts, default=0)
+
+    def _kept_axes(self, op: Operation, reader: Operation) -> int:
+        """The leading axes of an operation that a reader reads by its own axes at the same places."""
+        assert isinstance(op, ComputeOp) and isinstance(reader, ComputeOp)
+        pairs = list(zip(op.axis, reader.axis, strict=False))
+        count = len(pairs)
+        for indices in self.read_by[op][reader]:
+            for place, (written, read) in enumerate(pairs[:count]):
+                same_extent = constant_extent(written) == constant_extent(read)
+                if indices[place] is not read.var or not same_extent:
+                    count = place
+                    break
+        return count
+
 
 class _Reads(Visitor):
     """The indices of all reads of an operation's body."""

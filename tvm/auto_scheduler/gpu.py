@@ -1,15 +1,11 @@
-"""Rules for GPUs: tiles in shared memory, threads that share a reduction, loops bound to threads.
-
-The programs are those of the classic release; a back end that generates code for them is not here.
-"""
+"""Rules for GPUs: tiles in shared memory, and threads that share a reduction."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .bounds import infer_bounds
 from .loop_state import State
-from .loops import Annotation, ComputeAt, Iterator, LoopKind
+from .loops import Annotation, Iterator, LoopKind
 from .sketch import stage_analysis as analysis
 from .sketch.rules import (
     AddCacheWrite,
@@ -26,6 +22,7 @@ from .sketch.rules import (
 )
 from .sketch_params import SIMPLIFY_CONST_TENSOR
 from .state_object import StateObject
+from .steps import SplitStep
 
 
 class AddCacheRead(SketchRule):
@@ -113,18 +110,45 @@ class CrossThreadReduction(SketchRule):
 
     def apply(self, policy: Any, state: StateObject, stage_id: int) -> Derived:
         new = changed(policy, state)
-        target = analysis.single_elementwise_consumer(state, stage_id)
-        if target is not None and new.stages[target].compute_at == ComputeAt.ROOT:
-            space = [
-                loop for loop in new.stages[target].iters if loop.iter_kind == LoopKind.SPATIAL
-            ]
-            if space and not any([loop.annotation for loop in new.stages[target].iters]):
-                fused = space[0] if len(space) == 1 else new.fuse(target, space)
-                new.compute_at(stage_id, target, fused)
         fused, _ = fuse_reduction(new, stage_id)
-        _, inner = new.split(stage_id, fused, [policy.search_task.hardware_params.warp_size])
+        warp_size = policy.search_task.hardware_params.warp_size
+        target, common = _reader_around(state, stage_id)
+        if target is None:
+            _, inner = new.split(stage_id, fused, [warp_size])
+            new.bind(stage_id, inner, "threadIdx.x")
+            return [(new.state_object, stage_id - 1)]
+        source = _split_of(new.state_object, target)
+        if source is None:
+            _, inner = new.split(target, new.stages[target].iters[-1], [warp_size])
+            source = len(new.transform_steps) - 1
+            new.bind(target, inner, "threadIdx.x")
+        _, inner = new.follow_split(stage_id, fused, source, 1)
         new.bind(stage_id, inner, "threadIdx.x")
+        new.compute_at(stage_id, target, new.stages[target].iters[common - 1])
         return [(new.state_object, stage_id - 1)]
+
+
+def _reader_around(state: StateObject, stage_id: int) -> tuple[int | None, int]:
+    """The only reader, if it may compute the stage in its loops, and how many outer loops they share."""
+    readers = analysis.consumers(state, stage_id)
+    if len(readers) != 1:
+        return None, 0
+    (target,) = readers
+    common = analysis.common_outer_loops(state, stage_id, target)
+    stage = state.stages[target]
+    is_plain = not analysis.wants_tiles(state, target) and not analysis.has_reduction(stage)
+    return (target, common) if common and is_plain else (None, 0)
+
+
+def _split_of(state: StateObject, stage_id: int) -> int | None:
+    """The position of the step that split a stage's loop for threads."""
+    for position in range(len(state.transform_steps) - 1, -1, -1):
+        step = state.transform_steps[position]
+        if step.changes_stages:
+            stage_id -= stage_id > step.stage_id
+        elif isinstance(step, SplitStep) and step.stage_id == stage_id:
+            return position
+    return None
 
 
 GPU_RULES: tuple[SketchRule, ...] = (
@@ -132,85 +156,3 @@ GPU_RULES: tuple[SketchRule, ...] = (
     CrossThreadReduction(), AddCacheWrite(), MultiLevelTilingWithFusion(), MultiLevelTiling(),
     SkipStage(),
 )  # fmt: skip
-
-
-def bind_threads(policy: Any, state: StateObject) -> StateObject:
-    """Bind the outer loops of each stage on its own to blocks and threads."""
-    new = State(state, policy.search_task.compute_dag)
-    for stage_id in range(len(state.stages) - 1, -1, -1):
-        stage = new.stages[stage_id]
-        if not analysis.is_compute(stage) or stage.compute_at == ComputeAt.INLINED:
-            continue
-        if stage.compute_at == ComputeAt.ITER:
-            if stage.op.name.endswith(".shared"):
-                _bind_copy(policy, new, stage_id)
-            continue
-        _bind_stage(policy, new, stage_id)
-    return infer_bounds(new.state_object).with_extents()
-
-
-def _bind_stage(policy: Any, state: State, stage_id: int) -> None:
-    hardware = policy.search_task.hardware_params
-    if analysis.has_cross_thread_reduction(state.state_object, stage_id):
-        _bind_outer(state, stage_id, ["blockIdx.x"])
-        return
-    levels = _tile_levels(state, stage_id)
-    if len(levels) >= 3:
-        for level, thread in zip(levels, ("blockIdx.x", "vthread", "threadIdx.x"), strict=False):
-            names = {loop.name for loop in level}
-            loops = [loop for loop in state.stages[stage_id].iters if loop.name in names]
-            fused = loops[0] if len(loops) == 1 else state.fuse(stage_id, loops)
-            state.bind(stage_id, fused, thread)
-        return
-    space = _leading_space(state, stage_id)
-    if not space:
-        return
-    fused = space[0] if len(space) == 1 else state.fuse(stage_id, space)
-    if (fused.extent or 0) <= hardware.warp_size:
-        state.bind(stage_id, fused, "threadIdx.x")
-        return
-    outer, inner = state.split(stage_id, fused, [hardware.warp_size])
-    state.bind(stage_id, outer, "blockIdx.x")
-    state.bind(stage_id, inner, "threadIdx.x")
-
-
-def _tile_levels(state: State, stage_id: int) -> list[list[Iterator]]:
-    """The outer spatial loops of a tiled stage by their level: ``i.0 j.0``, then ``i.1 j.1``."""
-    levels: dict[str, list[Iterator]] = {}
-    for loop in _leading_space(state, stage_id):
-        name, _, level = loop.name.rpartition(".")
-        if not name or not level.isdecimal():
-            return []
-        levels.setdefault(level, []).append(loop)
-    return list(levels.values())
-
-
-def _leading_space(state: State, stage_id: int) -> list[Iterator]:
-    found = []
-    for loop in state.stages[stage_id].iters:
-        if loop.iter_kind != LoopKind.SPATIAL or loop.annotation != Annotation.NONE:
-            break
-        found.append(loop)
-    return found
-
-
-def _bind_outer(state: State, stage_id: int, threads: list[str]) -> None:
-    space = _leading_space(state, stage_id)
-    if space:
-        fused = space[0] if len(space) == 1 else state.fuse(stage_id, space)
-        state.bind(stage_id, fused, threads[0])
-
-
-def _bind_copy(policy: Any, state: State, stage_id: int) -> None:
-    """Let the threads of a block load a copy together."""
-    loops = list(state.stages[stage_id].iters)
-    fused = loops[0] if len(loops) == 1 else state.fuse(stage_id, loops)
-    target = state.state_object.attached[stage_id][0]
-    threads = [
-        loop.extent
-        for loop in state.stages[target].iters
-        if loop.annotation == Annotation.THREAD_X and loop.extent
-    ]
-    count = threads[0] if threads else policy.search_task.hardware_params.warp_size
-    _, inner = state.split(stage_id, fused, [count])
-    state.bind(stage_id, inner, "threadIdx.x")

@@ -15,6 +15,7 @@ _NAMES = (
     "max_local_memory_per_block", "max_threads_per_block", "max_vthread_extent", "warp_size",
 )  # fmt: skip
 _UNLIMITED = (1 << 31) - 1
+_MOBILE = ("mali", "adreno")
 _PROCESSORS = ("llvm", "c", "hexagon")
 
 
@@ -95,7 +96,10 @@ def _usual(target: Target) -> tuple[int, ...]:
             hint="pass HardwareParams(num_cores=..., ...) with all of them",
         )
     attrs = target.attrs
+    if attrs.get("device") in _MOBILE:
+        local = 32768 if attrs["device"] == "adreno" else _UNLIMITED
+        return -1, 16, 64, 32768, local, 256, 1, 1
     warp = int(attrs.get("thread_warp_size", 0) or 32)
     threads = int(attrs.get("max_num_threads", 0) or 1024)
     shared = int(attrs.get("max_shared_memory_per_block", 0) or 49152)
-    return -1, 16, 64, shared, _UNLIMITED, threads, warp // 4, warp
+    return -1, 16, 64, shared, _UNLIMITED, threads, max(warp // 4, 1), warp

@@ -12,6 +12,7 @@ from tvm.error import TVMError
 
 from .bounds import infer_bounds
 from .factors import random_lengths
+from .gpu_threads import exceeded_limit
 from .loop_state import State
 from .loops import Annotation, ComputeAt, LoopKind, Stage
 from .sketch import stage_analysis as analysis
@@ -50,11 +51,15 @@ def with_bounds(policy: Any, steps: Sequence[Step]) -> StateObject:
 
 
 def replayed(policy: Any, steps: Sequence[Step]) -> StateObject | None:
-    """The program of steps; None if one does not suit those before it."""
+    """The program of steps; None if one does not suit those before it, or blocks are too large."""
+    task = policy.search_task
     try:
-        return with_bounds(policy, steps)
+        bounds = infer_bounds(task.compute_dag.graph.state_after(steps))
     except TVMError:
         return None
+    if analysis.is_gpu(task.target) and exceeded_limit(bounds, task.hardware_params):
+        return None
+    return bounds.with_extents()
 
 
 def change_compute_location(policy: Any, state: StateObject) -> StateObject:

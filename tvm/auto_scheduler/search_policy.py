@@ -17,7 +17,8 @@ from tvm.support.later import names_from_above
 
 from .cost_model import CostModel, RandomModel
 from .evolution import evolve, initial_population
-from .gpu import GPU_RULES, bind_threads
+from .gpu import GPU_RULES
+from .gpu_threads import bind_threads
 from .init_population import (
     add_parallel,
     add_unroll,

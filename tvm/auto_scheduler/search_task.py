@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tvm._ffi.registry import register_func
+from tvm.driver.build_module import build
 from tvm.te.schedule import Schedule
 from tvm.te.tensor import Tensor
 
@@ -121,10 +122,18 @@ class SearchTask(Task):
         if print_mode == "schedule":
             code: str = self.compute_dag.print_python_code_from_state(inp.state)
             return code
-        raise ValueError(
-            f"Invalid print_mode: {print_mode}; 'schedule' is there, and kernels of GPUs are not "
-            "generated in this release"
-        )
+        if print_mode == "cuda":
+            return self._cuda_source(inp)
+        raise ValueError(f"Invalid print_mode: {print_mode}; 'schedule' or 'cuda' is required")
+
+    def _cuda_source(self, inp: MeasureInput) -> str:
+        if self.target.kind.name != "cuda":
+            raise ValueError(
+                f"print_mode='cuda' requires a task for cuda, got one for {self.target.kind.name}"
+            )
+        schedule, args = self.compute_dag.apply_steps_from_state(inp.state)
+        source: str = build(schedule, args, self.target).imported_modules[0].get_source()
+        return source
 
     def _best(self, log_file: Any, include_compatible: bool = False) -> MeasureInput:
         inp, _ = load_best_record(log_file, self.workload_key, self.target, include_compatible)

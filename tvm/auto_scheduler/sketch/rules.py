@@ -155,7 +155,11 @@ class AddCacheWrite(SketchRule):
             and any([loop.iter_kind == LoopKind.SPATIAL for loop in stage.iters])
             and analysis.single_elementwise_consumer(state, stage_id) is None
         )
-        return Condition.APPLY if wanted else Condition.SKIP
+        if not wanted:
+            return Condition.SKIP
+        # threads accumulate in registers, never in the result's memory
+        on_gpu = analysis.is_gpu(policy.search_task.target)
+        return Condition.APPLY_AND_SKIP_REST if on_gpu else Condition.APPLY
 
     def apply(self, policy: Any, state: StateObject, stage_id: int) -> Derived:
         new = changed(policy, state)

@@ -92,6 +92,14 @@ def is_elementwise_match(state: StateObject, stage_id: int, target: int) -> bool
     return found
 
 
+def common_outer_loops(state: StateObject, stage_id: int, target: int) -> int:
+    """How many outer axes two stages share: what the one writes there, the other reads there."""
+    count: int = state.graph.access.common_outer_axes(
+        state.stages[stage_id].op, state.stages[target].op
+    )
+    return count
+
+
 def _was_made_by(state: StateObject, stage_id: int, kind: type[Step]) -> bool:
     """Whether a step of a kind split the stage off another one, or another one off the stage."""
     for step in reversed(state.transform_steps):
