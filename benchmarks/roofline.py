@@ -91,37 +91,38 @@ def measured_kernels(name: str, threads: int) -> list[Kernel]:
     mod, params = relay.frontend.from_onnx(onnx.load(subject.path), shapes)
     with tvm.transform.PassContext(opt_level=3):
         lib = relay.build(mod, target="llvm", params=params)
+    graph = json.loads(lib.get_graph_json())
     module = debug_executor.create(lib.get_graph_json(), lib, tvm.cpu())
+    module.set_input(**lib.get_params())
     for key, array in subject.feeds.items():
         module.set_input(key, array)
     runs = [
         [call["Duration (us)"].value / 1e6 for call in module.profile().calls]
         for _ in range(REPEAT)
     ]
-    rows = json.loads(lib.get_graph_json())["node_row_ptr"]
     functions = {
         name: next(iter(info.tir_primfuncs.values()), None)
         for name, info in lib.function_metadata.items()
     }
-    return kernels_of(module.debug_datum, rows, functions, np.min(runs, axis=0))
+    return kernels_of(graph, functions, np.min(runs, axis=0))
 
 
-def kernels_of(graph: Any, rows: list[int], functions: Any, seconds: Any) -> list[Kernel]:
+def kernels_of(graph: dict[str, Any], functions: Any, seconds: Any) -> list[Kernel]:
     """The calls of a graph, those of the same kernel together; `seconds` has one number a call."""
     from tvm.tir.analysis import estimate_tir_flops
 
     found: dict[str, Kernel] = {}
-    sizes = tensor_bytes(graph)
+    sizes, rows = tensor_bytes(graph), graph["node_row_ptr"]
     calls = [
-        (number, node)
-        for number, node in enumerate(graph.get_graph_nodes())
+        (number, node, node["attrs"]["func_name"])
+        for number, node in enumerate(graph["nodes"])
         if node["op"] != "null" and node["attrs"]["func_name"] != "__nop"
     ]
-    for (number, node), duration in zip(calls, seconds, strict=True):
-        function = functions.get(node["attrs"]["func_name"])
+    for (number, node, symbol), duration in zip(calls, seconds, strict=True):
+        function = functions.get(symbol)
         if function is None:
             continue
-        name = node["attrs"]["func_name"].removeprefix("tvmgen_default_")
+        name = symbol.removeprefix("tvmgen_default_")
         kernel = found.setdefault(name, Kernel(name))
         entries = [rows[source[0]] + source[1] for source in node["inputs"]]
         entries += range(rows[number], rows[number + 1])
@@ -132,14 +133,14 @@ def kernels_of(graph: Any, rows: list[int], functions: Any, seconds: Any) -> lis
     return sorted(found.values(), key=lambda kernel: -kernel.seconds)
 
 
-def tensor_bytes(graph: Any) -> list[int]:
+def tensor_bytes(graph: dict[str, Any]) -> list[int]:
     """The size of each tensor of a graph."""
     from tvm.support.dtype import dtype
 
-    shapes, dtypes = graph.get_graph_node_shapes(), graph.get_graph_node_dtypes()
+    attrs = graph["attrs"]
     return [
         int(np.prod(shape, dtype="int64")) * max(dtype(kind).bits // 8, 1)
-        for shape, kind in zip(shapes, dtypes, strict=True)
+        for shape, kind in zip(attrs["shape"][1], attrs["dltype"][1], strict=True)
     ]
 
 
