@@ -23,6 +23,7 @@ from .half_float import half_conversions
 from .math import find_math_function, write_math_function
 from .model_metadata import write_model_metadata
 from .options import CodegenOptions
+from .pair_vectors import VectorPairer
 from .polls import find_polls
 from .statements import Frame, FunctionWriter
 from .system_lib import function_registry, has_elf_objects, registration, system_lib_prefix
@@ -90,7 +91,9 @@ class ModuleWriter:
                 writer.aliases.add(param)
         if not self.exports.is_linked:
             writer.polls = find_polls(func.body)
-        writer.visit(func.body)
+        # where arguments may overlap, the second vector's operands cannot be loaded before the first is stored
+        body = VectorPairer(self.options.cpu.vector_bits).visit(func.body) if noalias else func.body
+        writer.visit(body)
         code.do("ret i32 0" if result == "i32" else f"ret {result} zeroinitializer")
         self.definitions.append(code.text())
         self._metadata += writer.aliases.definitions()
