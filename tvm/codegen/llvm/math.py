@@ -7,7 +7,6 @@ They are always inlined, so that constants move out of loops; LLVM vectorises lo
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tvm.codegen.vector_math import (
@@ -15,8 +14,7 @@ from tvm.codegen.vector_math import (
     FLOAT64_FUNCTIONS,
     MathFunction,
     float_of,
-    scaled_in_halves,
-    without_fma,
+    processor_without,
 )
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
@@ -44,13 +42,10 @@ class MathWriter(FunctionWriter):
         self._written: dict[int, tuple[Any, str]] = {}
 
     def visit_call(self, call: Call) -> Any:
-        if call.op is not LDEXP:
-            return super().visit_call(call)
-        if not self._scales(call.dtype.lanes):
-            return self.visit(scaled_in_halves(*call.args))
-        x, exponent = call.args
-        if (whole := float_of(exponent)) is not None and self._fills_register(call.dtype):
-            return self._scaled_by_float(x, whole)
+        if call.op is LDEXP and self._fills_register(call.dtype):
+            x, exponent = call.args
+            if (whole := float_of(exponent)) is not None:
+                return self._scaled_by_float(x, whole)
         return super().visit_call(call)
 
     def _fills_register(self, dtype: DType) -> bool:
@@ -64,10 +59,6 @@ class MathWriter(FunctionWriter):
         return self.code.pure(
             f"call {text} @llvm.x86.avx512.mask.scalef.ps.512({listed}, i16 -1, i32 4)"
         )
-
-    def _scales(self, lanes: int) -> bool:
-        """Whether the processor multiplies vectors by powers of two in an instruction."""
-        return lanes > 1 and self.module.options.cpu.has_avx512f
 
     def visit(self, node: Any) -> Any:
         found = self._written.get(id(node))
@@ -96,7 +87,10 @@ def write_math_function(
     if function.limit is not None:
         size = writer.visit(function.size(*params))
         _call_library_beyond(writer, function, dtype, size, operands)
-    with nullcontext() if cpu.has_fma else without_fma():
+    # AVX-512 multiplies vectors by powers of two in an instruction
+    scales = dtype.lanes > 1 and cpu.has_avx512f
+    missing = [name for name, has in (("fma", cpu.has_fma), ("ldexp", scales)) if not has]
+    with processor_without(*missing):
         value = function.build(*params)
     code.do(f"ret {text} {writer.visit(value)}")
     return code.text()

@@ -4,7 +4,7 @@ Each is a range reduction and a polynomial, at most 2 units in the last place of
 infinities, NaN and denormals. They hold for any number of lanes. ``docs/vector_math.md`` has the errors.
 """
 
-from .bits import float_of, scaled_in_halves, without_fma
+from .bits import float_of, processor_without
 from .neighbour import next_short_float
 from .table import FLOAT32_FUNCTIONS, FLOAT64_FUNCTIONS, MathFunction
 
@@ -14,6 +14,5 @@ __all__ = [
     "MathFunction",
     "float_of",
     "next_short_float",
-    "scaled_in_halves",
-    "without_fma",
+    "processor_without",
 ]

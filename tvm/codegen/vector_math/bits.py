@@ -46,26 +46,30 @@ def long_integer(x: Lanes, value: int) -> Lanes:
     return integer(x, value, INT64)
 
 
-_HAS_FMA: Scoped[bool] = Scoped("fused multiply-add")
+_MISSING: Scoped[frozenset[str]] = Scoped("instructions that the processor lacks")
 
 
-def without_fma() -> AbstractContextManager[bool]:
-    """Inside, functions are built for a processor that has no fused multiply-add."""
-    return _HAS_FMA.scope(False)
+def processor_without(*instructions: str) -> AbstractContextManager[frozenset[str]]:
+    """Inside, functions are built for a processor that lacks ``"fma"`` or ``"ldexp"``."""
+    return _MISSING.scope(frozenset(instructions))
+
+
+def _has(instruction: str) -> bool:
+    return instruction not in (_MISSING.current() or ())
 
 
 def fma(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
     """``a * b + c``, rounded once where the processor can."""
     b = number(a, b) if isinstance(b, float) else b
     c = number(a, c) if isinstance(c, float) else c
-    if _HAS_FMA.current() is False:
+    if not _has("fma"):
         return a * b + c
     return builtin.intrinsic_call(a.dtype, "fma", (a, b, c))
 
 
 def exact_fma(a: Lanes, b: Lanes | float, c: Lanes | float) -> Lanes:
     """``a * b + c`` of floats where a rounded product would lose the result: a range reduction."""
-    if _HAS_FMA.current() is not False:
+    if _has("fma"):
         return fma(a, b, c)
     b = number(a, b) if isinstance(b, float) else b
     if a.dtype.bits == 64:
@@ -170,10 +174,19 @@ def copysign(x: Lanes, y: Lanes) -> Lanes:
     return builtin.intrinsic_call(x.dtype, "copysign", (x, y))
 
 
+def at_least(x: Lanes, low: float) -> Lanes:
+    """The greater of ``x`` and a bound; NaN stays NaN."""
+    return select(x < number(x, low), low, x)
+
+
+def at_most(x: Lanes, high: float) -> Lanes:
+    """The lesser of ``x`` and a bound; NaN stays NaN."""
+    return select(x > number(x, high), high, x)
+
+
 def clamp(x: Lanes, low: float, high: float) -> Lanes:
     """``x`` within bounds; NaN stays NaN."""
-    raised = select(x < number(x, low), low, x)
-    return select(raised > number(x, high), high, raised)
+    return at_most(at_least(x, low), high)
 
 
 def power_of_two(exponent: Lanes) -> Lanes:
@@ -191,18 +204,39 @@ def double_power_of_two(exponent: Lanes) -> Lanes:
 
 
 def scaled(x: Lanes, exponent: Lanes) -> Lanes:
-    """``x * 2.0**exponent``, rounded once."""
-    return builtin.intrinsic_call(x.dtype, "ldexp", (x, exponent))
+    """``x * 2.0**exponent``, rounded once, for ``x`` near one."""
+    if _has("ldexp"):
+        return builtin.intrinsic_call(x.dtype, "ldexp", (x, exponent))
+    first, second = _halves_of_power(exponent, x.dtype.bits)
+    return x * first * second
 
 
-def scaled_in_halves(x: Lanes, exponent: Lanes) -> Lanes:
-    """:func:`scaled` by products, for processors without an instruction.
+def one_more_scaled(x: Lanes, exponent: Lanes, bounds: tuple[int, int] | None = None) -> Lanes:
+    """``(1 + x) * 2.0**exponent`` of a small ``x``, rounded once; ``bounds`` of the exponent save products."""
+    power, least, most = (
+        (power_of_two, -126, 127) if x.dtype.bits == 32 else (double_power_of_two, -1022, 1023)
+    )
+    if bounds is None or bounds[1] - bounds[0] > most - least:
+        if _has("ldexp"):
+            return scaled(x + number(x, 1.0), exponent)
+        first, second = _halves_of_power(exponent, x.dtype.bits)
+        return fma(x, first, first) * second
+    raised = min(max(least - bounds[0], 0), most - bounds[1])
+    if not raised:
+        factor = power(exponent)
+        return fma(x, factor, factor)
+    factor = power(exponent + integer(x, raised))
+    return fma(x, factor, factor) * number(x, 2.0**-raised)
 
-    The first half cannot overflow or vanish, so that results among the denormals are rounded once.
+
+def _halves_of_power(exponent: Lanes, size: int) -> tuple[Lanes, Lanes]:
+    """Two factors of ``2.0**exponent``.
+
+    The first cannot overflow or vanish, so that results among the denormals are rounded once.
     """
-    half = exponent >> integer(x, 1)
-    power = power_of_two if x.dtype.bits == 32 else double_power_of_two
-    return x * power(half) * power(exponent - half)
+    half = exponent >> integer(exponent, 1)
+    power = power_of_two if size == 32 else double_power_of_two
+    return power(half), power(exponent - half)
 
 
 def widen(x: Lanes) -> Lanes:

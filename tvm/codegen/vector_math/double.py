@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from tvm.tir.expr import Cast
 
-from .bits import INT32, Lanes, clamp, exact_fma, fabs, fma, integer, number, polynomial, scaled
+from .bits import (
+    INT32,
+    Lanes,
+    at_least,
+    at_most,
+    clamp,
+    exact_fma,
+    fabs,
+    fma,
+    integer,
+    number,
+    one_more_scaled,
+    polynomial,
+    scaled,
+)
 from .exponential import cosh_from, sigmoid_from, sinh_from, tanh_from
 
 ROUNDER = 6755399441055744.0  # 1.5 * 2**52
@@ -38,43 +54,54 @@ def nearest(x: Lanes, factor: float) -> Lanes:
 
 
 def _exp_of_rest(r: Lanes) -> Lanes:
-    return fma(r * r, polynomial(r, EXP), r) + number(r, 1.0)
+    """``exp(r) - 1``"""
+    return fma(r * r, polynomial(r, EXP), r)
 
 
-def scaled_by(x: Lanes, exponent: Lanes, less: int = 0) -> Lanes:
-    """``x * 2.0**(exponent - less)`` for an integer ``exponent`` of float64."""
-    whole = Cast(INT32.with_lanes(x.dtype.lanes), exponent)
-    return scaled(x, whole - integer(x, less) if less else whole)
+def as_int(exponent: Lanes) -> Lanes:
+    """An integer of float64 as int32."""
+    return Cast(INT32.with_lanes(exponent.dtype.lanes), exponent)
 
 
 def exp(x: Lanes, less: int = 0) -> Lanes:
     """``exp(x) / 2**less``"""
-    x = clamp(x, -746.0, 712.0)
+    rest, exponent = _exp_in_parts(clamp(x, -746.0, 712.0))
+    return one_more_scaled(rest, exponent - integer(x, less) if less else exponent)
+
+
+def exp_within(x: Lanes, low: float, high: float) -> Lanes:
+    """``exp(x)`` of numbers within bounds."""
+    bounds = math.floor(low * LOG2_E), math.ceil(high * LOG2_E)
+    return one_more_scaled(*_exp_in_parts(x), bounds)
+
+
+def _exp_in_parts(x: Lanes) -> tuple[Lanes, Lanes]:
+    """``exp(x)`` as ``(1 + rest) * 2**exponent``."""
     n = nearest(x, LOG2_E)
-    return scaled_by(_exp_of_rest(exact_fma(n, -LN2[1], exact_fma(n, -LN2[0], x))), n, less)
+    return _exp_of_rest(exact_fma(n, -LN2[1], exact_fma(n, -LN2[0], x))), as_int(n)
 
 
 def exp2(x: Lanes) -> Lanes:
     x = clamp(x, -1076.0, 1025.0)
     n = nearest(x, 1.0)
     r = x - n
-    return scaled_by(fma(polynomial(r, EXP2), r, 1.0), n)
+    return scaled(fma(polynomial(r, EXP2), r, 1.0), as_int(n))
 
 
 def exp10(x: Lanes) -> Lanes:
     x = clamp(x, -325.0, 309.0)
     n = nearest(x, LN10 * LOG2_E)
     r = exact_fma(n, -LOG10_2[1], exact_fma(n, -LOG10_2[0], x))
-    return scaled_by(_exp_of_rest(r * number(x, LN10)), n)
+    return one_more_scaled(_exp_of_rest(r * number(x, LN10)), as_int(n))
 
 
 def tanh(x: Lanes) -> Lanes:
     size = fabs(x)
-    return tanh_from(x, exp(clamp(size + size, 0.0, 40.0)), TANH)
+    return tanh_from(x, exp_within(at_most(size + size, 40.0), 0.0, 40.0), TANH)
 
 
 def sigmoid(x: Lanes) -> Lanes:
-    return sigmoid_from(x, exp(-fabs(x)))
+    return sigmoid_from(x, exp_within(at_least(-fabs(x), -746.0), -746.0, 0.0))
 
 
 def sinh(x: Lanes) -> Lanes:

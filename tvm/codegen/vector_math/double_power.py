@@ -19,11 +19,12 @@ from .bits import (
     is_negative,
     number,
     polynomial,
+    scaled,
     select,
     sqrt,
     sum_by_size,
 )
-from .double import EXP, LN2, LOG2_E, nearest, scaled_by
+from .double import EXP, LN2, LOG2_E, as_int, nearest
 from .double_logarithm import split
 
 INFINITY = float("inf")
@@ -77,7 +78,7 @@ def _power(x: Lanes, y: Lanes) -> Lanes:
     # exp(r + lost) = exp(r) + lost exp(r) with exp(r) = 1 + r + r**2 P(r)
     total, missing = sum_by_size(number(x, 1.0), r)
     rest = fma(r * r, polynomial(r, EXP), missing)
-    return scaled_by(total + fma(lost, total + rest, rest), n)
+    return scaled(total + fma(lost, total + rest, rest), as_int(n))
 
 
 def _exact_log(x: Lanes) -> tuple[Lanes, Lanes]:

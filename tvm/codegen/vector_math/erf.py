@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from . import double
-from .bits import Lanes, clamp, copysign, fabs, fma, number, polynomial, select
-from .exponential import exp
+from .bits import Lanes, at_most, copysign, fabs, fma, number, polynomial, select
+from .exponential import exp_within
 
 BORDER = 0.93
 # erf rounds to 1 from here on
@@ -35,13 +35,14 @@ DOUBLE_LARGE = (2.5626536619221256, 3.0677239416692395, 0.8708101640587786, 0.03
 
 
 def erf(x: Lanes) -> Lanes:
-    size = clamp(fabs(x), 0.0, ONE)
-    return _joined(x, exp(-(size * polynomial(size, LARGE))), SMALL)
+    size = at_most(fabs(x), ONE)
+    rest = exp_within(-(size * polynomial(size, LARGE)), -18.0, 0.0)
+    return _joined(x, rest, SMALL)
 
 
 def erf_of_double(x: Lanes) -> Lanes:
-    size = clamp(fabs(x), 0.0, DOUBLE_ONE)
-    rest = double.exp(-polynomial(size - number(x, CENTRE), DOUBLE_LARGE))
+    size = at_most(fabs(x), DOUBLE_ONE)
+    rest = double.exp_within(-polynomial(size - number(x, CENTRE), DOUBLE_LARGE), -40.0, 0.0)
     return _joined(x, rest, DOUBLE_SMALL)
 
 

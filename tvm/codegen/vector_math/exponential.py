@@ -6,12 +6,15 @@ two-part constant is exact in a fused multiply-add.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from .bits import (
     ROUNDER,
     ROUNDER_BITS,
     Lanes,
+    at_least,
+    at_most,
     bits,
     clamp,
     copysign,
@@ -20,6 +23,7 @@ from .bits import (
     fma,
     integer,
     number,
+    one_more_scaled,
     polynomial,
     scaled,
     select,
@@ -50,16 +54,26 @@ def _nearest(x: Lanes, factor: float) -> tuple[Lanes, Lanes]:
 
 
 def _exp_of_rest(r: Lanes) -> Lanes:
-    # adding 1 last keeps the error of the sum before it below a quarter of a unit
-    return fma(r * r, polynomial(r, EXP), r) + number(r, 1.0)
+    """``exp(r) - 1``: adding 1 last keeps the error of the sum before it below a quarter of a unit."""
+    return fma(r * r, polynomial(r, EXP), r)
 
 
 def exp(x: Lanes, less: int = 0) -> Lanes:
     """``exp(x) / 2**less``"""
-    x = clamp(x, -104.5, 90.5)
+    rest, exponent = _exp_in_parts(clamp(x, -104.5, 90.5))
+    return one_more_scaled(rest, exponent - integer(x, less) if less else exponent)
+
+
+def exp_within(x: Lanes, low: float, high: float) -> Lanes:
+    """``exp(x)`` of numbers within bounds."""
+    bounds = math.floor(low * LOG2_E), math.ceil(high * LOG2_E)
+    return one_more_scaled(*_exp_in_parts(x), bounds)
+
+
+def _exp_in_parts(x: Lanes) -> tuple[Lanes, Lanes]:
+    """``exp(x)`` as ``(1 + rest) * 2**exponent``."""
     n, exponent = _nearest(x, LOG2_E)
-    r = exact_fma(n, -LN2[1], exact_fma(n, -LN2[0], x))
-    return scaled(_exp_of_rest(r), exponent - integer(x, less) if less else exponent)
+    return _exp_of_rest(exact_fma(n, -LN2[1], exact_fma(n, -LN2[0], x))), exponent
 
 
 def exp2(x: Lanes) -> Lanes:
@@ -73,12 +87,12 @@ def exp10(x: Lanes) -> Lanes:
     x = clamp(x, -45.5, 39.0)
     n, exponent = _nearest(x, LN10 * LOG2_E)
     r = exact_fma(n, -LOG10_2[1], exact_fma(n, -LOG10_2[0], x))
-    return scaled(_exp_of_rest(r * number(x, LN10)), exponent)
+    return one_more_scaled(_exp_of_rest(r * number(x, LN10)), exponent)
 
 
 def tanh(x: Lanes) -> Lanes:
     size = fabs(x)
-    return tanh_from(x, exp(clamp(size + size, 0.0, 20.0)), TANH)
+    return tanh_from(x, exp_within(at_most(size + size, 20.0), 0.0, 20.0), TANH)
 
 
 def tanh_from(x: Lanes, power: Lanes, terms: Sequence[float]) -> Lanes:
@@ -93,9 +107,9 @@ def tanh_from(x: Lanes, power: Lanes, terms: Sequence[float]) -> Lanes:
 def sigmoid(x: Lanes) -> Lanes:
     """1 / (1 + exp(-x)), by way of e = exp(-|x|), which cannot overflow.
 
-    The quotient is corrected by its remainder over the exact sum 1 + e = sum + lost.
+    The quotient is corrected by what rounding 1 + e lost, which matters most where e is small.
     """
-    return sigmoid_from(x, exp(-fabs(x)))
+    return sigmoid_from(x, exp_within(at_least(-fabs(x), -104.5), -104.5, 0.0))
 
 
 def sigmoid_from(x: Lanes, power: Lanes) -> Lanes:
@@ -104,10 +118,8 @@ def sigmoid_from(x: Lanes, power: Lanes) -> Lanes:
     above = select(x < number(x, 0.0), power, one)
     total = one + power
     lost = power - (total - one)
-    inverse = one / total
-    quotient = above * inverse
-    remainder = fma(-quotient, lost, exact_fma(-quotient, total, above))
-    return fma(remainder, inverse, quotient)
+    quotient = above / total
+    return fma(-quotient, lost, quotient)
 
 
 def sinh(x: Lanes) -> Lanes:
