@@ -9,6 +9,7 @@ import pytest
 import tvm
 from tvm import auto_scheduler
 from tvm.auto_scheduler.measure_record import dump_record_to_string, load_record_from_string
+from tvm.error import TVMError
 from tvm.testing.auto_scheduler import matmul_auto_scheduler_test
 
 LINE = (
@@ -68,6 +69,34 @@ def test_torn_lines_are_left_out(tmp_path: Path) -> None:
     auto_scheduler.save_records(log, *[[x] for x in load_record_from_string(LINE)])
     inputs, results = auto_scheduler.RecordReader(log).read_lines()
     assert len(inputs) == len(results) == 2
+
+
+def test_a_damaged_byte_costs_its_line_only(tmp_path: Path) -> None:
+    log = tmp_path / "log.json"
+    log.write_bytes(LINE.encode() + b"\xff\xfe\n" + b'{"i": \xff\n' + LINE.encode())
+    assert len(list(auto_scheduler.load_records(log))) == 2
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        ('["SP", 99, 0, 64, [4], 1]', "stages and loops that the state has"),
+        ('["SP", 2, 7, 64, [4], 1]', "stages and loops that the state has"),
+        ('["SP", 2, 0, 64, [0], 1]', "lengths for all splits"),
+    ],
+)
+def test_steps_that_no_state_has_are_rejected(tmp_path: Path, step: str, message: str) -> None:
+    log = tmp_path / "log.json"
+    inp = auto_scheduler.MeasureInput(task(), task().compute_dag.init_state)
+    line = dump_record_to_string(inp, auto_scheduler.MeasureResult([0.1], 0, "", 0.2, 1))
+    log.write_text(line.replace("[[], []]", f"[[], [{step}]]"))
+    with pytest.raises(TVMError, match=message):
+        task().apply_best(log)
+
+
+def test_times_of_records_are_numbers(tmp_path: Path) -> None:
+    with pytest.raises(TVMError, match="a record needs a candidate and a result"):
+        load_record_from_string(LINE.replace("0.00536798", '"fast"'))
 
 
 def test_best_record_is_of_the_workload(tmp_path: Path) -> None:

@@ -87,6 +87,14 @@ def test_a_line_that_was_cut_off_costs_itself_only(
     ]
 
 
+def test_a_damaged_byte_costs_its_line_only(tmp_path: Path) -> None:
+    log, task = tmp_path / "records.log", matmul_task()
+    first, second = [encode(*record_of(task, i, 0.1)).encode() for i in (1, 2)]
+    log.write_bytes(b"\xef\xbb\xbf" + first + b"\n" + first[:50] + b"\xff\n" + second + b"\n")
+    found = [inp.config.index for inp, _ in autotvm.record.load_from_file(log)]
+    assert found == [1, 2]
+
+
 def test_what_is_no_log_is_rejected(tmp_path: Path) -> None:
     for content in (b"\x08\x07\x12\xff\xfe model", b"some text\nmore text", b"text"):
         path = tmp_path / "model.onnx"

@@ -17,6 +17,7 @@ from .graph import ComputeGraph
 from .indices import Index, parse_index
 from .loops import THREADS, ComputeAt, FuseRelation, Stage, constant_extent
 from .state_object import StateObject
+from .steps import StepError
 
 _LOOPS = 1 << 10  # of a stage at most
 
@@ -97,6 +98,11 @@ def _parsed(op: Operation, indices: Sequence[PrimExpr], source: Operation) -> li
 
 def infer_bounds(state: StateObject) -> Bounds:
     """The bounds of a state whose splits all have lengths."""
+    if not state.concrete:
+        raise StepError(
+            "bounds require lengths for all splits of a state, got a sketch",
+            hint="policy.sample_initial_population() fills in those of sketches",
+        )
     count = len(state.stages)
     bounds = Bounds(
         state, [[] for _ in range(count)], [[] for _ in range(count)],

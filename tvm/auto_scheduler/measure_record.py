@@ -15,7 +15,7 @@ from typing import Any
 
 from tvm.error import TVMError
 from tvm.runtime.object import Object
-from tvm.support.files import append_lines, write_text
+from tvm.support.files import append_lines, open_lines, write_text
 from tvm.target import Target
 
 from .measure_types import MeasureErrorNo, MeasureInput, MeasureResult
@@ -116,13 +116,13 @@ class RecordReader(Object):
         return [inp for inp, _ in found], [res for _, res in found]
 
     def __iter__(self) -> Iterator[tuple[MeasureInput, MeasureResult]]:
-        with open(self.filename, encoding="utf8") as file:
+        with open_lines(self.filename) as file:
             for number, line in enumerate(file, 1):
                 if not line.strip() or line.startswith("#"):
                     continue
                 try:
                     content = json.loads(line)
-                except json.JSONDecodeError:
+                except (json.JSONDecodeError, RecursionError):
                     logger.warning(
                         "%s: an incomplete record is left out: line %d", self.filename, number
                     )
@@ -178,6 +178,7 @@ def _record(content: Any) -> tuple[MeasureInput, MeasureResult]:
         (task, state), result = content["i"], content["r"]
         steps = tuple([step_from_row(row) for row in state[1]])
         costs, error_no, all_cost, timestamp = result
+        seconds = [float(cost) for cost in costs]
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise TVMError(
             f"a record needs a candidate and a result, {type(error).__name__}: {error} in "
@@ -186,7 +187,7 @@ def _record(content: Any) -> tuple[MeasureInput, MeasureResult]:
     concrete = not any([isinstance(step, SplitStep) and None in step.lengths for step in steps])
     empty = StateObject((), steps, {}, None, concrete)
     found = MeasureInput(task_from_row(task), empty)
-    return found, MeasureResult(costs, error_no, None, all_cost, timestamp)
+    return found, MeasureResult(seconds, error_no, None, all_cost, timestamp)
 
 
 def load_records(filename: Any) -> Iterator[tuple[MeasureInput, MeasureResult]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tvm.driver.build_module import build
-from tvm.support.files import append_lines
+from tvm.support.files import append_lines, open_lines
 from tvm.te.schedule import Schedule
 from tvm.te.tensor import Tensor
 
@@ -36,7 +36,7 @@ _RUNS = 3  # of which the fastest counts: what disturbs one must not let slow re
 def read_untuned(log: Any) -> dict[tuple[str, str], float]:
     """The seconds of a log's untuned kernels, by the kind of the target and the workload."""
     found: dict[tuple[str, str], float] = {}
-    with open(log, encoding="utf8") as file:
+    with open_lines(log) as file:
         for line in file:
             if not line.startswith(_MARK):
                 continue

@@ -23,7 +23,7 @@ from tvm._ffi.base import __version__
 from tvm.autotvm.measure.interface import MeasureErrorNo, MeasureInput, MeasureResult
 from tvm.autotvm.task.space import ConfigEntity, ConfigSpace
 from tvm.autotvm.task.task import Task
-from tvm.support.files import write_text
+from tvm.support.files import open_lines, write_text
 from tvm.support.later import names_from_above
 from tvm.target.recorded import recorded_target
 
@@ -114,7 +114,7 @@ def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResul
 def _decode_json(row: str) -> tuple[MeasureInput, MeasureResult] | None:
     try:
         content = json.loads(row)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         kind = _TornLineError if row.startswith(("{", "\0")) else ValueError
         raise kind(f"a record must be a line of JSON, got {row.strip()[:60]!r}: {error}") from None
     if not isinstance(content, dict) or content.get("v") == 0.1:
@@ -189,7 +189,7 @@ def load_from_file(filepath: Any) -> Iterator[tuple[MeasureInput, MeasureResult]
     filepath : str or Path
         Its name.
     """
-    with open(filepath, encoding="utf8") as file:
+    with open_lines(filepath) as file:
         yield from load_from_buffer(file)
 
 

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 _PRIVATE = 0o700
 _LONGEST = 200  # of the file's name in that of the folder beside it
@@ -60,6 +61,11 @@ def write_bytes(path: str | os.PathLike[str], content: bytes | bytearray | memor
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a file of UTF-8 atomically."""
     write_bytes(path, text.encode())
+
+
+def open_lines(path: str | os.PathLike[str]) -> TextIO:
+    """A log of lines to be read; a byte that is no text spoils its own line, not the file."""
+    return open(path, encoding="utf-8-sig", errors="replace")
 
 
 def append_lines(path: str | os.PathLike[str], text: str) -> None:

@@ -65,7 +65,13 @@ class Step(Object):
 
     def apply(self, state: StateObject) -> tuple[StateObject, Any]:
         """The state with the step in its history, and what the step gives."""
-        new, result = self.apply_to_state(state)
+        try:
+            new, result = self.apply_to_state(state)
+        except IndexError as error:
+            raise StepError(
+                f"step {self.record_prefix} requires stages and loops that the state has, "
+                f"got {self.row()}"
+            ) from error
         return new.after(self), result
 
     def require(self, condition: bool, what: str) -> None:

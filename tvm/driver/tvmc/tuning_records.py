@@ -8,13 +8,14 @@ from typing import Any
 
 from tvm import auto_scheduler, autotvm
 from tvm.driver.tvmc.errors import TVMCException
+from tvm.support.files import open_lines
 
 USE_AUTO_SCHEDULER = "relay.backend.use_auto_scheduler"
 
 
 def has_searched_states(path: str) -> bool | None:
     """Whether a file's records are of the auto-scheduler; None if it has no records."""
-    with open(path, encoding="utf8") as file:
+    with open_lines(path) as file:
         for line in file:
             if line.strip() and not line.startswith("#"):
                 try:
