@@ -197,7 +197,7 @@ def test_vectors() -> None:
     assert_simplifies(analyzer, tir.FloorDiv(lanes, sixteen), tir.Broadcast(i, 16))
     assert_simplifies(analyzer, tir.FloorMod(lanes, sixteen), tir.Ramp(0, 1, 16))
     assert_simplifies(analyzer, tir.Add(lanes, sixteen), tir.Ramp(i * 16 + 16, 1, 16))
-    assert_simplifies(analyzer, tir.LT(lanes, tir.Broadcast(128, 16)), tir.const(True, "boolx16"))
+    assert_simplifies(analyzer, tir.LT(lanes, tir.Broadcast(128, 16)), tir.const(True, "uint1x16"))
 
 
 def test_unchanged_expressions_are_the_same_object() -> None:
@@ -319,7 +319,7 @@ def test_conditions_of_selects_join_whatever_their_lanes() -> None:
     each = tir.Ramp(i, 1, 2) < tir.Broadcast(tir.const(3, "int32"), 2)
     for outer, inner in ((each, all_lanes), (all_lanes, each)):
         joined = Analyzer().simplify(tir.Select(outer, tir.Select(inner, x, zeros), zeros))
-        assert type(joined.condition) is tir.And and joined.condition.dtype == "boolx2"
+        assert type(joined.condition) is tir.And and joined.condition.dtype == "uint1x2"
 
 
 # ---- the classic forms of what the rules leave

@@ -72,7 +72,7 @@ TENSORS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "lanes to choose by": (
         lambda: tvm.tir.Select(tvm.tir.Broadcast(te.var("n") > 1, 4), 1, 2),
-        "Select requires a condition of one lane or of 1, got boolx4",
+        "Select requires a condition of one lane or of 1, got uint1x4",
     ),
     "a text as constant": (lambda: te.const("a"), "const requires a number, got 'a'"),
     "a number as domain": (

@@ -15,6 +15,7 @@ from tvm.support import ScalableLanes, dtype, dtype_from_code
         ("bool", "bool", 1, 1),
         ("uint1", "bool", 1, 1),
         ("boolx16", "bool", 1, 16),
+        ("uint1x16", "bool", 1, 16),
         ("bfloat16x8", "bfloat", 16, 8),
         ("handle", "handle", 64, 1),
         ("void", "handle", 0, 0),
@@ -35,6 +36,7 @@ def test_equal_types_are_one_object_that_equals_its_text() -> None:
     assert dtype("float32") is dtype(np.float32) is dtype(np.dtype("float32"))
     assert dtype("int64") == "int64"
     assert dtype("uint1") is dtype("bool") is dtype(np.bool_)
+    assert dtype("boolx4") is dtype("uint1x4") and str(dtype("boolx4")) == "uint1x4"
     assert pickle.loads(pickle.dumps(dtype("int8x4"))) is dtype("int8x4")
 
 

@@ -194,7 +194,7 @@ def test_vectors() -> None:
     ramp = tir.Ramp(x, 1, 4)
     assert ramp.dtype == "int32x4"
     assert tir.Broadcast(real, 8).dtype == "float32x8"
-    assert (ramp < tir.Broadcast(y, 4)).dtype == "boolx4"
+    assert (ramp < tir.Broadcast(y, 4)).dtype == "uint1x4"
     assert tir.Shuffle([ramp], [0]).dtype == "int32"
 
 
@@ -270,3 +270,38 @@ def test_a_variable_is_bound_to_a_value_of_its_dtype(of) -> None:
 def test_the_name_of_a_variable_is_a_text() -> None:
     with pytest.raises(RuntimeTypeError, match="requires a text as its name, got 1"):
         tir.Var(1, "int32")
+
+
+def test_wrong_operands_raise_the_errors_of_both_worlds() -> None:
+    x, half = tir.Var("x", "int32"), tir.const(1.5, "float32")
+    for build, kind in (
+        (lambda: half << 1, TypeError),
+        (lambda: half & 10.0, TypeError),
+        (lambda: ~half, TypeError),
+        (lambda: x >> 32, ValueError),
+        (lambda: tir.Add(x, half), TypeError),
+        (lambda: tir.BufferLoad(tir.decl_buffer((4,)), [0, 1]), ValueError),
+    ):
+        with pytest.raises(TVMError) as info:
+            build()
+        assert isinstance(info.value, kind)
+
+
+@pytest.mark.parametrize(
+    ("predicate", "text"),
+    [
+        (tir.Broadcast(tir.const(True), 8), "Got a predicate mask with 8 lanes, but trying to"),
+        (tir.Broadcast(1, 4), "Predicate mask elements must be boolean values, but got int32."),
+        (
+            tir.Broadcast(tir.const(True), tir.vscale() * 4),
+            r"Predicate mask dtype and (value dtype|load indices) must both be scalable.",
+        ),
+    ],
+)
+def test_predicates_say_something_for_each_lane(predicate: tir.PrimExpr, text: str) -> None:
+    buffer, place = tir.decl_buffer((24,)), [tir.Ramp(0, 1, 4)]
+    value = tir.Broadcast(tir.const(1.0), 4)
+    with pytest.raises(TVMError, match=text):
+        buffer.vload(place, "float32x4", predicate=predicate)
+    with pytest.raises(TVMError, match=text):
+        buffer.vstore(place, value, predicate=predicate)

@@ -37,7 +37,7 @@ def test_multiples_of_vscale_are_lanes(lanes: tir.PrimExpr) -> None:
     ramp, splat = tir.Ramp(x, 1, lanes), tir.Broadcast(x, lanes)
     assert ramp.dtype == splat.dtype == "int32xvscalex4"
     tvm.ir.assert_structural_equal(ramp, tir.Ramp(x, 1, tir.vscale() * 4))
-    assert (ramp < splat).dtype == "boolxvscalex4"
+    assert (ramp < splat).dtype == "uint1xvscalex4"
 
 
 def test_lanes_of_another_length_are_another_vector() -> None:

@@ -168,7 +168,7 @@ class _ClassicWriter:
         if field.name in NODES_OF_NUMBERS.get(node.type_key, ()) or field.name == "lanes":
             return str(self.number(_as_node(value)))
         if kind == "DType" or (kind == "str" and "dtype" in field.name):
-            return _dtype_text(value)
+            return str(value)
         if kind == "NDArray":
             self.arrays.append(base64.b64encode(save_array(value)).decode())
             return str(len(self.arrays) - 1)
@@ -198,11 +198,6 @@ def _text_of(value: Any) -> str:
             raise NotClassic
         return repr(number)
     return str(int(number))
-
-
-def _dtype_text(value: str) -> str:
-    # vectors of truth values have no name of their own
-    return str(value).replace("boolx", "uint1x")
 
 
 def _as_node(value: Any) -> Any:

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvm.error import RuntimeTypeError
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.support.docstrings import described_by, returns
 from tvm.support.dtype import DType
@@ -355,7 +355,7 @@ def indexmod(a: Any, b: Any, span: Span | None = None) -> PrimExpr:
 def require_integers(what: str, value: PrimExpr) -> None:
     """Reject operands of other types."""
     if not (value.dtype.is_int or value.dtype.is_uint):
-        raise TypeError(f"{what} requires integers, got {value.dtype}")
+        raise RuntimeTypeError(f"{what} requires integers, got {value.dtype}")
 
 
 @_described
@@ -474,7 +474,7 @@ def _join(
     if len(args) == 1 and isinstance(args[0], (list, tuple)):
         args = tuple(args[0])
     if not args:
-        raise ValueError(f"{name} requires at least one condition, got none")
+        raise RuntimeValueError(f"{name} requires at least one condition, got none")
     result = as_expr(args[0])
     for condition in args[1:]:
         result = combine(result, condition, span)
@@ -510,7 +510,7 @@ def cast(src: Any, dtype: Any, span: Span | None = None) -> PrimExpr:
     if kind.lanes == value.dtype.lanes:
         return _convert(value, kind, span)
     if value.dtype.lanes != 1:
-        raise TypeError(f"a cast requires as many lanes as {kind} has, got {value.dtype}")
+        raise RuntimeTypeError(f"a cast requires as many lanes as {kind} has, got {value.dtype}")
     return make_broadcast(_convert(value, kind.element, span), kind.lanes, span)
 
 

@@ -7,6 +7,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir import extension
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, binder, ignored, leaf
@@ -107,7 +108,7 @@ class Buffer(Scriptable, Node):
         if isinstance(access_mask, str):
             masks = {"r": Buffer.READ, "w": Buffer.WRITE}
             if not access_mask or set(access_mask) - masks.keys():
-                raise ValueError(
+                raise RuntimeValueError(
                     f"access_ptr requires a mask 'r', 'w' or 'rw', got {access_mask!r}"
                 )
             access_mask = sum({masks[letter] for letter in access_mask})
@@ -142,7 +143,7 @@ class Buffer(Scriptable, Node):
     def _vector_indices(self, begin: Any, dtype: DType) -> tuple[PrimExpr, ...]:
         indices = list(as_exprs(begin))
         if dtype.element is not self.dtype.element or dtype.lanes % self.dtype.lanes:
-            raise TypeError(f"buffer {self.name} requires {self.dtype} vectors, got {dtype}")
+            raise RuntimeTypeError(f"buffer {self.name} requires {self.dtype} vectors, got {dtype}")
         lanes = dtype.lanes // self.dtype.lanes
         if lanes > 1 and indices[-1].dtype.lanes == 1:
             indices[-1] = Ramp(indices[-1], int_imm(indices[-1].dtype, 1), lanes)
@@ -177,7 +178,7 @@ class Buffer(Scriptable, Node):
         """The indices into :meth:`get_flattened_buffer` of the element at ``indices``, simplified."""
         positions = as_exprs(indices)
         if len(positions) != len(self.shape):
-            raise ValueError(
+            raise RuntimeValueError(
                 f"buffer {self.name} requires {len(self.shape)} indices, got {len(positions)}"
             )
         offsets = [
@@ -226,7 +227,9 @@ class Buffer(Scriptable, Node):
         length = difference(*op.unify(item.stop, start))
         lanes = op.floordiv(length, item.step)
         if not isinstance(lanes, IntImm) and vscale_factor(lanes) is None:
-            raise ValueError(f"buffer {self.name} requires a slice of constant length, got {lanes}")
+            raise RuntimeValueError(
+                f"buffer {self.name} requires a slice of constant length, got {lanes}"
+            )
         is_one = isinstance(lanes, IntImm) and lanes.value == 1
         return start if is_one else Ramp(start, as_expr(item.step), as_lanes(lanes))
 
@@ -318,7 +321,7 @@ def decl_buffer(
     extents = as_exprs(shape)
     separators = [int(separator) for separator in axis_separators or ()]
     if separators != sorted(separators) or not all(0 <= s <= len(extents) for s in separators):
-        raise ValueError(
+        raise RuntimeValueError(
             f"buffer {name} requires axis separators in order from 0 to {len(extents)}, "
             f"got {separators}"
         )
@@ -334,7 +337,7 @@ def decl_buffer(
     kinds = {"": BufferType.DEFAULT, "default": BufferType.DEFAULT,
              "auto_broadcast": BufferType.AUTO_BROADCAST}  # fmt: skip
     if buffer_type not in kinds:
-        raise ValueError(
+        raise RuntimeValueError(
             f"decl_buffer requires a buffer_type of {list(kinds)}, got {buffer_type!r}"
         )
     kind = kinds[buffer_type]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm._ffi.registry import register_func
+from tvm.error import RuntimeTypeError
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.op import Op
 from tvm.support.dtype import DType
@@ -27,7 +28,7 @@ def intrinsic_call(
     """A call of the intrinsic ``tir.<name>``; the number of arguments is checked."""
     op = INTRINSICS[name]
     if op.num_inputs not in (-1, len(args)):
-        raise TypeError(f"tir.{name} requires {op.num_inputs} arguments, got {len(args)}")
+        raise RuntimeTypeError(f"tir.{name} requires {op.num_inputs} arguments, got {len(args)}")
     return make_call(dtype, op, tuple([as_argument(arg) for arg in args]), span)
 
 
@@ -78,7 +79,7 @@ def call_llvm_pure_intrin(
 
 def _packed(name: str, args: tuple[Any, ...], span: Span | None) -> PrimExpr:
     if not args or not isinstance(args[0], (str, StringImm)):
-        raise TypeError(f"{name} requires the name of a function as its first argument")
+        raise RuntimeTypeError(f"{name} requires the name of a function as its first argument")
     packed = [described(arg) if hasattr(arg, "data_alignment") else arg for arg in args]
     return intrinsic_call(INT32, name, packed, span)
 
@@ -120,7 +121,7 @@ def call_tir(global_var: GlobalVar, *args: Any) -> PrimExpr:
 def trace(args: Sequence[Any], trace_action: str = "tvm.default_trace_action") -> PrimExpr:
     """Pass values to a packed function while the program runs; the result is the last value."""
     if not isinstance(args, list):
-        raise TypeError(f"trace requires a list of values, got {type(args).__name__}")
+        raise RuntimeTypeError(f"trace requires a list of values, got {type(args).__name__}")
     values = [as_expr(value) for value in args]
     return intrinsic_call(values[-1].dtype, "tvm_call_trace_packed", (trace_action, *values))
 

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from tvm._ffi.registry import register_func
-from tvm.error import RuntimeValueError, TVMError
+from tvm.error import RuntimeTypeError, RuntimeValueError, TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, child, derived, leaf
 from tvm.support.dtype import DType, ScalableLanes
@@ -214,7 +214,7 @@ def infer_dtype(value: Any) -> DType:
         return as_dtype(value.dtype if isinstance(value.dtype, str) else str(value.dtype))
     if isinstance(value, int):
         return INT32
-    raise TypeError(f"const requires a number, got {kind.__name__}: {value!r}")
+    raise RuntimeTypeError(f"const requires a number, got {kind.__name__}: {value!r}")
 
 
 def as_expr(value: Any, dtype: DType | None = None) -> PrimExpr:

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 from typing import Any as AnyType
 
-from tvm.error import RuntimeTypeError
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir import extension
 from tvm.ir.expr import PrimExpr, RelayExpr
 from tvm.ir.node import Node, binder, child, derived, ignored, leaf, reference
@@ -26,6 +26,7 @@ from tvm.runtime.object_generic import ObjectGeneric
 from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
+from .access import check_access, check_predicate
 from .constants import *  # noqa: F403
 from .constants import HANDLE, INT32, IntImm, as_expr, as_exprs, as_lanes, const, int_imm
 from .operators import ExprOp as ExprOp
@@ -174,7 +175,9 @@ class IterVar(ExprOp, Scriptable, Node):
     ) -> None:
         if dom is not None and not isinstance(dom, Range):
             if not isinstance(dom, (list, tuple)) or len(dom) != 2:
-                raise TypeError(f"IterVar requires a Range or a pair as its domain, got {dom!r}")
+                raise RuntimeTypeError(
+                    f"IterVar requires a Range or a pair as its domain, got {dom!r}"
+                )
             dom = Range(dom[0], dom[1])
         if not isinstance(var, Var):
             var = Var(var, INT32 if dom is None else dom.extent.dtype)
@@ -230,8 +233,8 @@ def _operands(a: AnyType, b: AnyType) -> tuple[PrimExpr, PrimExpr]:
     return a, as_expr(b, a.dtype.element)
 
 
-def _mismatch(cls: type, a: PrimExpr, b: PrimExpr) -> TypeError:
-    return TypeError(
+def _mismatch(cls: type, a: PrimExpr, b: PrimExpr) -> RuntimeTypeError:
+    return RuntimeTypeError(
         f"{cls.__name__} requires operands of one dtype, got {a.dtype} and {b.dtype}; "
         "hint: the Python operators and the functions of tvm.tir unify dtypes"
     )
@@ -373,9 +376,9 @@ class Select(PrimExprWithOp):
             raise _mismatch(Select, self.true_value, self.false_value)
         condition = self.condition.dtype
         if not condition.is_bool:
-            raise TypeError(f"Select requires a condition of bool, got {condition}")
+            raise RuntimeTypeError(f"Select requires a condition of bool, got {condition}")
         if condition.lanes not in (1, self.dtype.lanes):
-            raise TypeError(
+            raise RuntimeTypeError(
                 f"Select requires a condition of one lane or of {self.dtype.lanes}, got {condition}"
             )
 
@@ -401,34 +404,14 @@ class BufferLoad(PrimExprWithOp):
         positions = as_exprs(indices)
         check_access(buffer, positions)
         self._init(buffer, positions, predicate, span)
+        if predicate is not None:
+            check_predicate(predicate, self.dtype, "load a vector", "load indices")
 
 
 def _element_dtype(dtype: DType, indices: tuple[PrimExpr, ...]) -> DType:
     if not indices or (lanes := indices[-1].dtype.lanes) == 1:
         return dtype
     return dtype.with_lanes(dtype.lanes * lanes)
-
-
-def check_access(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> None:
-    """Reject what is no access of a buffer: there is an index for each dimension, the last may be a vector.
-
-    Passes that change buffers and accesses one after the other copy nodes unchecked.
-    """
-    if len(indices) != len(buffer.shape):
-        raise ValueError(
-            f"buffer {buffer.name} requires {len(buffer.shape)} indices, got {len(indices)}"
-        )
-    for index in indices[:-1]:
-        if index.dtype.lanes != 1:
-            raise ValueError(
-                f"buffer {buffer.name} requires scalars as all but the last index, got {index}"
-            )
-    for index in indices:
-        dtype = index.dtype
-        if not (dtype.is_int or dtype.is_uint or dtype.is_bool):
-            raise ValueError(
-                f"buffer {buffer.name} requires integers as indices, got {index} of {dtype}"
-            )
 
 
 class ProducerLoad(PrimExprWithOp):
@@ -494,7 +477,7 @@ class Call(PrimExprWithOp):
     ) -> None:
         if isinstance(op, str):
             if not op.startswith("tir."):
-                raise ValueError(
+                raise RuntimeValueError(
                     f"Call requires an intrinsic named 'tir.<name>', got {op!r}; "
                     "hint: tvm.tir.call_extern and call_intrin call by other names"
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvm.error import TVMError, suggest
+from tvm.error import RuntimeTypeError, RuntimeValueError, TVMError, suggest
 from tvm.ir.attrs import as_dict_attrs
 from tvm.ir.function import BaseFunc
 from tvm.ir.node import Node, binder, reference
@@ -67,7 +67,7 @@ class PrimFunc(Scriptable, BaseFunc):
             elif isinstance(param, Var):
                 variables.append(param)
             else:
-                raise TypeError(
+                raise RuntimeTypeError(
                     f"PrimFunc requires variables and buffers as params, got {type(param).__name__}"
                 )
         self._init(
@@ -101,7 +101,7 @@ class TensorIntrin(Node):
     def register(name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False) -> TensorIntrin:
         """Make an intrinsic known by a name."""
         if name in _TENSOR_INTRINS and not override:
-            raise ValueError(f"TensorIntrin.register requires a new name, {name!r} is taken")
+            raise RuntimeValueError(f"TensorIntrin.register requires a new name, {name!r} is taken")
         _TENSOR_INTRINS[name] = found = TensorIntrin(desc, impl)
         return found
 

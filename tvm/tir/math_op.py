@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tvm._ffi.registry import get_global_func
-from tvm.error import RuntimeTypeError
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.support.docstrings import described_by, returns
 from tvm.support.dtype import DType
@@ -233,7 +233,7 @@ def _shift_operands(name: str, x: Any, y: Any) -> tuple[PrimExpr, PrimExpr]:
     a, b = _op.unify(x, y)
     require_integers(name, a)
     if type(b) is IntImm and not 0 <= b.value < a.dtype.bits:
-        raise ValueError(
+        raise RuntimeValueError(
             f"{name} requires a distance from 0 to {a.dtype.bits - 1} for {a.dtype}, got {b.value}"
         )
     return a, b
@@ -263,7 +263,7 @@ def abs(x: Any, span: Span | None = None) -> PrimExpr:
     if kind.is_int:
         return _op.select(_op.greater_equal(value, 0), value, _op.negative(value))
     if not kind.is_float:
-        raise TypeError(f"abs requires a number, got {kind}")
+        raise RuntimeTypeError(f"abs requires a number, got {kind}")
     return _call("fabs", kind, value, span=span)
 
 
@@ -322,7 +322,7 @@ def isnullptr(x: Any, span: Span | None = None) -> PrimExpr:
     """
     value = as_expr(x)
     if not (value.dtype.is_handle or value.dtype.is_int or value.dtype.is_uint):
-        raise TypeError(f"isnullptr requires a pointer, got {value.dtype}")
+        raise RuntimeTypeError(f"isnullptr requires a pointer, got {value.dtype}")
     return _call("isnullptr", BOOL, value, span=span)
 
 
@@ -341,7 +341,7 @@ def _custom_limit(which: str, kind: DType) -> PrimExpr:
     name = kind.code[len("custom[") : -1]
     limit = get_global_func(f"tvm.datatype.{which}.{name}", allow_missing=True)
     if limit is None:
-        raise TypeError(
+        raise RuntimeTypeError(
             f"{which}_value requires a function for the type {kind}: "
             "tvm.target.datatype.register_min_func(func, type_name)"
         )
@@ -387,7 +387,7 @@ def infinity(dtype: Any, span: Span | None = None) -> PrimExpr:
     """
     kind = as_dtype(dtype)
     if not kind.is_float or kind.code == "e4m3_float":
-        raise TypeError(f"infinity requires a floating-point dtype that has one, got {kind}")
+        raise RuntimeTypeError(f"infinity requires a floating-point dtype that has one, got {kind}")
     return const(math.inf, kind, span)
 
 
@@ -403,7 +403,9 @@ def reinterpret(dtype: Any, value: Any, span: Span | None = None) -> PrimExpr:
     """
     kind, operand = as_dtype(dtype), as_expr(value)
     if kind.bits * kind.lanes != operand.dtype.bits * operand.dtype.lanes:
-        raise TypeError(f"reinterpret requires as many bits as {kind} has, got {operand.dtype}")
+        raise RuntimeTypeError(
+            f"reinterpret requires as many bits as {kind} has, got {operand.dtype}"
+        )
     return operand if operand.dtype is kind else _call("reinterpret", kind, operand, span=span)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.support import dtype as as_dtype
 
@@ -53,7 +54,7 @@ def _check_values(name: str, values: Sequence[Any]) -> None:
     if len(values) != 2 or type(last) is not Var or not last.dtype.is_int:
         return
     if name == "sum" or as_expr(first).dtype.is_float:
-        raise TypeError(
+        raise RuntimeTypeError(
             f"{name} over an axis requires one that te.reduce_axis made, got {last.name}, an axis of "
             f"the result or a scalar; an operator combines it as a value"
         )
@@ -70,10 +71,12 @@ def _make_reduce(
     axes: list[Any] = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     for over in axes:
         if not isinstance(over, IterVar) or over.iter_type is IterVarType.DataPar:
-            raise TypeError(f"a reduction requires axes that te.reduce_axis made, got {over}")
+            raise RuntimeTypeError(
+                f"a reduction requires axes that te.reduce_axis made, got {over}"
+            )
     condition = const(True, BOOL) if where is None else as_expr(where)
     if not condition.dtype.is_bool:
-        raise TypeError(f"a reduction requires a condition as where, got {condition.dtype}")
+        raise RuntimeTypeError(f"a reduction requires a condition as where, got {condition.dtype}")
     if not isinstance(expr, (tuple, list)):
         value = as_expr(expr)
         combiner = _combiner_of_one(fcombine, fidentity, value)
@@ -103,7 +106,7 @@ def _combiner_of_tuple(
     result = fcombine(lhs, rhs)
     identity = fidentity(*[value.dtype for value in values])
     if len(result) != len(values) or len(identity) != len(values):
-        raise ValueError(
+        raise RuntimeValueError(
             f"comm_reducer requires {len(values)} results and neutral elements, "
             f"got {len(result)} and {len(identity)}"
         )

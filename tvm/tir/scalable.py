@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.error import RuntimeTypeError
 from tvm.support.dtype import ScalableLanes
 
 from .builtin import vscale
@@ -34,7 +35,7 @@ def vscale_factor(e: Any) -> int | None:
 def _as_lanes(e: Any) -> ScalableLanes:
     factor = vscale_factor(e)
     if factor is None:
-        raise TypeError(
+        raise RuntimeTypeError(
             f"a vector requires a constant number of lanes, or vscale() times a constant, got {e}"
         )
     return ScalableLanes(factor)

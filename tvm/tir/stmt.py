@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, Shape, binder, child, ignored, leaf, reference
 from tvm.ir.script_printer import Scriptable
@@ -13,6 +14,7 @@ from tvm.support.dtype import DType
 from tvm.support.dtype import dtype as as_dtype
 
 from . import op
+from .access import check_access, check_predicate
 from .expr import (
     BOOL,
     BufferLoad,
@@ -27,7 +29,6 @@ from .expr import (
     as_exprs,
     as_lanes,
     bound_value,
-    check_access,
     int_imm,
 )
 from .linear import difference
@@ -179,6 +180,8 @@ class BufferStore(Stmt):
         positions = as_exprs(indices)
         check_access(buffer, positions)
         self._init(buffer, as_expr(value, buffer.dtype.element), positions, predicate, span)
+        if predicate is not None:
+            check_predicate(predicate, self.value.dtype, "store a value", "value dtype")
 
 
 class BufferRealize(Stmt):
@@ -262,7 +265,7 @@ class AllocateConst(Stmt):
 
 def _require_pointer(node: Node, var: Var) -> None:
     if not var.dtype.is_handle:
-        raise TypeError(
+        raise RuntimeTypeError(
             f"{type(node).__name__} requires a pointer as buffer_var, got {var.dtype} {var.name}"
         )
 
@@ -363,7 +366,7 @@ def index_of_range(item: Range, region: BufferRegion) -> PrimExpr:
     """The index, or the vector of indices, that covers a range."""
     extent = item.extent
     if type(extent) is not IntImm and vscale_factor(extent) is None:
-        raise ValueError(f"a vector requires a constant number of elements, got {region}")
+        raise RuntimeValueError(f"a vector requires a constant number of elements, got {region}")
     if type(extent) is IntImm and extent.value == 1:
         return item.min
     return Ramp(item.min, int_imm(item.min.dtype, 1), as_lanes(extent))
@@ -387,12 +390,12 @@ def _check_view(buffer: Buffer, source: BufferRegion) -> None:
         ("storage scope", buffer.scope(), source.buffer.scope()),
     ):
         if mine != given:
-            raise ValueError(
+            raise RuntimeValueError(
                 f"a view of {source.buffer.name} requires its {what} {given}, got {mine}"
             )
     outer = len(source.region) - len(buffer.shape)
     if outer < 0:
-        raise ValueError(
+        raise RuntimeValueError(
             f"a view requires at most the {len(source.region)} dimensions of {source}, "
             f"got {len(buffer.shape)}"
         )
@@ -400,7 +403,9 @@ def _check_view(buffer: Buffer, source: BufferRegion) -> None:
     for item, extent in zip(source.region, [*[one] * outer, *buffer.shape], strict=True):
         apart = difference(*op.unify(item.extent, extent))
         if type(apart) is IntImm and apart.value != 0:
-            raise ValueError(f"a view of {source} requires {item.extent} elements, got {extent}")
+            raise RuntimeValueError(
+                f"a view of {source} requires {item.extent} elements, got {extent}"
+            )
 
 
 class Block(Stmt):
@@ -445,7 +450,7 @@ class BlockRealize(Stmt):
 
     def __check__(self) -> None:
         if len(self.iter_values) != len(self.block.iter_vars):
-            raise ValueError(
+            raise RuntimeValueError(
                 f"BlockRealize requires {len(self.block.iter_vars)} values for block "
                 f"{self.block.name_hint}, got {len(self.iter_values)}"
             )
