@@ -274,11 +274,12 @@ def should_skip_border_rows(output: te.Tensor, above: int) -> bool:
     return is_worth_it and _tile_of(anchor, processor())[0].rows == 1
 
 
-def row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
+def row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo, is_reread: bool = True) -> int:
     """Into how many bands of rows the threads share the output; 0 if they share the channels.
 
     What one core wrote is slow to read for another. Bands keep the data of a network on its
-    core, at the price that every core reads all weights.
+    core, at the price that every core reads all weights. A band whose data each block of weights
+    reads again stays in L2; others are as high as they can be, since neighbours share their borders.
     """
     data, weights = anchor.input_tensors
     out = anchor.output(0)
@@ -289,7 +290,7 @@ def row_parts(anchor: te.tensor.Operation, rows: int, info: CpuInfo) -> int:
     if batch % info.cores == 0 or prod(dims(weights.shape)) > 2 * moved:
         return 0
     size = as_dtype(data.dtype).bits // 8
-    wanted = max(prod(dims(data.shape)) * size // (info.l2 // 2), 1)
+    wanted = max(prod(dims(data.shape)) * size // (info.l2 // 2), 1) if is_reread else 1
     parts = [d for d in divisors(rows) if d % info.cores == 0]
     return next((d for d in parts if d >= wanted), parts[-1]) if parts else 0
 

@@ -1,10 +1,10 @@
-"""Depthwise convolution on processors: a stretch of a row in registers, the window unrolled.
+"""Depthwise convolution on processors: a stretch of a row in registers, a small window unrolled.
 
 for n.c in parallel(...):
     pad = border(data[n, c])
     for y in range(oh), xo in range(ow / 7):
         acc[7][0:16] = 0
-        for ky, kx in unrolled, x in unrolled(7):
+        for ky, kx, x in unrolled(7):
             acc[x] += pad[y * s + ky, x * s + kx] * weight[ky, kx]
         out[...] = epilogue(acc)
 """
@@ -40,10 +40,13 @@ class DepthwiseConfig:
 def depthwise_choices(columns: int, window: int, info: CpuInfo) -> Choices[DepthwiseConfig]:
     """Stretches of a row that fit the registers beside the window's weights.
 
-    The model takes up to eight positions, and unrolls windows of up to 25.
+    The model unrolls windows of up to nine. It takes up to eight positions; up to four where registers are
+    few and the window is unrolled, which leaves some to what follows in the same block of code.
     """
-    most = 8 if info.vector_registers > 16 else 4
-    usual = DepthwiseConfig(largest_divisor(columns, most), window <= 25)
+    unrolled = window <= 9
+    few = largest_divisor(columns, 4)
+    is_small = unrolled and info.vector_registers <= 16 and few == 4
+    usual = DepthwiseConfig(few if is_small else largest_divisor(columns, 8), unrolled)
 
     def configs() -> list[DepthwiseConfig]:
         fitting = [d for d in divisors(columns) if d <= info.vector_registers - 4]
@@ -78,7 +81,7 @@ def schedule_depthwise_conv2d_NCHWc(
     batch, co, y, x, ci = s[final].op.axis
     x_outer, x_inner = s[final].split(x, factor=tile.columns)
     few = (images if isinstance(images, int) else 1) * chunks < 2 * info.cores
-    if parts := row_parts(anchor, rows, info):
+    if parts := row_parts(anchor, rows, info, is_reread=False):
         part, y = s[final].split(y, nparts=parts)
         s[final].reorder(batch, part, co, y, x_outer)
         fuse_and_parallel(s, final, [batch, part])
