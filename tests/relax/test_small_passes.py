@@ -160,3 +160,15 @@ def test_a_legalisation_may_be_registered_before_its_operator() -> None:
         bb.emit_func_output(bb.emit(call))
     mod = relax.transform.LegalizeOps()(bb.finalize())
     assert "add" in [gvar.name_hint for gvar in mod.get_global_vars()]
+
+
+def test_legalize_ops_requires_known_dtypes() -> None:
+    @I.ir_module
+    class Untyped:
+        @R.function
+        def main(A: R.Tensor([16, 32]), B: R.Tensor([32, 8])) -> R.Tensor([16, 8]):
+            return R.matmul(A, B)
+
+    with pytest.raises(AssertionError, match=r"^To legalize R\.matmul, the data types") as caught:
+        transform.LegalizeOps()(Untyped)
+    assert "R.Tensor(shape, dtype)" in str(caught.value)

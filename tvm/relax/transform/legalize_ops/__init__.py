@@ -8,9 +8,10 @@ Operators whose shapes are not known, and those without a rule, stay as they are
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tvm.error import LoweringError
 from tvm.ir.expr import GlobalVar, RelayExpr
 from tvm.ir.module import IRModule
 from tvm.ir.op import Op
@@ -156,7 +157,10 @@ class _Legalizer:
         infos = [] if op.get_attr("FDataDependent") else [call.struct_info_]
         if op.get_attr("RequiresArgumentShapes") is not False:
             infos.extend([arg.struct_info_ for arg in call.args])
-        if rule is None or not all([has_known_shape(info) for info in infos]):
+        if rule is None:
+            return call
+        if not all([has_known_shape(info) for info in infos]):
+            _require_dtypes(op.name, call, infos)
             return call
         return self._replaced(rule, call)
 
@@ -194,6 +198,21 @@ class _Legalizer:
         new = call.replace(args=(self.for_targets[key], *call.args[1:]))
         update_struct_info(new, call.struct_info_)
         return new
+
+
+class UnknownDtypeError(LoweringError, AssertionError):
+    """A tensor of known shape has no known dtype; programs catch an AssertionError."""
+
+
+def _require_dtypes(name: str, call: Call, infos: Sequence[Any]) -> None:
+    """Reject a call that has all that a loop program needs but for the data types."""
+    tensors = [info for info in infos if isinstance(info, TensorStructInfo)]
+    if len(tensors) < len(infos) or any([info.dimensions is None for info in tensors]):
+        return
+    raise UnknownDtypeError(
+        f"To legalize R.{name.removeprefix('relax.')}, the data types of its operands have to be known, got {call.args}",
+        hint="say the dtype where the tensor is declared: R.Tensor(shape, dtype)",
+    )
 
 
 def _target_of(info: StructInfo | None) -> Target | None:
