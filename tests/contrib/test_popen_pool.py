@@ -18,7 +18,9 @@ from tvm.contrib.popen_pool import (
     PopenPoolExecutor,
     PopenWorker,
     StatusKind,
+    dump_object,
     kill_child_processes,
+    write_message,
 )
 from tvm.testing import popen_pool as jobs
 
@@ -211,3 +213,17 @@ def test_a_killed_program_leaves_no_call_behind(tmp_path: Path) -> None:
     while any(map(is_running, pids)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(map(is_running, pids))
+
+
+def test_a_worker_whose_answer_nobody_reads_ends_silently() -> None:
+    child_reads, sends = os.pipe()
+    answers, child_writes = os.pipe()
+    command = [sys.executable, "-m", "tvm.exec.popen_worker", str(child_reads), str(child_writes)]
+    with subprocess.Popen(
+        command, pass_fds=(child_reads, child_writes), stderr=subprocess.PIPE
+    ) as process:
+        for descriptor in (child_reads, child_writes, answers):
+            os.close(descriptor)
+        write_message(sends, dump_object((abs, (-1,), {})))
+        assert process.communicate()[1] == b""
+    os.close(sends)

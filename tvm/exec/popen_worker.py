@@ -31,8 +31,11 @@ def main() -> None:
         sys.exit("usage: python -m tvm.exec.popen_worker <read descriptor> <write descriptor>")
     reader, writer = int(sys.argv[1]), int(sys.argv[2])
     threading.Thread(target=_end_with, args=(os.getppid(), reader), daemon=True).start()
-    while (message := read_message(reader)) is not None:
-        write_message(writer, _answer(message, writer))
+    try:
+        while (message := read_message(reader)) is not None:
+            write_message(writer, _answer(message, writer))
+    except BrokenPipeError:  # nobody waits for the answer any more
+        kill_child_processes(os.getpid())
 
 
 def _end_with(parent: int, reader: int) -> None:
