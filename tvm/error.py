@@ -171,6 +171,10 @@ class OpNotImplemented(OpError, NotImplementedError):
     """An operator is not there."""
 
 
+class OpNotFound(OpNotImplemented, AttributeError):
+    """No operator has the name."""
+
+
 class OpAttributeRequired(OpError, AttributeError):
     """An operator lacks an attribute."""
 

@@ -117,3 +117,10 @@ def test_loop_level_nodes_have_their_classic_place() -> None:
     assert tvm.ir.Range(0, 4).extent.value == 4 and tvm.ir.IntImm is tir.IntImm
     with pytest.raises(AttributeError, match="no attribute 'Ragne'"):
         tvm.ir.Ragne
+
+
+def test_names_of_no_operator_are_attributes_that_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="no operator is called 'nope'"):
+        Op.get("nope")
+    with pytest.raises(OpNotImplemented):
+        Op.get("nope")

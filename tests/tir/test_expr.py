@@ -305,3 +305,8 @@ def test_predicates_say_something_for_each_lane(predicate: tir.PrimExpr, text: s
         buffer.vload(place, "float32x4", predicate=predicate)
     with pytest.raises(TVMError, match=text):
         buffer.vstore(place, value, predicate=predicate)
+
+
+def test_handles_have_no_arithmetic_with_floats() -> None:
+    with pytest.raises(TVMError, match="operands of one dtype, got float32 and handle"):
+        tir.Var("f", "float32") + tir.Var("h", "handle")

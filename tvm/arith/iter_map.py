@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any
 
-from tvm.error import suggest
+from tvm.error import RuntimeValueError, suggest
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, child, derived
 from tvm.support.dtype import DType
@@ -75,7 +75,7 @@ class IterMapLevel(IntEnum):
         levels: dict[str, IterMapLevel] = {level.name.lower(): level for level in IterMapLevel}
         if (found := levels.get(name.lower())) is None:
             hint = suggest(name.lower(), levels)
-            raise ValueError(
+            raise RuntimeValueError(
                 f"IterMapLevel requires one of {[*levels]}, got {name!r}; hint: {hint}"
             )
         return found

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tvm._ffi import register_func
+from tvm.error import RuntimeTypeError
 from tvm.ir.expr import PrimExpr
 from tvm.support import deep
 from tvm.tir import expr as tir
@@ -47,7 +48,9 @@ def narrow_predicate_expression(
         False stands for parts of which no such condition is known, as those that read memory.
     """
     if not expr.dtype.is_bool:
-        raise TypeError(f"narrow_predicate_expression requires a condition, got {expr.dtype}")
+        raise RuntimeTypeError(
+            f"narrow_predicate_expression requires a condition, got {expr.dtype}"
+        )
     narrowed: PrimExpr = _Narrower(free_parameters).condition(expr, True)
     return narrowed
 

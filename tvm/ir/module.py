@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tvm.error import TVMError, or_similar
+from tvm.error import RuntimeTypeError, RuntimeValueError, TVMError, or_similar
 
 from . import extension
 from .attrs import DictAttrs, as_dict_attrs
@@ -50,7 +50,7 @@ class IRModule(Scriptable, ShownInNotebooks, Node, key="IRModule"):
         source_map: SourceMap | None = None,
     ) -> None:
         if not isinstance(functions or {}, Mapping):
-            raise TypeError(
+            raise RuntimeTypeError(
                 f"IRModule requires a dictionary of functions by name, got {type(functions).__name__}"
             )
         sources = SourceMap() if source_map is None else source_map
@@ -118,7 +118,7 @@ class IRModule(Scriptable, ShownInNotebooks, Node, key="IRModule"):
         name = var if isinstance(var, str) else var.name_hint
         gvar = self._names.get(name)
         if gvar is None:
-            raise ValueError(
+            raise RuntimeValueError(
                 f"no function is called {name!r}, there are {list(self._names)}"
                 f"{or_similar(name, self._names)}"
             )
@@ -201,7 +201,9 @@ class IRModule(Scriptable, ShownInNotebooks, Node, key="IRModule"):
             if var.name_hint == name:
                 return var
         names = [var.name_hint for var in self.type_definitions]
-        raise ValueError(f"no type is called {name!r}, there are {names}{or_similar(name, names)}")
+        raise RuntimeValueError(
+            f"no type is called {name!r}, there are {names}{or_similar(name, names)}"
+        )
 
     def get_type(self, name: str) -> tuple[Any, ...]:
         """A type's global variable, then its constructors."""
@@ -214,7 +216,7 @@ class IRModule(Scriptable, ShownInNotebooks, Node, key="IRModule"):
             for constructor in data.constructors:
                 if int(constructor.tag) == int(tag):
                     return constructor
-        raise ValueError(f"no constructor of the module has the tag {tag}")
+        raise RuntimeValueError(f"no constructor of the module has the tag {tag}")
 
     @staticmethod
     def from_expr(

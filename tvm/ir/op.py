@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tvm._ffi.registry import get_global_func
-from tvm.error import OpNotImplemented, TVMError, suggest
+from tvm.error import OpNotFound, OpNotImplemented, TVMError, suggest
 
 from .attrs import AttrFieldInfo
 from .expr import RelayExpr
@@ -102,14 +102,12 @@ class Op(RelayExpr):
 
         Raises
         ------
-        OpNotImplemented
+        OpNotFound
             If there is none; the hint has similar names.
         """
         found = _OPS.get(op_name)
         if found is None:
-            raise OpNotImplemented(
-                f"no operator is called {op_name!r}", hint=suggest(op_name, _OPS)
-            )
+            raise OpNotFound(f"no operator is called {op_name!r}", hint=suggest(op_name, _OPS))
         return found
 
     @staticmethod

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+from tvm.error import RuntimeValueError
 from tvm.support import deep
 
 from .expr import GlobalVar
@@ -52,7 +53,7 @@ def replace_global_vars(
     for before in functions:
         name = replacements.get(before, before).name_hint
         if (other := owners.setdefault(name, before)) is not before:
-            raise ValueError(
+            raise RuntimeValueError(
                 f"replace_global_vars requires a name for each function, got {name!r} for"
                 f" {other.name_hint!r} and {before.name_hint!r}"
             )

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, TypeAlias, cast, overload
 
-from tvm.error import TVMError
+from tvm.error import RuntimeTypeError, RuntimeValueError, TVMError
 from tvm.ir import structural_equal
 from tvm.ir.expr import PrimExpr
 from tvm.support.dtype import DType
@@ -108,7 +108,7 @@ def compute(
     tag = resolve_tag(_as_tag("compute", _as_name("compute", name), tag))
     dims = _as_shape(shape, name)
     if not callable(fcompute):
-        raise TypeError(
+        raise RuntimeTypeError(
             f"compute {name} requires a function of the indices, "
             f"got a value of {type(fcompute).__name__}"
         )
@@ -118,7 +118,7 @@ def compute(
     if isinstance(result, TensorIntrinCall):
         return _intrinsic_calls(result, name, tag, attrs, dims, axis)
     if given < len(dims):
-        raise ValueError(
+        raise RuntimeValueError(
             f"Number of args to fcompute does not match dimension, args={given}, "
             f"dimension={len(dims)}: compute {name}"
         )
@@ -185,7 +185,7 @@ def _axis_names(
     else:
         names = list(named) or [f"i{i}" for i in range(ndim)]
     if len(names) != ndim:
-        raise ValueError(
+        raise RuntimeValueError(
             f"Number of args to fcompute does not match dimension, args={len(names)}, "
             f"dimension={ndim}: compute {name}"
         )
@@ -257,7 +257,7 @@ def _check_states(
     name: str, init: Sequence[Tensor], update: Sequence[Tensor], state: Sequence[Tensor]
 ) -> None:
     if not len(init) == len(update) == len(state) or not init:
-        raise ValueError(
+        raise RuntimeValueError(
             f"init, update, state_placeholder must have same length: scan {name} got "
             f"{len(init)}, {len(update)} and {len(state)}"
         )
@@ -361,16 +361,18 @@ def extern(
     """
     tag = resolve_tag(_as_tag("extern", _as_name("extern", name), tag))
     if isinstance(inputs, Tensor):
-        raise ValueError(
+        raise RuntimeValueError(
             f"extern {name}: expect inputs to be a list of tensors, got tensor {inputs.name}"
         )
     if not isinstance(inputs, Sequence):
-        raise ValueError(f"extern {name}: expect inputs to be a list of tensors, got {inputs!r}")
+        raise RuntimeValueError(
+            f"extern {name}: expect inputs to be a list of tensors, got {inputs!r}"
+        )
     if not callable(fcompute):
-        raise TypeError(f"extern {name}: expect fcompute to be a function, got {fcompute!r}")
+        raise RuntimeTypeError(f"extern {name}: expect fcompute to be a function, got {fcompute!r}")
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
-            raise ValueError(f"extern {name}: expect inputs to be tensor, got {tensor!r}")
+            raise RuntimeValueError(f"extern {name}: expect inputs to be tensor, got {tensor!r}")
     shapes = [_as_shape(s, name) for s in _as_shapes(shape)]
     ins = _as_buffers(in_buffers)
     if ins is None:
@@ -392,7 +394,7 @@ def extern(
     if isinstance(body, PrimExpr):
         body = Evaluate(body)
     if not isinstance(body, Stmt):
-        raise ValueError(
+        raise RuntimeValueError(
             f"Function '{getattr(fcompute, '__name__', name)}' should return PrimExpr or Stmt, "
             f"but it returned '{type(body)}'"
         )
@@ -424,14 +426,14 @@ def _output_dtypes(dtype: Any, inputs: Sequence[Tensor], count: int, name: str) 
     if dtype is None:
         kinds = dict.fromkeys([tensor.dtype for tensor in inputs])
         if len(kinds) != 1:
-            raise ValueError(
+            raise RuntimeValueError(
                 f"Cannot infer output type, please provide dtype argument: extern {name} "
                 f"reads {', '.join(kinds) or 'nothing'}"
             )
         return [next(iter(kinds))] * count
     given = [dtype] if isinstance(dtype, str) else list(dtype)
     if len(given) != count:
-        raise ValueError(f"extern {name} requires {count} dtypes, got {len(given)}")
+        raise RuntimeValueError(f"extern {name} requires {count} dtypes, got {len(given)}")
     return [as_dtype(d) for d in given]
 
 
@@ -467,7 +469,7 @@ def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Any = None
     if isinstance(dom, str):
         tag, dom = dom, None
     if not tag:
-        raise ValueError("tag must be given as Positional or keyword argument")
+        raise RuntimeValueError("tag must be given as Positional or keyword argument")
     tag = check_thread_tag(tag)
     name = name or tag
     if isinstance(dom, (Integral, PrimExpr)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvm.error import RuntimeIndexError, TVMError
+from tvm.error import RuntimeIndexError, RuntimeTypeError, RuntimeValueError, TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, leaf, reference
 from tvm.ir.visitor import Rewriter, Visitor
@@ -70,14 +70,14 @@ class Tensor(TensorOperators, DataProducer, key="Tensor"):
     def __call__(self, *indices: Any) -> PrimExpr:
         """The element at ``indices``."""
         if len(indices) != len(self.shape):
-            raise ValueError(
+            raise RuntimeValueError(
                 f"need to provide {len(self.shape)} index in tensor {self.name}, "
                 f"but {len(indices)} was provided"
             )
         places = tuple([as_expr(index) for index in indices])
         for axis, place in enumerate(places):
             if not (place.dtype.is_int or place.dtype.is_uint or place.dtype.is_bool):
-                raise TypeError(
+                raise RuntimeTypeError(
                     f"tensor {self.name} requires integers as indices, got {place} of {place.dtype}"
                 )
             if type(place) is IntImm:
@@ -98,7 +98,7 @@ class Tensor(TensorOperators, DataProducer, key="Tensor"):
 
     def __iter__(self) -> Iterator[TensorSlice]:
         # without it Python would ask for elements until one is missing, and none ever is
-        raise TypeError(f"tensor {self.name} is symbolic: its elements cannot be listed")
+        raise RuntimeTypeError(f"tensor {self.name} is symbolic: its elements cannot be listed")
 
     def __hash__(self) -> int:
         return hash((id(self.op), self.value_index))

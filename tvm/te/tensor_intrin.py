@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tvm.error import TVMError
+from tvm.error import RuntimeTypeError, RuntimeValueError, TVMError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, reference
 from tvm.tir.buffer import Buffer, decl_buffer
@@ -58,7 +58,7 @@ class TensorIntrin(Node, key="TensorIntrin"):
             )
         axes = kwargs.pop("reduce_axis", ())
         if kwargs:
-            raise TypeError(f"intrinsic {self.name} has no parameter {next(iter(kwargs))}")
+            raise RuntimeTypeError(f"intrinsic {self.name} has no parameter {next(iter(kwargs))}")
         axes = (axes,) if isinstance(axes, IterVar) else tuple(axes)
         regions = tuple([_region(part) for part in slices])
         tensors = tuple([part.tensor for part in slices])
@@ -118,11 +118,11 @@ def decl_tensor_intrin(
         context.
     """
     if not isinstance(op, ComputeOp):
-        raise TypeError(f"expect Operation of a compute, got {type(op).__name__}: {name}")
+        raise RuntimeTypeError(f"expect Operation of a compute, got {type(op).__name__}: {name}")
     inputs = op.input_tensors
     for tensor in inputs:
         if not isinstance(tensor.op, PlaceholderOp):
-            raise ValueError(
+            raise RuntimeValueError(
                 f"Do not yet support composition op: intrinsic {name} requires placeholders as "
                 f"inputs, got {tensor.name}, a {type(tensor.op).__name__}"
             )

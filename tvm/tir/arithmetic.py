@@ -143,6 +143,8 @@ def common_dtype(a: DType, b: DType) -> DType:
     """The scalar dtype in which values of two scalar dtypes are combined."""
     if a is b:
         return a
+    if a.is_handle or b.is_handle or a.is_void or b.is_void:
+        raise RuntimeTypeError(f"an operator requires operands of one dtype, got {a} and {b}")
     if a.is_float or b.is_float:
         if a.is_custom is not b.is_custom and a.is_float and b.is_float:
             return b if a.is_custom else a
@@ -150,8 +152,6 @@ def common_dtype(a: DType, b: DType) -> DType:
             wider = a if a.bits >= b.bits else b
             return FLOAT32 if a.bits == b.bits else wider
         return a if a.is_float else b
-    if a.is_handle or b.is_handle or a.is_void or b.is_void:
-        raise RuntimeTypeError(f"an operator requires operands of one dtype, got {a} and {b}")
     if a.is_bool or b.is_bool:
         return b if a.is_bool else a
     if a.bits != b.bits:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tvm.error import RuntimeTypeError
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, leaf
 from tvm.support.dtype import dtype as as_dtype
@@ -106,14 +106,14 @@ def _axes_of(name: str, dtype: Any) -> tuple[IterVar, ...]:
     if missing := [
         letter for letter in letters if letter.islower() and letter.upper() not in capitals
     ]:
-        raise ValueError(
+        raise RuntimeValueError(
             f"layout requires an axis {missing[0].upper()} beside its part {missing[0]}, got {name!r}"
         )
     return tuple(axes)
 
 
 def _bad_layout(name: str) -> ValueError:
-    return ValueError(
+    return RuntimeValueError(
         f"layout requires capital letters, and small ones with their sizes, as in NCHW16c; got {name!r}"
     )
 
@@ -140,7 +140,9 @@ class BijectiveLayout(Node):
     def __init__(self, src_layout: Layout | str, dst_layout: Layout | str) -> None:
         src, dst = layout(src_layout), layout(dst_layout)
         if not _are_convertible(src, dst):
-            raise ValueError(f"a bijective layout requires the same axes, got {src} and {dst}")
+            raise RuntimeValueError(
+                f"a bijective layout requires the same axes, got {src} and {dst}"
+            )
         self._init(src, dst)
 
     def forward_index(self, index: Sequence[Any]) -> list[PrimExpr]:
@@ -163,7 +165,7 @@ class BijectiveLayout(Node):
 def _move_index(src: Layout, dst: Layout, index: Sequence[Any]) -> list[PrimExpr]:
     values = as_exprs(index)
     if len(values) != len(src):
-        raise ValueError(f"layout {src} requires {len(src)} indices, got {len(values)}")
+        raise RuntimeValueError(f"layout {src} requires {len(src)} indices, got {len(values)}")
     whole: dict[str, PrimExpr] = {}
     for letter in src.primal_axes:
         value = values[src.index_of(letter)]
@@ -189,7 +191,7 @@ def _move_index(src: Layout, dst: Layout, index: Sequence[Any]) -> list[PrimExpr
 def _move_shape(src: Layout, dst: Layout, shape: Sequence[Any]) -> list[PrimExpr]:
     extents = as_exprs(shape)
     if len(extents) != len(src):
-        raise ValueError(f"layout {src} requires {len(src)} extents, got {len(extents)}")
+        raise RuntimeValueError(f"layout {src} requires {len(src)} extents, got {len(extents)}")
     result = []
     seen: dict[str, int] = {}
     for letter in dst:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir import extension
 from tvm.ir.expr import PrimExpr
 from tvm.ir.node import Node, binder, child, reference
@@ -75,7 +76,7 @@ class IndexMap(Node):
             mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
         )
         if separators:
-            raise ValueError(
+            raise RuntimeValueError(
                 "IndexMap.from_func requires a function without axis separators; "
                 "hint: use from_func_with_separators"
             )
@@ -204,16 +205,18 @@ def _index_variables(
         elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             last.append(name)
         elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            raise ValueError(f"an index map requires parameters for its indices, got **{name}")
+            raise RuntimeValueError(
+                f"an index map requires parameters for its indices, got **{name}"
+            )
         else:
             names.append(name)
     if variadic is not None:
         if ndim is None:
-            raise ValueError("an index map of *args requires ndim")
+            raise RuntimeValueError("an index map of *args requires ndim")
         names += [f"{variadic}_{i}" for i in range(ndim - len(names) - len(last))]
     if ndim is not None and len(names) + len(last) != ndim:
         count = len(names) + len(last)
-        raise ValueError(f"an index map of {ndim} dimensions is required, got {count}")
+        raise RuntimeValueError(f"an index map of {ndim} dimensions is required, got {count}")
     return [Var(name, dtype) for name in names], {name: Var(name, dtype) for name in last}
 
 
@@ -258,7 +261,7 @@ class _Evaluator(Visitor):
         return self.visit(expr.value)
 
     def visit_prim_expr(self, expr: PrimExpr) -> Any:
-        raise TypeError(f"an index map requires integer arithmetic, got {expr}")
+        raise RuntimeTypeError(f"an index map requires integer arithmetic, got {expr}")
 
 
 _NUMPY: dict[type, Callable[[Any, Any], Any]] = {

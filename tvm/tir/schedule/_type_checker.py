@@ -17,6 +17,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from tvm.error import RuntimeTypeError
 from tvm.tir.expr import IntImm
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,7 +53,7 @@ def type_checked(func: F) -> F:
                 found = _mismatch(name, value, hints[name])
             if found is not None:
                 place, expected, actual = found
-                raise TypeError(
+                raise RuntimeTypeError(
                     f"{func.__qualname__} requires {place} of type {_text(expected)}, "
                     f"got a {type(actual).__name__}"
                 )

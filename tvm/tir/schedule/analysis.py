@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm.arith import Analyzer
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.runtime.object import Object
 from tvm.tir import op
@@ -62,7 +63,7 @@ def has_block(sch: Schedule, block_name: str) -> bool:
     """
     gvar = sch.func_working_on
     if gvar is None:
-        raise ValueError(
+        raise RuntimeValueError(
             "The schedule does not know which function to be working on; hint: sch.work_on(func_name)"
         )
     try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from tvm.arith import Analyzer
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir.expr import GlobalVar, PrimExpr
 from tvm.ir.module import IRModule
 from tvm.runtime.object import Object
@@ -41,7 +42,7 @@ class ScheduleBase(Object):
         enable_check: bool = True,
     ) -> None:
         if error_render_level not in RENDER_LEVELS:
-            raise ValueError(
+            raise RuntimeValueError(
                 f"error_render_level requires one of {list(RENDER_LEVELS)}, got {error_render_level!r}"
             )
         self._state = ScheduleState(mod, debug_mask=debug_mask, enable_check=enable_check)
@@ -114,9 +115,9 @@ class ScheduleBase(Object):
         if seed is None or seed == -1:
             seed = secrets.randbelow(MODULUS - 1) + 1
         if not isinstance(seed, int):
-            raise TypeError(f"a seed has to be an integer, got {type(seed).__name__}")
+            raise RuntimeTypeError(f"a seed has to be an integer, got {type(seed).__name__}")
         if seed < 0:
-            raise ValueError(
+            raise RuntimeValueError(
                 f"a seed requires an integer from 1 to {MODULUS - 1}, or -1, got {seed}"
             )
         self._random_state = seed % MODULUS or 1
@@ -183,12 +184,14 @@ class ScheduleBase(Object):
 
     def _sref(self, variable: Any) -> StmtSRef:
         if not isinstance(variable, (BlockRV, LoopRV)):
-            raise TypeError(f"a BlockRV or LoopRV is required, got {type(variable).__name__}")
+            raise RuntimeTypeError(
+                f"a BlockRV or LoopRV is required, got {type(variable).__name__}"
+            )
         sref = self._srefs.get(variable)
         if sref is None:
             raise IndexError(f"Cannot find corresponding {type(variable).__name__}: {variable!r}")
         if sref.stmt is None and sref not in (StmtSRef.inline_mark(), StmtSRef.root_mark()):
-            raise ValueError(
+            raise RuntimeValueError(
                 f"The {type(variable).__name__} is no longer part of the program: it was removed by "
                 "a primitive"
             )
@@ -196,7 +199,7 @@ class ScheduleBase(Object):
 
     def _loop(self, variable: Any) -> StmtSRef:
         if not isinstance(variable, LoopRV):
-            raise TypeError(f"a LoopRV is required, got {type(variable).__name__}")
+            raise RuntimeTypeError(f"a LoopRV is required, got {type(variable).__name__}")
         return self._sref(variable)
 
     def _place(self, variable: Any) -> StmtSRef:
@@ -205,7 +208,9 @@ class ScheduleBase(Object):
 
     def _number(self, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, PrimExpr)):
-            raise TypeError(f"an integer or an ExprRV is required, got {type(value).__name__}")
+            raise RuntimeTypeError(
+                f"an integer or an ExprRV is required, got {type(value).__name__}"
+            )
         if isinstance(value, int):
             return value
         if isinstance(value, Var):
@@ -239,7 +244,7 @@ class ScheduleBase(Object):
         if isinstance(block, str):
             return self.get_block(block)  # type: ignore[attr-defined, no-any-return]
         if not isinstance(block, BlockRV):
-            raise TypeError(
+            raise RuntimeTypeError(
                 f"a BlockRV or the name of a block is required, got {type(block).__name__}"
             )
         return block
@@ -297,14 +302,16 @@ class ScheduleBase(Object):
         for index, region in enumerate(regions):
             if region.buffer is buffer or region.buffer.name == buffer:
                 return index
-        raise ValueError(f"block {stmt.name_hint} does not {access} the buffer {buffer!r}")
+        raise RuntimeValueError(f"block {stmt.name_hint} does not {access} the buffer {buffer!r}")
 
     def _buffer_index(self, block: BlockRV, buffer: Any) -> tuple[str, int, Buffer]:
         """A buffer that is given as itself, by name, or by kind and position among the block's regions."""
         stmt = self._block(block).block
         if isinstance(buffer, tuple):
             if len(buffer) != 2 or buffer[0] not in ("read", "write"):
-                raise TypeError(f"a buffer requires ('read' or 'write', index), got {buffer!r}")
+                raise RuntimeTypeError(
+                    f"a buffer requires ('read' or 'write', index), got {buffer!r}"
+                )
             kind, index = buffer[0], int(buffer[1])
             regions = stmt.reads if kind == "read" else stmt.writes
             if not 0 <= index < len(regions):
@@ -319,8 +326,8 @@ class ScheduleBase(Object):
                 for index, region in enumerate(regions):
                     if region.buffer is buffer:
                         return kind, index, buffer
-            raise ValueError(f"block {stmt.name_hint} does not access buffer {buffer.name}")
-        raise TypeError(
+            raise RuntimeValueError(f"block {stmt.name_hint} does not access buffer {buffer.name}")
+        raise RuntimeTypeError(
             f"a Buffer, its name or (kind, index) is required, got {type(buffer).__name__}"
         )
 
@@ -334,10 +341,10 @@ def _named_buffer(block: Block, name: str) -> tuple[str, int, Buffer]:
                 found[region.buffer] = (kind, index)
     if not found:
         known = dict.fromkeys([r.buffer.name for r in (*block.reads, *block.writes)])
-        raise ValueError(
+        raise RuntimeValueError(
             f"block {block.name_hint} accesses no buffer called {name!r}, but {list(known)}"
         )
     if len(found) > 1:
-        raise ValueError(f"block {block.name_hint} accesses several buffers called {name!r}")
+        raise RuntimeValueError(f"block {block.name_hint} accesses several buffers called {name!r}")
     ((buffer, (kind, index)),) = found.items()
     return kind, index, buffer

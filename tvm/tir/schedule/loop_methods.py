@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.expr import as_expr
 
@@ -34,7 +35,7 @@ class LoopMethods(ScheduleBase):
         if func_name is not None:
             gvar = self.mod.get_global_var(func_name)
         elif self._working_on is None:
-            raise ValueError(
+            raise RuntimeValueError(
                 "The schedule does not know which function to be working on, and get_block was "
                 "called without func_name; hint: sch.work_on(func_name)"
             )
@@ -141,7 +142,7 @@ class LoopMethods(ScheduleBase):
         """
         srefs = [self._loop(loop) for loop in loops_to_fuse]
         if not srefs:
-            raise ValueError("fuse requires at least one loop")
+            raise RuntimeValueError("fuse requires at least one loop")
         found = self._new_loop(self._run("fuse", loops.fuse, srefs, preserve_unit_iters))
         self._record("Fuse", loops_to_fuse, [preserve_unit_iters], [found])
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.tir.block_scope import StmtSRef
 
@@ -41,13 +42,15 @@ class SamplingMethods(ScheduleBase):
         values = [int(c) for c in candidates]
         weights = [float(getattr(p, "value", p)) for p in probs]
         if len(values) != len(weights):
-            raise ValueError(
+            raise RuntimeValueError(
                 f"sample_categorical requires a probability for each of {len(values)} candidates, "
                 f"got {len(weights)}"
             )
         index = sampling.draw_index(self._draw, weights) if decision is None else int(decision)
         if not 0 <= index < len(values):
-            raise ValueError(f"the decision requires an index up to {len(values) - 1}, got {index}")
+            raise RuntimeValueError(
+                f"the decision requires an index up to {len(values) - 1}, got {index}"
+            )
         found = self._new_number(values[index])
         self._record("SampleCategorical", [], [values, weights], [found], index)
         return found

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
+from tvm.error import RuntimeTypeError, RuntimeValueError
 from tvm.ir.expr import GlobalVar
 from tvm.ir.module import IRModule
 from tvm.runtime.object import Object
@@ -56,10 +57,14 @@ def as_debug_mask(value: str | int) -> int:
     """``"all"``, ``"none"`` or flags of :class:`ScheduleDebugMask` as flags."""
     if isinstance(value, str):
         if value not in ("all", "none"):
-            raise ValueError(f"debug_mask requires 'all', 'none' or an integer, got {value!r}")
+            raise RuntimeValueError(
+                f"debug_mask requires 'all', 'none' or an integer, got {value!r}"
+            )
         return -1 if value == "all" else 0
     if not isinstance(value, int):
-        raise TypeError(f"debug_mask requires a text or an integer, got {type(value).__name__}")
+        raise RuntimeTypeError(
+            f"debug_mask requires a text or an integer, got {type(value).__name__}"
+        )
     return int(value)
 
 
@@ -86,7 +91,7 @@ class ScheduleState(Object):
         if isinstance(mod, PrimFunc):
             mod = IRModule({"main": mod})
         if not isinstance(mod, IRModule):
-            raise TypeError(
+            raise RuntimeTypeError(
                 f"ScheduleState requires an IRModule or a PrimFunc, got {type(mod).__name__}"
             )
         self.mod = mod
@@ -226,7 +231,7 @@ class ScheduleState(Object):
             return
         if isinstance(old, Block) is not isinstance(tgt_stmt, Block):
             if isinstance(old, Block) or not isinstance(tgt_stmt, (For, BlockRealize)):
-                raise TypeError(
+                raise RuntimeTypeError(
                     f"replace requires a statement that fits into the place of {type(old).__name__}, "
                     f"got {type(tgt_stmt).__name__}"
                 )

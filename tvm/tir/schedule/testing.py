@@ -7,6 +7,7 @@ from typing import Any
 
 import tvm
 from tvm import script, tir
+from tvm.error import RuntimeValueError
 from tvm.ir.module import IRModule
 from tvm.ir.structural import assert_structural_equal
 from tvm.tir.function import PrimFunc
@@ -67,7 +68,7 @@ def verify_trace_roundtrip(
             names = {**vars(tir), "tvm": tvm, "T": script.tir}
             exec("\n".join(trace.as_python()), names, {"sch": again})
         else:
-            raise ValueError(f"text_format requires 'python' or 'json', got {form!r}")
+            raise RuntimeValueError(f"text_format requires 'python' or 'json', got {form!r}")
         assert_structural_equal(again.mod, sch.mod)
         assert again.trace is not None
         assert_same_steps(again.trace, trace)

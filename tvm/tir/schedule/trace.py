@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tvm.error import RuntimeValueError
 from tvm.ir.script_printer import ShownInNotebooks
 from tvm.runtime.object import Object
 from tvm.tir.expr import Var
@@ -148,7 +149,7 @@ class Trace(ShownInNotebooks, Object):
             The schedule.
         """
         if len(json_obj) != 2:
-            raise ValueError(
+            raise RuntimeValueError(
                 f"a trace requires two lists, of steps and of decisions, got {json_obj!r}"
             )
         rows, decided = json_obj

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tvm.arith import Analyzer, IntervalSet, normalize_iter_map_to_expr, subspace_divide
 from tvm.arith.iter_affine_map import IterSumExpr
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
@@ -87,7 +88,7 @@ def blockize_blocks(
     """A block around all the statements from the first of some blocks to the last one."""
     del preserve_unit_iters
     if not blocks:
-        raise ValueError("blockize requires a loop or at least one block")
+        raise RuntimeValueError("blockize requires a loop or at least one block")
     place = proper_ancestor(blocks)
     assert place.stmt is not None
     positions = [position_in(place, block) for block in blocks]

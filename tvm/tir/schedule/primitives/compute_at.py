@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.arith import Analyzer
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.tir import op
 from tvm.tir.block_scope import StmtSRef
@@ -42,7 +43,7 @@ def compute_at(
 ) -> None:
     """Compute what the blocks inside a loop read of a block in each of its iterations."""
     if loop_sref is StmtSRef.inline_mark():
-        raise ValueError("compute_at requires a loop, inlining is done by compute_inline")
+        raise RuntimeValueError("compute_at requires a loop, inlining is done by compute_inline")
     scope = _require_movable(state, block_sref, loop_sref)
     if is_output_block(state, block_sref, scope):
         raise PrimitiveError(
@@ -65,7 +66,9 @@ def reverse_compute_at(
 ) -> None:
     """Use what the blocks inside a loop compute in each of its iterations right there."""
     if loop_sref is StmtSRef.inline_mark():
-        raise ValueError("reverse_compute_at requires a loop, inlining is done by other primitives")
+        raise RuntimeValueError(
+            "reverse_compute_at requires a loop, inlining is done by other primitives"
+        )
     scope = _require_movable(state, block_sref, loop_sref)
     producers = state.get_block_scope(scope).producers(block_sref)
     _require_all_inside(producers, block_sref, loop_sref, "producer")

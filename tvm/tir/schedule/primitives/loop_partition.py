@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tvm.arith import Analyzer
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.visitor import Rewriter
 from tvm.tir import op
@@ -68,9 +69,9 @@ def partition_ends(loop: For, factors: Sequence[PrimExpr | None]) -> list[PrimEx
     dtype = loop.loop_var.dtype
     analyzer = Analyzer()
     if not factors:
-        raise ValueError("loop_partition requires at least one factor, got none")
+        raise RuntimeValueError("loop_partition requires at least one factor, got none")
     if sum([factor is None for factor in factors]) > 1:
-        raise ValueError("at most one factor is allowed to be None")
+        raise RuntimeValueError("at most one factor is allowed to be None")
     total: PrimExpr = const(0, dtype)
     for factor in factors:
         if factor is None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from tvm.arith import Analyzer
+from tvm.error import RuntimeValueError
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.tir import op
@@ -67,7 +68,7 @@ def complete_factors(
     dtype = loop.loop_var.dtype
     known = [op.cast(factor, dtype) for factor in factors if factor is not None]
     if len(known) + 1 < len(factors):
-        raise ValueError("at most one factor is allowed to be None")
+        raise RuntimeValueError("at most one factor is allowed to be None")
     for factor in known:
         if isinstance(factor, IntImm) and factor.value <= 0:
             raise PrimitiveError(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
+from tvm.error import RuntimeValueError
 from tvm.tir.block_scope import StmtSRef
 from tvm.tir.expr import IntImm, IterVar
 
@@ -29,7 +30,7 @@ def draw_index(draw: Draw, probabilities: Sequence[float]) -> int:
 def perfect_tile(draw: Draw, extent: int, n: int, max_innermost: int) -> list[int]:
     """Factors whose product is the extent, each way to choose them as likely."""
     if n < 1:
-        raise ValueError(f"a tile requires at least one factor, got {n}")
+        raise RuntimeValueError(f"a tile requires at least one factor, got {n}")
     innermost = [d for d in divisors(extent) if max_innermost <= 0 or d <= max_innermost]
     if n == 1:
         return [extent]
@@ -76,9 +77,11 @@ def partitioned_tile(
 ) -> list[int]:
     """Factors of which those from a position on have a product that is a multiple of another one."""
     if not 0 < position < n:
-        raise ValueError(f"partition_pos requires a position from 1 to {n - 1}, got {position}")
+        raise RuntimeValueError(
+            f"partition_pos requires a position from 1 to {n - 1}, got {position}"
+        )
     if inner_factor <= 0:
-        raise ValueError(f"innerpart_factor requires a positive number, got {inner_factor}")
+        raise RuntimeValueError(f"innerpart_factor requires a positive number, got {inner_factor}")
     if extent % inner_factor:
         return [extent, *[1] * (n - 1)]
     rest = extent // inner_factor
