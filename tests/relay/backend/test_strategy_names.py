@@ -8,7 +8,8 @@ import pytest
 import tvm
 from tvm import relay, te, topi
 from tvm.relay.analysis.infer import infer_type_of
-from tvm.relay.op.strategy import generic, x86
+from tvm.relay.op.strategy import arm_cpu, generic, x86
+from tvm.relay.op.strategy.arm_cpu import arm_cpu_tir_strategy
 from tvm.relay.op.strategy.generic import (
     dense_strategy,
     naive_schedule,
@@ -201,3 +202,31 @@ def test_what_strategies_ask_about_convolutions() -> None:
     assert generic.copy_if_identical(data, data) is not data
     other = te.placeholder((4,), name="other")
     assert generic.copy_if_identical(data, other) is other
+
+
+def test_arm_processors_have_the_strategies_of_all() -> None:
+    assert arm_cpu.dense_strategy_arm_cpu is dense_strategy
+    x = te.placeholder((1, 2, 8, 8), name="x")
+    pooled = topi.nn.pool2d(x, (2, 2), (2, 2), (1, 1), (0, 0, 0, 0), "max")
+    target = tvm.target.Target("llvm -mtriple=aarch64-linux-gnu -mattr=+neon")
+    attrs = tvm.ir.make_node("DictAttrs", layout="NCHW")
+    scheduled = arm_cpu.schedule_pool_arm_cpu(attrs, [pooled], target)
+    assert [op.name for op in scheduled.outputs] == [pooled.op.name]
+
+
+@pytest.mark.parametrize("feature", ["neon", "sme"])
+def test_matrix_units_of_arm_processors_have_no_schedule(feature: str) -> None:
+    x = te.placeholder((8,), name="x")
+    sch = tvm.tir.Schedule(te.create_prim_func([x, topi.exp(x)]))
+    with tvm.target.Target(f"llvm -mtriple=aarch64-linux-gnu -mattr=+v9.2a,+{feature}"):
+        if feature == "neon":
+            assert arm_cpu_tir_strategy(sch) is False
+            return
+        with pytest.raises(tvm.TVMError, match="no schedule for the matrix units"):
+            arm_cpu_tir_strategy(sch)
+
+
+def test_partitions_are_found_in_their_package() -> None:
+    contrib = tvm.relay.op.contrib
+    assert contrib.partition_for_tensorrt is contrib.tensorrt.partition_for_tensorrt
+    assert contrib.partition_for_cutlass is contrib.cutlass.partition_for_cutlass

@@ -40,7 +40,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """The modules of compilers that are not there, and their functions."""
+    """The functions that partition for a compiler; compilers that are not there, and their functions."""
+    if name.startswith("partition_for_"):
+        module = globals().get(name.removeprefix("partition_for_"))
+        if hasattr(module, name):
+            return getattr(module, name)
     for compiler, names in _absent_compilers().items():
         if name == compiler or name in names:
             module = _importlib.import_module(f"tvm.relay.op.contrib.{compiler}")
