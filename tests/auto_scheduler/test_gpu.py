@@ -111,7 +111,8 @@ def test_blocks_keep_within_the_limits_of_the_machine() -> None:
     for state in [*first, *search.evolutionary_search(first, 8)]:
         stages = {stage.op.name: stage for stage in state.stages}
         bound = [i.extent for i in stages["C"].iters if i.annotation == Annotation.THREAD_X]
-        assert 4 <= bound[0] <= 16
+        # mutations may go below a warp, which random programs do not
+        assert (4 if state in first else 1) <= bound[0] <= 16
         schedule, args = search.search_task.compute_dag.apply_steps_from_state(state)
         limits = {"max_threads_per_block": 16, "max_shared_memory_per_block": 1024}
         assert tvm.tir.analysis.verify_gpu_code(tvm.lower(schedule, args)["main"], limits)
