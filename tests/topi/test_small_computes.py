@@ -221,3 +221,14 @@ def test_computes_have_their_first_names() -> None:
         first, found = [_run(getattr(topi, n), a, b) for n in (f"broadcast_{old}", new)]
         np.testing.assert_array_equal(first, found)
         np.testing.assert_allclose(first, getattr(np, new)(a, b), rtol=1e-6)
+
+
+@pytest.mark.parametrize("extent", [0, te.var("n")], ids=["known", "open"])
+def test_running_sums_over_an_empty_axis_store_nothing(extent: Any) -> None:
+    x = te.placeholder((2, extent, 3), name="x")
+    y = topi.cumsum(x, axis=1)
+    func = tvm.build(te.create_schedule(y.op), [x, y], "llvm")
+    # as large as what stores in front of the axis would hit
+    memory = tvm.nd.array(np.full(16, 7, "float32"))
+    func(tvm.nd.empty((2, 0, 3)), memory._create_view((2, 0, 3)))
+    np.testing.assert_array_equal(memory.numpy(), np.full(16, 7, "float32"))

@@ -68,7 +68,9 @@ def scanop(
             steps = loop("k", shape[at] - 1, lambda k: nest("j", trailing, lambda v: step(k, v)))
             return tir.stmt_seq(nest("j", trailing, first), steps)
 
-        return nest("i", shape[:at], slab)
+        # nothing is first on an axis of extent 0
+        sums = nest("i", shape[:at], slab)
+        return tir.IfThenElse(shape[at] > 0, sums)
 
     return te.extern([data.shape], [data], body, name=op_name, dtype=kind)
 
