@@ -60,7 +60,7 @@ _FOLD_FLOATS: dict[type, Callable[[Any, Any], PrimExpr | None]] = {
     tir.Max: fold.fold_max,
 }
 _DIVISIONS = frozenset({tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod})
-# operations whose constant operand stands on the right
+# operations whose constant operand stands on the right, but for floats
 _COMMUTATIVE = frozenset({tir.Add, tir.Mul, tir.Min, tir.Max, tir.EQ, tir.NE, tir.And, tir.Or})
 _COMPARISONS = frozenset({tir.EQ, tir.NE, tir.LT, tir.LE, tir.GT, tir.GE})
 
@@ -264,12 +264,20 @@ class RewriteSimplifier:
     def binary(self, cls: Any, a: Any, b: Any) -> Any:
         """The simple form of `cls(a, b)`."""
         if cls in _COMMUTATIVE and a.__class__ in _CONSTANTS and b.__class__ not in _CONSTANTS:
+            if a.__class__ is tir.FloatImm:
+                return self._float_before(cls, a, b)
             a, b = b, a
         node = self.interner.binary(cls, a, b)
         found = self.memo.get(id(node))
         if found is None:
             found = self.memo[id(node)] = self._binary(node, cls, a, b)
         return found
+
+    def _float_before(self, cls: Any, a: Any, b: Any) -> Any:
+        """What laws make of a float and an operand; without one, both in the program's order."""
+        found = self.binary(cls, b, a)
+        is_unchanged = found is self.interner.binary(cls, b, a)
+        return self.interner.binary(cls, a, b) if is_unchanged else found
 
     def _binary(self, node: Any, cls: Any, a: Any, b: Any) -> Any:
         if a.__class__ is tir.IntImm and b.__class__ is tir.IntImm:

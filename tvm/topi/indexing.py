@@ -181,9 +181,10 @@ def trilu(data: te.Tensor, k: Any, upper: bool) -> te.Tensor:
         k = k()
 
     def element(*i: Any) -> Any:
-        row, column = i[-2].astype("int32"), i[-1].astype("int32")
-        diagonal = k.astype("int32") if hasattr(k, "astype") else tir.const(k, "int32")
-        kept = column >= row + diagonal if upper else column <= row + diagonal
+        diagonal = k.astype("int64") if hasattr(k, "astype") else tir.const(k, "int64")
+        first = i[-1].astype("int64") - diagonal
+        row = i[-2].astype("int64")
+        kept = row <= first if upper else row >= first
         return tir.Select(kept, data(*i), tir.const(0, data.dtype))
 
     return te.compute(data.shape, element, name="T_trilu", tag=tag.INJECTIVE)
