@@ -147,3 +147,11 @@ def test_complex_numbers_within_a_model() -> None:
     program = torch.export.export(wrapped(lambda x: torch.fft.fft(x)), (random(4, 6),))
     with pytest.raises(OpNotImplemented, match="complex numbers, which the model returns"):
         from_exported_program(program)
+
+
+def test_powers_of_integers_are_exact():
+    numbers = torch.tensor([3000, -3001, 7, -1, 0])
+    model = wrapped(lambda x: x**5)
+    mod = from_exported_program(torch.export.export(model, (numbers,)))
+    (found,) = run(mod, [numbers])
+    np.testing.assert_array_equal(found, (numbers**5).numpy())

@@ -7,12 +7,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import TupleWrapper
 
 from .common import scalar_like
+
+T = TypeVar("T")
+
+
+def whole_power(x: T, exponent: int, multiply: Callable[[T, T], T]) -> T:
+    """``x**exponent`` of an exponent from 1 on by products, which wrap around as integers do."""
+    result: T | None = None
+    while True:
+        if exponent % 2:
+            result = x if result is None else multiply(result, x)
+        exponent //= 2
+        if not exponent:
+            assert result is not None
+            return result
+        x = multiply(x, x)
 
 
 def log1p(x: RelayExpr) -> RelayExpr:

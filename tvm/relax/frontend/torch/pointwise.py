@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 from tvm import te
 from tvm.ir.expr import PrimExpr
 from tvm.relax import op as _op
 from tvm.relax.expr import PrimValue, const
+from tvm.relay.frontend.composites import whole_power
 from tvm.relay.frontend.pytorch.registry import category, promote_dtypes
 
 from .base_fx_graph_translator import (
@@ -157,13 +157,13 @@ emitter("truediv", "div", "itruediv", "divide", "true_divide")(_binary(_op.divid
 
 @emitter("pow", "ipow")
 def _power(e: Importer, a: Any, b: Any) -> Any:
-    """A power; of integers by products, or in float64."""
+    """A power; of integers by products where the exponent is known, else in float64."""
     left, right = promoted(e, a, b)
     kind = e.dtype_of(left)
     if category(kind) == 2:
         return e.emit(_op.power(left, right))
-    if isinstance(b, int) and 1 <= b <= 4:
-        return reduce(lambda x, y: e.emit(_op.multiply(x, y)), [left] * b)
+    if isinstance(b, int) and b > 0:
+        return whole_power(left, b, lambda x, y: e.emit(_op.multiply(x, y)))
     wide = [e.emit(_op.astype(x, "float64")) for x in (left, right)]
     return e.emit(_op.astype(e.emit(_op.power(*wide)), kind))
 

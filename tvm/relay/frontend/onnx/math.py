@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
@@ -16,7 +17,7 @@ from tvm.relay.expr import Constant
 from tvm.relay.frontend import composites
 from tvm.relay.frontend.collecting_loops import extent_of
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape, is_static, scalar_like
-from tvm.relay.frontend.composites import added
+from tvm.relay.frontend.composites import added, whole_power
 from tvm.relay.frontend.dynamic_extents import with_static_extents
 from tvm.relay.frontend.einsum import einsum
 from tvm.relay.frontend.indexing import along_axis
@@ -97,15 +98,23 @@ def _mod(x: RelayExpr, divisor: RelayExpr, fmod: bool = False) -> RelayExpr:
 
 @onnx_op("Pow")
 def _pow(node: OnnxNode) -> RelayExpr:
-    exponent = node.value(1)
-    if exponent is not None and exponent.size == 1 and float(exponent.reshape(-1)[0]) == 2.0:
-        return node[0] * node[0]
-    dtype = node.dtype(0)
+    dtype, whole = node.dtype(0), _whole_exponent(node)
+    if whole == 2 or (whole is not None and dtype.startswith("int")):
+        return whole_power(node[0], whole, operator.mul)
     _, power = operands(node)
     power = power if node.dtype(1) == dtype else power.astype(dtype)
     if dtype.startswith("int"):
         return _op.power(node[0].astype("float64"), power.astype("float64")).astype(dtype)
     return _op.power(node[0], power)
+
+
+def _whole_exponent(node: OnnxNode) -> int | None:
+    """A constant exponent of one element, if it is a number from 1 on and leaves the base's shape."""
+    exponent = node.value(1)
+    if exponent is None or exponent.size != 1 or exponent.ndim > len(infer_shape(node[0])):
+        return None
+    number = float(exponent.reshape(-1)[0])
+    return int(number) if number >= 1 and number.is_integer() else None
 
 
 def _folded(fold: Function) -> Function:

@@ -18,6 +18,7 @@ from tvm.ir.expr import RelayExpr
 from tvm.relay import op as _op
 from tvm.relay.expr import Call
 from tvm.relay.frontend.common import constant, infer_dtype, infer_shape
+from tvm.relay.frontend.composites import whole_power
 
 from .registry import (
     CONVERTERS,
@@ -260,9 +261,7 @@ def _pow(x: Any, power: Any) -> Complex:
     """Whole powers by multiplication, others by the logarithm."""
     number = as_number(power)
     if isinstance(number, int) and 0 < number <= 16:
-        result: Complex = x
-        for _ in range(number - 1):
-            result = times(result, x)
+        result: Complex = whole_power(x, number, times)
         return result
     return _exp(times(_log(as_complex(x)), power))
 

@@ -148,6 +148,8 @@ def _pow(base: Any, exponent: Any) -> Any:
         return base * base
     dtype = result_dtype(base, exponent)
     if category(dtype) < 2:
+        if isinstance(exponent, int) and exponent > 0:
+            return composites.whole_power(as_dtype(base, dtype), exponent, operator.mul)
         wide = [as_dtype(x, "float64") for x in (base, exponent)]
         return _op.power(*wide).astype(dtype)
     return _op.power(as_dtype(base, dtype), as_dtype(exponent, dtype))
