@@ -127,6 +127,10 @@ def test_free_variables() -> None:
     A = tir.decl_buffer((y,), "int32", "A")
     assert free_vars(tir.BufferStore(A, 1, [0])) == [A.data, y]
     assert free_vars(program) == []
+    # a later argument says what an earlier one's extent is computed from
+    a, b = tir.decl_buffer((y + 1, z), name="a"), tir.decl_buffer((y,), name="b")
+    func = tir.PrimFunc([a.data, b.data], tir.Evaluate(0), buffer_map={a.data: a, b.data: b})
+    assert free_vars(func) == []
 
 
 def test_free_variables_of_launched_threads() -> None:

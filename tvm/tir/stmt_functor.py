@@ -254,6 +254,7 @@ class _FreeVars(Visitor):
         self.defined: dict[Var, int] = dict.fromkeys(defined, 1)
         self.found: dict[Var, None] = {}
         self.seen_buffers: dict[Buffer, None] = {}
+        self._matched: list[Buffer] = []  # what the node at hand defines
 
     def visit(self, node: Any) -> None:
         cls = type(node)
@@ -292,6 +293,10 @@ class _FreeVars(Visitor):
                 self._define(axis, cls, bound)
             for match in node.match_buffers:
                 self._define(match.buffer, MatchBufferRegion, bound)
+        # extents of one buffer may be computed from those that another one gives values
+        matched, self._matched = self._matched, []
+        for buffer in matched:
+            self._use(buffer)
         return bound
 
     def _define(self, item: Any, cls: type, bound: list[Var]) -> None:
@@ -309,7 +314,7 @@ class _FreeVars(Visitor):
             self.defined[var] = self.defined.get(var, 0) + 1
         bound += variables
         if isinstance(item, Buffer):
-            self._use(item)
+            self._matched.append(item)
 
     def _use(self, value: Any) -> None:
         if isinstance(value, Var):
