@@ -155,3 +155,10 @@ def test_powers_of_integers_are_exact():
     mod = from_exported_program(torch.export.export(model, (numbers,)))
     (found,) = run(mod, [numbers])
     np.testing.assert_array_equal(found, (numbers**5).numpy())
+
+
+@pytest.mark.parametrize("options", [{}, {"return_inverse": True}, {"return_counts": True}])
+def test_distinct_elements(options):
+    numbers = torch.tensor([3, 1, 2, 3, 1])
+    agrees_once(lambda x: torch.unique(x, **options), numbers)
+    agrees_once(lambda x: torch.unique_consecutive(x, **options), numbers)

@@ -20,9 +20,7 @@ from .registry import as_dtype, as_number, torch_op, torch_ops
 def _unique2(
     x: RelayExpr, in_order: bool = True, with_inverse: bool = False, with_counts: bool = False
 ) -> list[RelayExpr]:
-    flat = _op.reshape(x, (-1,))
-    values, inverse, counts = _distinct_rows(flat, flat)
-    return [values, _op.reshape(inverse, infer_shape(x)), counts]
+    return _of_all(x, _distinct_rows, with_inverse, with_counts)
 
 
 @torch_op("unique_consecutive")
@@ -31,9 +29,19 @@ def _unique_consecutive(
 ) -> list[RelayExpr]:
     if dim is not None:
         return list(_along(x, as_number(dim), _consecutive))
+    return _of_all(x, _consecutive, with_inverse, with_counts)
+
+
+def _of_all(x: RelayExpr, find: Any, with_inverse: bool, with_counts: bool) -> list[RelayExpr]:
+    """The distinct elements; what is not asked for is empty, as in PyTorch."""
     flat = _op.reshape(x, (-1,))
-    values, inverse, counts = _consecutive(flat, flat)
-    return [values, _op.reshape(inverse, infer_shape(x)), counts]
+    values, inverse, counts = find(flat, flat)
+    nothing = constant(np.zeros(0), "int64")
+    return [
+        values,
+        _op.reshape(inverse, infer_shape(x)) if with_inverse else nothing,
+        counts if with_counts else nothing,
+    ]
 
 
 @torch_op("bincount")
