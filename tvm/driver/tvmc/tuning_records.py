@@ -36,8 +36,10 @@ def check_records(path: str) -> None:
             load = auto_scheduler.load_records
         for _ in load(path):
             pass
-    except UnicodeDecodeError:
-        raise TVMCException(f"{path} is no file of records, which `tvmc tune` writes") from None
+    except ValueError as error:
+        raise TVMCException(
+            f"{path} is no file of records, which `tvmc tune` writes: {error}"
+        ) from None
 
 
 def check_kind(path: str, is_auto_scheduler: bool) -> None:
