@@ -281,7 +281,10 @@ def search_log(folder: Path) -> Target:
 
     def read(content: bytes) -> object:
         damaged.write_bytes(content)
-        for found, _ in auto_scheduler.load_records(str(damaged)):
+        records = list(auto_scheduler.load_records(str(damaged)))
+        if not records:
+            raise ValueError("the line is left out")
+        for found, _ in records:
             task.compute_dag.apply_steps_from_state(found.state)
             task.compute_dag.print_python_code_from_state(found.state)
             task.compute_dag.infer_bound_from_state(found.state)
