@@ -136,10 +136,12 @@ def test_events_by_their_names_in_papi() -> None:
 
 # what an ordinary user may count, with a limit on files
 CHILD = """
-import os, resource
+import os, resource, threading
 import tvm
 from tvm.runtime import profiling
 
+# each thread takes a file: there are two at least
+threading.Thread(target=threading.Event().wait, daemon=True).start()
 counter = profiling.PerfEventCollector(["task-clock", "page-faults"])
 started = counter.start(tvm.cpu())
 memory = bytearray(8 << 20)
