@@ -115,6 +115,26 @@ def test_trivial_bindings_go_away() -> None:
     assert [str(b.value.op.name) for b in func.body.blocks[0].bindings] == ["relax.exp"]
 
 
+def test_variables_of_a_dataflow_block_stay_in_it() -> None:
+    """Behind the block a field of an output tuple stands for no variable that only the block sees."""
+
+    @I.ir_module
+    class Fields:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            with R.dataflow():
+                lv = R.negative(x)
+                gv = (R.add(x, x), lv)
+                R.output(gv)
+            return R.negative(gv[1])
+
+    mod = transform.CanonicalizeBindings()(Fields)
+    assert relax.analysis.well_formed(mod)
+    machine = relax.VirtualMachine(relax.build(mod, "llvm", exec_mode="compiled"), tvm.cpu())
+    x = np.array([1, -2], "float32")
+    np.testing.assert_array_equal(machine["main"](tvm.nd.array(x)).numpy(), x)
+
+
 def test_what_nothing_uses_goes_away() -> None:
     @I.ir_module
     class Unused:

@@ -41,7 +41,14 @@ class _Canonicalizer(ExprMutator):
     def __init__(self, mod: IRModule | None = None) -> None:
         super().__init__(mod)
         self.same: dict[Any, Var] = {}  # id of a variable: what it is the same as
-        self.outputs: dict[Any, None] = {}
+        self.of_block: set[Any] = set()  # ids of the variables that only the block at hand sees
+
+    def visit_dataflow_block_(self, block: DataflowBlock) -> Any:
+        before = self.of_block
+        self.of_block = {b.var.vid for b in block.bindings if isinstance(b.var, DataflowVar)}
+        found = super().visit_dataflow_block_(block)
+        self.of_block = before
+        return found
 
     def visit_var_(self, op: Var) -> Any:
         new = super().visit_var_(op)
@@ -57,6 +64,8 @@ class _Canonicalizer(ExprMutator):
             value = bound
         if isinstance(value, Tuple):
             field = value.fields[item.index]
+            if isinstance(field, DataflowVar) and field.vid not in self.of_block:
+                return item
             if isinstance(field, (Var, Constant, PrimValue, ShapeExpr)):
                 return field
         return item
