@@ -232,3 +232,21 @@ def test_running_sums_over_an_empty_axis_store_nothing(extent: Any) -> None:
     memory = tvm.nd.array(np.full(16, 7, "float32"))
     func(tvm.nd.empty((2, 0, 3)), memory._create_view((2, 0, 3)))
     np.testing.assert_array_equal(memory.numpy(), np.full(16, 7, "float32"))
+
+
+def test_a_slice_with_too_few_new_elements_reads_nothing_else() -> None:
+    """Bounds and extents that only the run knows may not agree."""
+    a, v, bounds = np.zeros(8, "float32"), np.ones(2, "float32"), np.array([[1], [7], [2]], "int32")
+    wanted = np.array([0, 1, 0, 1, 0, 0, 0, 0], "float32")
+    np.testing.assert_array_equal(_run(topi.strided_set, a, v, *bounds), wanted)
+    written = _run(lambda a, v: topi.slice_scatter(a, v, 1, 7, 2, 0), a, v)
+    np.testing.assert_array_equal(written, wanted)
+
+
+def test_selu_keeps_its_digits_near_zero() -> None:
+    x = np.array([-1e-30, -3e-8, -1e-4, -0.3, -20.0, -300.0, -0.0, 1e-30, 5.0, np.nan], "float32")
+    wide = x.astype("float64")
+    alpha, scale = 1.6732632423543772, 1.0507009873554805
+    wanted = scale * np.where(wide > 0, wide, alpha * np.expm1(wide))
+    found = _run(topi.nn.selu, x)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -30,7 +30,7 @@ def strided_set(
         One number for each of the leading axes; negative ones count from the end. The axes that
         vectors do not reach are taken whole, with stride 1.
     """
-    shape = dims(a.shape)
+    shape, extents = dims(a.shape), dims(v.shape)
     count = dims(begin.shape)[0] if isinstance(begin, te.Tensor) else len(begin)
 
     def number(values: Any, axis: int, otherwise: Any) -> PrimExpr:
@@ -45,15 +45,18 @@ def strided_set(
         for axis in range(count):
             step = number(() if strides is None else strides, axis, 1)
             first, last = number(begin, axis, 0), number(end, axis, shape[axis])
-            hit, at[axis] = _place(i[axis], shape[axis], first, last, step)
+            hit, at[axis] = _place(i[axis], shape[axis], first, last, step, extents[axis])
             inside.append(hit)
         return tir.if_then_else(tir.all(*inside), v(*at), a(*i)) if inside else v(*i)
 
     return te.compute(a.shape, element, name="T_strided_set", tag=tag.INJECTIVE)
 
 
-def _place(index: Any, extent: Any, begin: Any, end: Any, step: Any) -> tuple[Any, Any]:
-    """Whether an index is in a slice (numpy's rules), and which of its elements it is."""
+def _place(index: Any, extent: Any, begin: Any, end: Any, step: Any, count: Any) -> tuple[Any, Any]:
+    """Whether an index is in a slice (numpy's rules), and which of its `count` new elements it gets.
+
+    Where there are fewer than the slice has, which only the run may know, the others stay as they are.
+    """
     is_up = step > 0
     # the last index a slice may start at, and how far an end may lie
     first = tir.Select(begin < 0, begin + extent, begin)
@@ -62,8 +65,9 @@ def _place(index: Any, extent: Any, begin: Any, end: Any, step: Any) -> tuple[An
     distance = tir.Select(is_up, index - first, first - index)
     stride = tir.max(tir.Select(is_up, step, 0 - step), 1)
     before_end = tir.Select(is_up, index < last, index > last)
-    hit = tir.all(distance >= 0, before_end, equals(tir.truncmod(distance, stride), 0))
-    return hit, tir.truncdiv(distance, stride)
+    place = tir.truncdiv(distance, stride)
+    is_there = equals(tir.truncmod(distance, stride), 0)
+    return tir.all(distance >= 0, before_end, is_there, place < count), place
 
 
 def slice_scatter(
@@ -87,10 +91,11 @@ def slice_scatter(
     """
     at = real_axis(axis, len(a.shape))
     extent = cast_scalar(dims(a.shape)[at], "int64")
-    bounds = [cast_scalar(value, "int64") for value in (start, end, step)]
+    count = cast_scalar(dims(src.shape)[at], "int64")
+    first, last, stride = [cast_scalar(value, "int64") for value in (start, end, step)]
 
     def element(*i: Any) -> Any:
-        hit, place = _place(i[at].astype("int64"), extent, *bounds)
+        hit, place = _place(i[at].astype("int64"), extent, first, last, stride, count)
         return tir.if_then_else(hit, src(*i[:at], place, *i[at + 1 :]), a(*i))
 
     return te.compute(a.shape, element, name="T_slice_scatter", tag=tag.INJECTIVE)

@@ -140,11 +140,12 @@ def _infer_slice(call: Any, bb: Any) -> Any:
     strides = parts[3] if len(parts) > 3 else [tir.IntImm("int64", 1)] * len(found)
     new = list(dims)
     for axis, b, e, s in zip(found, begin, end, strides, strict=True):  # type: ignore[arg-type]
-        new[axis] = _length(b, e, s, dims[axis], call.attrs.assume_inbound)
+        new[axis] = slice_length(b, e, s, dims[axis], call.attrs.assume_inbound)
     return made(new, info.dtype, info.vdevice)
 
 
-def _length(begin: Any, end: Any, stride: Any, extent: Any, is_inbound: bool) -> Any:
+def slice_length(begin: Any, end: Any, stride: Any, extent: Any, is_inbound: bool) -> Any:
+    """How many elements a slice of an axis takes."""
     begin, end, stride = [_wide(v) for v in (begin, end, stride)]
     given = (begin, end, stride, extent)
     values = [v.value for v in given if isinstance(v, tir.IntImm)]
@@ -224,7 +225,7 @@ def slice_compute(
     shape, starts, steps = list(x.shape), {}, {}
     for axis, b, e, s in zip(axes, begins, ends, strides, strict=True):
         extent = _wide(x.shape[axis])
-        shape[axis] = _length(b, e, s, extent, is_inbound)
+        shape[axis] = slice_length(b, e, s, extent, is_inbound)
         starts[axis] = simplified(_canonical(_wide(b), extent, _wide(s), is_inbound))
         steps[axis] = _wide(s)
 
@@ -331,7 +332,7 @@ def _slice_shape(x: Any, begin: Any, end: Any, strides: Any) -> Any:
         result: Any = tir.IntImm("int64", 0)
         for axis in range(len(x.shape)):
             b, e, s = begin(axis), end(axis), strides(axis)
-            length = _length(b, e, s, _wide(x.shape[axis]), False)
+            length = slice_length(b, e, s, _wide(x.shape[axis]), False)
             result = tir.if_then_else(i == axis, length, result)
         return result
 

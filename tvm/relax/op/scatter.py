@@ -9,6 +9,7 @@ from tvm.relax.expr import Call
 from tvm.relax.struct_info import PrimStructInfo, TensorStructInfo
 
 from .gather import as_number, picked_shape
+from .index import slice_length
 from .infer import (
     axis_of,
     check_count,
@@ -179,9 +180,15 @@ def _infer_slice_scatter(call: Any, bb: Any) -> Any:
     if data.ndim < 0:
         return data
     axis = axis_of(call, call.attrs.axis, data.ndim)
-    pairs = zip(known_dims(data) or (), known_dims(src) or (), strict=False)
-    if any([i != axis and prove_unequal(a, b) for i, (a, b) in enumerate(pairs)]):
-        raise fail(call, f"requires shapes that agree but for axis {axis}, got {data} and {src}")
+    dims, given = known_dims(data), known_dims(src)
+    start, end, step = [arg.struct_info.value for arg in call.args[2:]]
+    if dims is None or given is None or any([v is None for v in (start, end, step)]):
+        return data
+    wanted = [*dims]
+    wanted[axis] = slice_length(start, end, step, dims[axis], is_inbound=False)
+    if any([prove_unequal(a, b) for a, b in zip(wanted, given, strict=True)]):
+        expected = made(wanted, data.dtype, data.vdevice)
+        raise fail(call, f"requires the new elements {expected}, got {src}")
     return data
 
 

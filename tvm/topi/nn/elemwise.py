@@ -53,8 +53,10 @@ def selu(x: te.Tensor) -> te.Tensor:
     alpha, scale = 1.6732632423543772, 1.0507009873554805
 
     def element(v: Any) -> Any:
-        zero, one = tir.const(0, v.dtype), tir.const(1, v.dtype)
-        below = tir.const(alpha * scale, v.dtype) * (tir.exp(v) - one)
+        zero, one, two = [tir.const(number, v.dtype) for number in (0, 1, 2)]
+        # exp(v) - 1 by the hyperbolic tangent, which keeps its digits near zero
+        half = tir.tanh(v / two)
+        below = tir.const(alpha * scale, v.dtype) * (two * half / (one - half))
         return tir.Select(v > zero, tir.const(scale, v.dtype) * v, below)
 
     return elementwise(x, element, "T_selu")
