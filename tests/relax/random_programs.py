@@ -2,9 +2,10 @@
 
     python -m tests.relax.random_programs --count 2000 --seed 0 --jobs 2
 
-Each program is built with the kernel library and, after passes in a random order, without it, at a random
-level of optimisation, by a random pipeline, as bytecode or machine code; both results must be numpy's. What struct info says of each variable is compared with the arrays, and the text of the
-program is read again.
+Each program is built with the kernel library and, after passes in a random order, without it, at a
+random level of optimisation, by a random pipeline, as bytecode or machine code; both results must be
+numpy's. What struct info says of each variable is compared with the arrays, and the text of the program
+is read again.
 """
 
 from __future__ import annotations

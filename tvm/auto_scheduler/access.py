@@ -136,13 +136,16 @@ class AccessAnalyzer:
 
     def common_outer_axes(self, op: Operation, target: Operation) -> int:
         """How many outer axes go unchanged from an operation to another one, on all ways between them."""
-        if op is target:
-            return len(getattr(op, "axis", ()))
-        counts = [
-            min(self._kept_axes(op, reader), self.common_outer_axes(reader, target))
-            for reader in self.read_by[op]
-        ]
-        return min(counts, default=0)
+        known: dict[Operation, int] = {target: len(getattr(target, "axis", ()))}
+
+        def count(source: Operation) -> int:
+            if source not in known:
+                readers = self.read_by[source]
+                found = [min(self._kept_axes(source, each), count(each)) for each in readers]
+                known[source] = min(found, default=0)
+            return known[source]
+
+        return count(op)
 
     def _kept_axes(self, op: Operation, reader: Operation) -> int:
         """The leading axes of an operation that a reader reads by its own axes at the same places."""

@@ -301,9 +301,8 @@ def _parse_lanes(text: str | None) -> int:
 def _canonical_text(code: str, bits: int, lanes: int) -> str:
     if code == "handle" and bits == 0:
         return "void"
-    if (
-        code == "bool" and lanes != 1
-    ):  # truth values have a name of their own, vectors of them do not
+    # truth values have a name of their own, vectors of them do not
+    if code == "bool" and lanes != 1:
         return f"uint1x{lanes}"
     element = code if code in ("handle", "bool") else f"{code}{bits}"
     return element if lanes == 1 else f"{element}x{lanes}"

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
+from tvm.codegen.vector_math import FLOAT32_FUNCTIONS
 from tvm.ir.expr import PrimExpr
 from tvm.ir.structural import structural_equal
 from tvm.ir.visitor import Rewriter
@@ -41,10 +42,7 @@ from tvm.tir.transform.common import constant_extent, contains
 
 _ELEMENTWISE = frozenset([f"tir.{n}" for names in ELEMENTWISE.values() for n in names.split()])
 # those that are long chains: range reductions and polynomials
-_COSTLY = frozenset([f"tir.{n}" for n in (
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "exp", "exp10", "exp2",
-    "hypot", "log", "log10", "log1p", "log2", "pow", "sigmoid", "sin", "sinh", "tan", "tanh",
-)])  # fmt: skip
+_COSTLY = frozenset([f"tir.{name}" for name in FLOAT32_FUNCTIONS])
 
 
 class VectorPairer(Rewriter):

@@ -211,8 +211,8 @@ def scaled(x: Lanes, exponent: Lanes) -> Lanes:
     return x * first * second
 
 
-def one_more_scaled(x: Lanes, exponent: Lanes, bounds: tuple[int, int] | None = None) -> Lanes:
-    """``(1 + x) * 2.0**exponent`` of a small ``x``, rounded once; ``bounds`` of the exponent save products."""
+def scaled_one_plus(x: Lanes, exponent: Lanes, bounds: tuple[int, int] | None = None) -> Lanes:
+    """``(1 + x) * 2.0**exponent`` of a small ``x``; ``bounds`` of the exponent save products."""
     power, least, most = (
         (power_of_two, -126, 127) if x.dtype.bits == 32 else (double_power_of_two, -1022, 1023)
     )

@@ -17,9 +17,9 @@ from .bits import (
     fma,
     integer,
     number,
-    one_more_scaled,
     polynomial,
     scaled,
+    scaled_one_plus,
 )
 from .exponential import cosh_from, sigmoid_from, sinh_from, tanh_from
 
@@ -66,13 +66,13 @@ def as_int(exponent: Lanes) -> Lanes:
 def exp(x: Lanes, less: int = 0) -> Lanes:
     """``exp(x) / 2**less``"""
     rest, exponent = _exp_in_parts(clamp(x, -746.0, 712.0))
-    return one_more_scaled(rest, exponent - integer(x, less) if less else exponent)
+    return scaled_one_plus(rest, exponent - integer(x, less) if less else exponent)
 
 
 def exp_within(x: Lanes, low: float, high: float) -> Lanes:
     """``exp(x)`` of numbers within bounds."""
     bounds = math.floor(low * LOG2_E), math.ceil(high * LOG2_E)
-    return one_more_scaled(*_exp_in_parts(x), bounds)
+    return scaled_one_plus(*_exp_in_parts(x), bounds)
 
 
 def _exp_in_parts(x: Lanes) -> tuple[Lanes, Lanes]:
@@ -92,7 +92,7 @@ def exp10(x: Lanes) -> Lanes:
     x = clamp(x, -325.0, 309.0)
     n = nearest(x, LN10 * LOG2_E)
     r = exact_fma(n, -LOG10_2[1], exact_fma(n, -LOG10_2[0], x))
-    return one_more_scaled(_exp_of_rest(r * number(x, LN10)), as_int(n))
+    return scaled_one_plus(_exp_of_rest(r * number(x, LN10)), as_int(n))
 
 
 def tanh(x: Lanes) -> Lanes:

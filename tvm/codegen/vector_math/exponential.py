@@ -23,9 +23,9 @@ from .bits import (
     fma,
     integer,
     number,
-    one_more_scaled,
     polynomial,
     scaled,
+    scaled_one_plus,
     select,
 )
 
@@ -61,13 +61,13 @@ def _exp_of_rest(r: Lanes) -> Lanes:
 def exp(x: Lanes, less: int = 0) -> Lanes:
     """``exp(x) / 2**less``"""
     rest, exponent = _exp_in_parts(clamp(x, -104.5, 90.5))
-    return one_more_scaled(rest, exponent - integer(x, less) if less else exponent)
+    return scaled_one_plus(rest, exponent - integer(x, less) if less else exponent)
 
 
 def exp_within(x: Lanes, low: float, high: float) -> Lanes:
     """``exp(x)`` of numbers within bounds."""
     bounds = math.floor(low * LOG2_E), math.ceil(high * LOG2_E)
-    return one_more_scaled(*_exp_in_parts(x), bounds)
+    return scaled_one_plus(*_exp_in_parts(x), bounds)
 
 
 def _exp_in_parts(x: Lanes) -> tuple[Lanes, Lanes]:
@@ -87,7 +87,7 @@ def exp10(x: Lanes) -> Lanes:
     x = clamp(x, -45.5, 39.0)
     n, exponent = _nearest(x, LN10 * LOG2_E)
     r = exact_fma(n, -LOG10_2[1], exact_fma(n, -LOG10_2[0], x))
-    return one_more_scaled(_exp_of_rest(r * number(x, LN10)), exponent)
+    return scaled_one_plus(_exp_of_rest(r * number(x, LN10)), exponent)
 
 
 def tanh(x: Lanes) -> Lanes:

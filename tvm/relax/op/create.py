@@ -336,6 +336,6 @@ def triu(x: Expr, k: Expr = 0) -> Expr:
 
 
 __all__ = [
-    "TVMError", "arange", "eye", "eye_like", "full", "full_like", "ones", "ones_like", "tril", "triu", "zeros",
-    "zeros_like",
+    "TVMError", "arange", "eye", "eye_like", "full", "full_like", "ones", "ones_like", "tril",
+    "triu", "zeros", "zeros_like",
 ]  # fmt: skip

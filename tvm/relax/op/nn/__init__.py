@@ -37,11 +37,12 @@ from .pooling import (
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "attention",
-    "attention_var_len", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_flatten", "batch_norm", "conv1d",
-    "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "cross_entropy_with_logits",
-    "dropout", "gelu", "gelu_tanh", "group_norm", "instance_norm", "layer_norm", "leakyrelu", "log_softmax",
-    "max_pool1d", "max_pool2d", "max_pool3d", "nll_loss", "pad", "pixel_shuffle", "prelu", "relu", "relu6", "rms_norm", "selu", "silu",
-    "softmax", "softplus",
+    "attention_var_len", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_flatten", "batch_norm",
+    "conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d",
+    "cross_entropy_with_logits", "dropout", "gelu", "gelu_tanh", "group_norm", "instance_norm",
+    "layer_norm", "leakyrelu", "log_softmax", "max_pool1d", "max_pool2d", "max_pool3d", "nll_loss",
+    "pad", "pixel_shuffle", "prelu", "relu", "relu6", "rms_norm", "selu", "silu", "softmax",
+    "softplus",
 ]  # fmt: skip
 
 __getattr__ = _names_from_above(__name__)

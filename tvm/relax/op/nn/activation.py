@@ -281,5 +281,6 @@ def batch_flatten(data: Any) -> Any:
 
 
 __all__ = [
-    "Call", "batch_flatten", "dropout", "gelu", "gelu_tanh", "leakyrelu", "log_softmax", "prelu", "relu", "relu6", "selu", "silu", "softmax", "softplus",
+    "Call", "batch_flatten", "dropout", "gelu", "gelu_tanh", "leakyrelu", "log_softmax", "prelu",
+    "relu", "relu6", "selu", "silu", "softmax", "softplus",
 ]  # fmt: skip

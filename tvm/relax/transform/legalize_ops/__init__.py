@@ -210,7 +210,8 @@ def _require_dtypes(name: str, call: Call, infos: Sequence[Any]) -> None:
     if len(tensors) < len(infos) or any([info.dimensions is None for info in tensors]):
         return
     raise UnknownDtypeError(
-        f"To legalize R.{name.removeprefix('relax.')}, the data types of its operands have to be known, got {call.args}",
+        f"To legalize R.{name.removeprefix('relax.')}, the data types of its operands have to be known, "
+        f"got {call.args}",
         hint="say the dtype where the tensor is declared: R.Tensor(shape, dtype)",
     )
 
